@@ -1,0 +1,171 @@
+//! `sateen build`: an app's crate becomes one wasm module.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sateen_host::{Limits, inspect, size};
+use serde_json::Value;
+
+use crate::exit::{APP_FAILED, Failure, say};
+use crate::flags::Build as Flags;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+pub fn build(flags: &Flags) -> Result<(), Failure> {
+    let manifest = manifest(flags)?;
+    let package = package_name(&manifest)?;
+    install_target()?;
+    let module = compile(&manifest, flags.stack)?;
+
+    let bytes =
+        std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))?;
+    let inspection = inspect(&bytes, &Limits::default());
+    if let Some(why) = inspection.refusal() {
+        return Err(Failure::usage(format!("{package} compiles, but would be refused: {why}")));
+    }
+    if inspection.mains.is_empty() {
+        return Err(Failure::usage(format!(
+            "{package} compiles, but has no entry point; mark a function with #[main]"
+        )));
+    }
+    let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
+    put(&bytes, &output)?;
+    say(format!("built {} ({})", output.display(), size(bytes.len() as u64)));
+    Ok(())
+}
+
+/// The app's Cargo.toml: the one that was named, or that of this folder or one above.
+fn manifest(flags: &Flags) -> Result<PathBuf, Failure> {
+    let usage = |message: String| Failure::usage(message);
+    if let Some(path) = &flags.manifest_path {
+        return path.canonicalize().map_err(|_| usage(format!("{}: there is no such file", path.display())));
+    }
+    let here =
+        std::env::current_dir().map_err(|error| usage(format!("this folder cannot be read: {error}")))?;
+    let found = here.ancestors().map(|folder| folder.join("Cargo.toml")).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        usage("there is no Cargo.toml here or above; `sateen new NAME` makes an app".to_owned())
+    })
+}
+
+fn package_name(manifest: &Path) -> Result<String, Failure> {
+    let output = cargo()
+        .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
+        .arg(manifest)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(no_cargo)?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| Failure::usage(format!("{}: cargo cannot read it", manifest.display())))?;
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let package =
+        packages.iter().find(|package| package["manifest_path"].as_str().map(Path::new) == Some(manifest));
+    let Some(package) = package else {
+        return Err(Failure::usage(format!(
+            "{} is no package; go to the app's own folder",
+            manifest.display()
+        )));
+    };
+    let makes_module = (package["targets"].as_array().into_iter().flatten())
+        .flat_map(|target| target["crate_types"].as_array().into_iter().flatten())
+        .any(|kind| kind == "cdylib");
+    if !makes_module {
+        return Err(Failure::usage(format!(
+            "{}: an app is a library of the type cdylib; add `crate-type = [\"cdylib\", \"rlib\"]` to [lib]",
+            manifest.display()
+        )));
+    }
+    Ok(package["name"].as_str().unwrap_or("app").to_owned())
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn no_cargo(error: std::io::Error) -> Failure {
+    Failure::usage(format!("cargo cannot be started ({error}); install Rust with rustup"))
+}
+
+/// Adds the wasm target to the toolchain if it is not there.
+fn install_target() -> Result<(), Failure> {
+    let folder = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()
+        .map_err(no_cargo)?;
+    if Path::new(String::from_utf8_lossy(&folder.stdout).trim()).is_dir() {
+        return Ok(());
+    }
+    say(format!("adding the target {TARGET} to this toolchain"));
+    let added = Command::new("rustup").args(["target", "add", TARGET]).stdout(Stdio::null()).status();
+    match added {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "the toolchain has no target {TARGET}; try `rustup target add {TARGET}`"
+        ))),
+    }
+}
+
+/// Compiles for speed, with names kept for backtraces; gives the module's place.
+fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
+    let flags = format!(
+        "target.{TARGET}.rustflags=[\"-Ctarget-feature=+simd128\", \"-Clink-arg=-zstack-size={stack_bytes}\"]"
+    );
+    let mut child = cargo()
+        .args(["build", "--release", "--lib", "--target", TARGET, "--message-format=json-render-diagnostics"])
+        .args(["--config", &flags])
+        .args(["--config", "profile.release.opt-level=3"])
+        .args(["--config", "profile.release.lto=\"fat\""])
+        .args(["--config", "profile.release.codegen-units=1"])
+        .args(["--config", "profile.release.strip=\"debuginfo\""])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(no_cargo)?;
+    let mut module = None;
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|stdout| BufReader::new(stdout).lines())
+        .map_while(Result::ok)
+    {
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        if message["reason"] == "compiler-artifact"
+            && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
+        {
+            let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            module = files
+                .map(PathBuf::from)
+                .find(|file| file.extension().is_some_and(|kind| kind == "wasm"))
+                .or(module);
+        }
+    }
+    let status = child.wait().map_err(no_cargo)?;
+    if !status.success() {
+        return Err(Failure {
+            code: APP_FAILED,
+            message: "the app does not compile".to_owned(),
+            backtrace: Vec::new(),
+        });
+    }
+    module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))
+}
+
+/// Writes the module in one step: whoever runs it meanwhile sees the old one or the new one.
+fn put(bytes: &[u8], output: &Path) -> Result<(), Failure> {
+    let wrong = |error: std::io::Error| Failure::usage(format!("{}: {error}", output.display()));
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    let mut file = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.permissions(std::fs::Permissions::from_mode(0o644));
+    }
+    let mut file = file.tempfile_in(folder).map_err(wrong)?;
+    std::io::Write::write_all(&mut file, bytes).map_err(wrong)?;
+    file.persist(output).map_err(|error| wrong(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! `sateen check`: what a module is, and why it would be refused.
+
+use std::fmt::Write;
+
+use sateen_host::{Inspection, Limits, inspect, size};
+use serde_json::json;
+
+use crate::exit::Failure;
+use crate::flags::Check as Flags;
+use crate::run::{print, read_module};
+
+pub fn check(flags: &Flags) -> Result<(), Failure> {
+    let limits = Limits::default();
+    let bytes = read_module(&flags.app, &limits)?;
+    let inspection = inspect(&bytes, &limits);
+    let text = if flags.json { format!("{}\n", as_json(&inspection)) } else { as_text(&inspection) };
+    print(text.as_bytes())?;
+    match inspection.refusal() {
+        None => Ok(()),
+        Some(why) => Err(Failure::usage(format!("{}: {why}", flags.app.display()))),
+    }
+}
+
+fn as_text(inspection: &Inspection) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12} {value}");
+    };
+    row("module", inspection.hash.clone());
+    row(
+        "size",
+        format!(
+            "{} ({} of code in {} functions, {} of data)",
+            size(inspection.module_bytes),
+            size(inspection.code_bytes),
+            inspection.functions,
+            size(inspection.data_bytes)
+        ),
+    );
+    row(
+        "memory",
+        format!(
+            "{} to begin with, a table of {} elements",
+            size(inspection.memory_bytes),
+            inspection.table_elements
+        ),
+    );
+    row("ABI", inspection.abi.map_or_else(|| "none".to_owned(), |version| format!("version {version}")));
+    if let Some(class) = inspection.determinism {
+        row("determinism", class.to_string());
+    }
+    for signature in &inspection.manifest {
+        let (kind, signature) = signature.split_once(' ').unwrap_or(("", signature));
+        row(kind, signature.to_owned());
+    }
+    for import in &inspection.imports {
+        row("import", format!("{}.{}: {}", import.module, import.name, import.ty));
+    }
+    for export in &inspection.exports {
+        row("export", format!("{}: {}", export.name, export.kind));
+    }
+    if inspection.refusals.is_empty() {
+        row("verdict", "it would run".to_owned());
+    }
+    for why in &inspection.refusals {
+        row("refused", why.clone());
+    }
+    text
+}
+
+fn as_json(inspection: &Inspection) -> serde_json::Value {
+    json!({
+        "module": inspection.hash,
+        "abi": inspection.abi,
+        "determinism": inspection.determinism.map(|class| format!("{class:?}").to_lowercase()),
+        "module_bytes": inspection.module_bytes,
+        "code_bytes": inspection.code_bytes,
+        "data_bytes": inspection.data_bytes,
+        "functions": inspection.functions,
+        "memory_bytes": inspection.memory_bytes,
+        "table_elements": inspection.table_elements,
+        "jobs": inspection.jobs,
+        "mains": inspection.mains,
+        "manifest": inspection.manifest,
+        "imports": inspection.imports.iter().map(|import| json!({
+            "module": import.module, "name": import.name, "type": import.ty,
+        })).collect::<Vec<_>>(),
+        "exports": inspection.exports.iter().map(|export| json!({
+            "name": export.name, "kind": export.kind,
+        })).collect::<Vec<_>>(),
+        "refusals": inspection.refusals,
+    })
+}

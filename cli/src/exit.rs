@@ -1,0 +1,61 @@
+//! Exit codes, and the one line on stderr that goes with each.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use sateen_host::RunError;
+
+/// Why the command did not succeed.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+    /// The guest's stack, when there is one; shown on request.
+    pub backtrace: Vec<String>,
+}
+
+pub const APP_FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const LIMIT: u8 = 3;
+pub const GRID: u8 = 4;
+pub const CANCELLED: u8 = 130;
+
+impl Failure {
+    /// Wrong usage or bad input.
+    pub fn usage(message: impl Display) -> Self {
+        Self { code: USAGE, message: message.to_string(), backtrace: Vec::new() }
+    }
+
+    /// Says what happened, on one line, and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        say(&self.message);
+        for frame in &self.backtrace {
+            eprintln!("    in {frame}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let code = match &error {
+            RunError::Job(_) | RunError::App(_) => APP_FAILED,
+            RunError::BadInput(_) => USAGE,
+            RunError::Limit(_) => LIMIT,
+            RunError::Cancelled => CANCELLED,
+            RunError::Host(_) => GRID,
+        };
+        let backtrace = match &error {
+            RunError::Job(failure) => failure.backtrace.clone(),
+            _ => Vec::new(),
+        };
+        Self { code, message: error.to_string(), backtrace }
+    }
+}
+
+/// One line on stderr. What cannot be said there cannot be said.
+pub fn say(message: impl Display) {
+    use std::io::Write;
+    let line = message.to_string().replace('\n', "; ");
+    let _ = writeln!(std::io::stderr().lock(), "sateen: {line}");
+}

@@ -1,0 +1,290 @@
+//! The command line, parsed into plain values.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit::{USAGE, say};
+
+/// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores.
+#[derive(Parser)]
+#[command(name = "sateen", version, propagate_version = true, arg_required_else_help = true)]
+struct Sateen {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a new app, ready to build and test
+    New(New),
+    /// Compile the app in this folder to NAME.wasm
+    Build(Build),
+    /// Say what a module imports and exports, and whether it would run
+    Check(Check),
+    /// Run an app on this machine
+    Run(Run),
+}
+
+#[derive(Args)]
+pub struct New {
+    /// The app's name, and its folder's
+    pub name: String,
+    /// What to begin with
+    #[arg(long, value_enum, default_value_t = Template::Fib)]
+    pub template: Template,
+    /// Where the crate `sateen` is, if not in the checkout that this command was built from
+    #[arg(long, value_name = "FOLDER")]
+    pub sdk: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Template {
+    /// Fibonacci numbers: the smallest app there is
+    Fib,
+    /// The N queens: a search that spawns down to a depth and then just calls
+    Search,
+    /// Many independent pieces of one whole: spawn over an iterator, collect in order
+    Map,
+}
+
+#[derive(Args)]
+pub struct Build {
+    /// The app's Cargo.toml, if not the one of this folder
+    #[arg(long, value_name = "FILE")]
+    pub manifest_path: Option<PathBuf>,
+    /// Where to put the module, if not to NAME.wasm in this folder
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The stack that the app keeps in its own memory
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    pub stack: usize,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// The module
+    pub app: PathBuf,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Run {
+    /// The app's module
+    #[arg(value_name = "APP.wasm")]
+    pub app: PathBuf,
+    /// The app's own arguments; those that begin with a dash go behind `--`
+    #[arg(value_name = "ARG", allow_negative_numbers = true)]
+    pub arguments: Vec<String>,
+    /// Workers, if not one for each core
+    #[arg(long, short, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<usize>,
+    /// Give the file to the app as the input NAME
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
+    pub input: Vec<(String, PathBuf)>,
+    /// Write the result to the file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// One JSON object instead of the bare result, with what became of the jobs
+    #[arg(long)]
+    pub json: bool,
+    /// Call another entry point of the app
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub function: String,
+    /// No progress and no log of the app on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Show the app's stack when it fails
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Run every job in an instance of its own: slow, and shows an app that keeps state in statics
+    #[arg(long)]
+    pub pristine: bool,
+    /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
+    #[arg(long)]
+    pub strict_nan: bool,
+    /// Compile anew and keep nothing
+    #[arg(long)]
+    pub no_cache: bool,
+    #[command(flatten)]
+    pub limits: LimitFlags,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitFlags {
+    /// Memory of one instance
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
+    pub memory: usize,
+    /// Stack of one instance: how deep it may recurse
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_stack)]
+    pub stack: usize,
+    /// Size of a result, a job's parameters, or the output
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
+    pub max_output: usize,
+    /// Wall-clock time of the run, as 90, 90s, 5m or 1.5h
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub time_limit: Option<Duration>,
+    /// Processor time of the run, over all workers
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub cpu_limit: Option<Duration>,
+}
+
+/// The command, or the exit code after help was shown or an error said.
+pub fn parse() -> Result<Command, ExitCode> {
+    match Sateen::try_parse() {
+        Ok(sateen) => Ok(sateen.command),
+        Err(error) if error.use_stderr() => {
+            say(one_line(&error));
+            Err(ExitCode::from(USAGE))
+        }
+        Err(help) => {
+            let _ = help.print();
+            Err(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// clap's message without its decoration, tips and usage.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    if text.starts_with("Usage:") || !text.contains("error:") {
+        return "no command; see `sateen --help`".to_owned();
+    }
+    let mut lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let mut line = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    for more in lines {
+        line.push(' ');
+        line.push_str(more.trim());
+    }
+    line.push_str("; see `sateen --help`");
+    line
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    const THREADS_MAX: usize = 1024;
+    match text.parse() {
+        Ok(threads @ 1..=THREADS_MAX) => Ok(threads),
+        _ => Err(format!("a number of threads from 1 to {THREADS_MAX} is expected")),
+    }
+}
+
+fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
+        _ => Err("NAME=FILE is expected".to_owned()),
+    }
+}
+
+/// A number of bytes, with K, M or G for binary multiples.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let expected = || "a size like 65536, 64K, 16M or 1G is expected".to_owned();
+    let lower = text.to_ascii_lowercase();
+    let bare = lower.trim_end_matches("ib").trim_end_matches('b');
+    let (digits, shift) = match bare.char_indices().last() {
+        Some((at, 'k')) => (&bare[..at], 10),
+        Some((at, 'm')) => (&bare[..at], 20),
+        Some((at, 'g')) => (&bare[..at], 30),
+        _ => (bare, 0),
+    };
+    let number: usize = digits.trim().parse().map_err(|_| expected())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
+}
+
+fn parse_memory(text: &str) -> Result<usize, String> {
+    let bytes = parse_size(text)?;
+    if (1 << 16..=1 << 32).contains(&bytes) {
+        Ok(bytes.next_multiple_of(1 << 16))
+    } else {
+        Err("a guest's memory is 64K to 4G".to_owned())
+    }
+}
+
+fn parse_stack(text: &str) -> Result<usize, String> {
+    let bytes = parse_size(text)?;
+    if (64 << 10..=4 << 30).contains(&bytes) {
+        Ok(bytes.next_multiple_of(4096))
+    } else {
+        Err("a stack is 64K to 4G".to_owned())
+    }
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let (digits, factor) = match text.char_indices().last() {
+        Some((at, 's')) => (text[..at].trim_end_matches('m'), if text.ends_with("ms") { 0.001 } else { 1.0 }),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds: f64 =
+        digits.trim().parse().map_err(|_| "a time like 90, 500ms, 90s, 5m or 1.5h is expected")?;
+    let duration = Duration::try_from_secs_f64(seconds * factor)
+        .map_err(|_| "a time cannot be negative or that long")?;
+    if duration.is_zero() {
+        Err("a limit of no time at all stops everything".to_owned())
+    } else {
+        Ok(duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Sateen::command().debug_assert();
+    }
+
+    #[test]
+    fn options_may_follow_the_apps_arguments() {
+        let parsed = Sateen::try_parse_from([
+            "sateen",
+            "run",
+            "a.wasm",
+            "14",
+            "-3",
+            "--threads",
+            "2",
+            "--json",
+            "--",
+            "-x",
+        ]);
+        let Ok(Sateen { command: Command::Run(run) }) = parsed else { panic!("it parses as a run") };
+        assert_eq!(run.arguments, ["14", "-3", "-x"]);
+        assert_eq!(run.threads, Some(2));
+        assert!(run.json);
+    }
+
+    #[test]
+    fn errors_are_one_line() {
+        for words in [
+            &["sateen", "run", "a.wasm", "--thread"][..],
+            &["sateen", "run", "a.wasm", "--threads", "0"],
+            &["sateen", "run"],
+            &["sateen", "rum"],
+        ] {
+            let error = Sateen::try_parse_from(words).err().expect("it is wrong");
+            let line = one_line(&error);
+            assert!(!line.contains('\n') && line.len() > 30, "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!(parse_size("64K"), Ok(65536));
+        assert_eq!(parse_size("1GiB"), Ok(1 << 30));
+        assert!(parse_size("G").is_err() && parse_size("0").is_err() && parse_size("-1").is_err());
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5h"), Ok(Duration::from_secs(5400)));
+        assert!(
+            parse_duration("-1").is_err() && parse_duration("0").is_err() && parse_duration("soon").is_err()
+        );
+    }
+}

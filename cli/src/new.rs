@@ -1,0 +1,93 @@
+//! `sateen new`: an app to begin with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Failure, say};
+use crate::flags::{New as Flags, Template};
+use crate::run::readable;
+
+/// The SDK in the checkout that this command was built from, until the crate is published.
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest-sdk");
+
+pub fn new(flags: &Flags) -> Result<(), Failure> {
+    let folder = Path::new(&flags.name);
+    let name = checked_name(folder)?;
+    let sdk = find_sdk(flags.sdk.as_deref().unwrap_or(Path::new(SDK)))?;
+    if folder.exists() {
+        return Err(Failure::usage(format!("{} is there already", folder.display())));
+    }
+
+    let (source, example) = match flags.template {
+        Template::Fib => (include_str!("../templates/fib.rs"), "40"),
+        Template::Search => (include_str!("../templates/search.rs"), "12"),
+        Template::Map => (include_str!("../templates/map.rs"), "1000000"),
+    };
+    let write = |path: &str, text: &str| {
+        let path = folder.join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        made.map_err(|error| Failure::usage(format!("{}: {}", path.display(), readable(&error))))
+    };
+    write("Cargo.toml", &manifest(&name, &sdk))?;
+    write("src/lib.rs", source)?;
+    write("README.md", &readme(&name, example))?;
+    write(".gitignore", "/target\n*.wasm\n")?;
+    say(format!(
+        "made {0}; next: cd {0} && cargo test && sateen build && sateen run {name}.wasm {example}",
+        folder.display()
+    ));
+    Ok(())
+}
+
+/// The crate's name: the last part of the path, if it can be one.
+fn checked_name(folder: &Path) -> Result<String, Failure> {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        && !["sateen", "std", "core", "alloc", "test", "self", "super", "crate"].contains(&name.as_str());
+    if fits {
+        Ok(name)
+    } else {
+        Err(Failure::usage(format!(
+            "`{name}` cannot be an app's name: letters, digits, - and _, a letter first, and not a crate that is there already"
+        )))
+    }
+}
+
+fn find_sdk(path: &Path) -> Result<PathBuf, Failure> {
+    let found = path.canonicalize().ok().filter(|path| path.join("Cargo.toml").is_file());
+    found.ok_or_else(|| {
+        Failure::usage(format!("the crate `sateen` is not at {}; say with --sdk where it is", path.display()))
+    })
+}
+
+fn manifest(name: &str, sdk: &Path) -> String {
+    let sdk = sdk.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+    format!(
+        r#"[package]
+name = "{name}"
+version = "0.1.0"
+edition = "2024"
+
+[lib]
+crate-type = ["cdylib", "rlib"] # the module, and a library for this machine's tests
+
+[dependencies]
+sateen = {{ path = "{sdk}" }}
+
+# An app stands alone, also inside another workspace.
+[workspace]
+"#
+    )
+}
+
+fn readme(name: &str, example: &str) -> String {
+    format!(
+        "# {name}\n\n\
+         ```\n\
+         cargo test                      # on this machine, sequentially: no grid is needed\n\
+         sateen build                    # makes {name}.wasm\n\
+         sateen run {name}.wasm {example}\n\
+         ```\n"
+    )
+}

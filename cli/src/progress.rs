@@ -1,0 +1,97 @@
+//! What a run is doing, on stderr while that is a terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sateen_host::Snapshot;
+
+/// How often the line is drawn.
+pub const PERIOD: Duration = Duration::from_millis(100);
+
+/// The line that shows a run's progress; shows nothing where nobody looks.
+#[derive(Clone)]
+pub struct Progress {
+    bar: ProgressBar,
+    has_fraction: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Progress {
+    pub fn new(quiet: bool) -> Self {
+        let bar = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+        } else {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+        };
+        bar.set_style(style("{elapsed_precise} {msg}"));
+        Self { bar, has_fraction: std::sync::Arc::default() }
+    }
+
+    /// Shows `snapshot`.
+    pub fn show(&self, snapshot: &Snapshot) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if let Some((done, total)) = snapshot.progress {
+            if !self.has_fraction.swap(true, Relaxed) {
+                self.bar.set_style(style("{elapsed_precise} [{bar:24}] {percent:>3}% {msg}"));
+            }
+            self.bar.set_length(total);
+            self.bar.set_position(done);
+        } else {
+            self.bar.tick();
+        }
+        self.bar.set_message(line(snapshot));
+    }
+
+    /// Writes a line above the progress, or just writes it.
+    pub fn print(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
+}
+
+fn line(snapshot: &Snapshot) -> String {
+    let jobs = snapshot.jobs;
+    format!(
+        "{} jobs, {} exposed, {} stolen, {}/{} cores busy",
+        short(jobs.spawned),
+        short(jobs.exposed),
+        short(jobs.stolen),
+        snapshot.busy,
+        snapshot.threads
+    )
+}
+
+/// A count in at most four characters or so.
+fn short(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k")];
+    match UNITS.iter().find(|(from, _)| count >= *from) {
+        Some((from, unit)) => {
+            let one = if *unit == "k" { 1000 } else { *from };
+            format!("{:.1} {unit}", count as f64 / one as f64)
+        }
+        None => count.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        assert_eq!(short(0), "0");
+        assert_eq!(short(9_999), "9999");
+        assert_eq!(short(12_345), "12.3 k");
+        assert_eq!(short(433_494_436), "433.5 M");
+    }
+}

@@ -1,0 +1,98 @@
+//! `#[job]`: the function, and beside it a type of the same name with `spawn` and `spawn_all`.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::{ItemFn, LitStr, Result};
+
+use crate::signature::{Signature, checked_name, manifest_entry};
+
+pub fn expand(attribute: TokenStream, function: ItemFn) -> Result<TokenStream> {
+    let signature = Signature::read(&function, "job")?;
+    let ident = &function.sig.ident;
+    let name = job_name(attribute, &function)?;
+    let visibility = &function.vis;
+    let Signature { names, types, output } = &signature;
+
+    let export = format!("sateen_job_{name}");
+    let entry = format_ident!("__sateen_job_{}", ident.unraw());
+    let manifest = manifest_entry("job", &name, &signature);
+    // One parameter is its own item; several are a tuple.
+    let (item, unpack) = match types.as_slice() {
+        [only] => (quote!(#only), quote!(|only| (only,))),
+        _ => (quote!((#(#types,)*)), quote!(|tuple| tuple)),
+    };
+    let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
+
+    Ok(quote! {
+        #function
+
+        #[doc = #about]
+        #[allow(non_camel_case_types, dead_code)]
+        #visibility struct #ident {}
+
+        #[allow(dead_code)]
+        impl #ident {
+            /// Spawns the job: it runs here at its sync, unless somebody who is idle takes it.
+            #[inline(always)]
+            #[must_use = "a job whose handle is dropped is aborted"]
+            #[allow(clippy::too_many_arguments)]
+            #visibility fn spawn(#(#names: #types),*) -> ::sateen::Spawned<#ident> {
+                ::sateen::Spawned::new((#(#names,)*))
+            }
+
+            /// Spawns the job once for each item; the results come in the items' order.
+            #[must_use = "jobs whose handles are dropped are aborted"]
+            #visibility fn spawn_all(items: impl ::core::iter::IntoIterator<Item = #item>) -> ::sateen::SpawnedAll<#ident> {
+                ::sateen::SpawnedAll::new(::core::iter::IntoIterator::into_iter(items).map(#unpack))
+            }
+        }
+
+        impl ::sateen::Job for #ident {
+            type Parameters = (#(#types,)*);
+            type Output = #output;
+            const NAME: &'static str = #name;
+
+            #[inline]
+            fn call((#(#names,)*): Self::Parameters) -> Self::Output {
+                #ident(#(#names),*)
+            }
+
+            #[cfg(target_family = "wasm")]
+            #[inline(always)]
+            fn kind() -> &'static ::sateen::wasm::Kind {
+                static KIND: ::sateen::wasm::Kind = ::sateen::wasm::Kind::of::<#ident>();
+                &KIND
+            }
+        }
+
+        #[cfg(target_family = "wasm")]
+        #[doc(hidden)]
+        #[unsafe(export_name = #export)]
+        extern "C" fn #entry(length: usize) -> u64 {
+            ::sateen::wasm::run_job::<#ident>(length)
+        }
+
+        #manifest
+    })
+}
+
+/// The name given as `#[job(name = "…")]`, or the function's own.
+fn job_name(attribute: TokenStream, function: &ItemFn) -> Result<String> {
+    let ident = &function.sig.ident;
+    let mut name = ident.unraw().to_string();
+    let mut span = ident.span();
+    let parser = syn::meta::parser(|meta| {
+        if meta.path.is_ident("name") {
+            let literal: LitStr = meta.value()?.parse()?;
+            span = literal.span();
+            name = literal.value();
+            Ok(())
+        } else {
+            Err(meta.error("unknown option; #[job] takes only `name = \"…\"`"))
+        }
+    });
+    parser.parse2(attribute)?;
+    checked_name(name, span)
+}

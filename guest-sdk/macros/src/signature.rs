@@ -1,0 +1,141 @@
+//! What a marked function takes and returns, or why it cannot be marked.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Safety, Type};
+
+/// The part of a function's signature that the generated code repeats.
+pub struct Signature {
+    pub names: Vec<Ident>,
+    pub types: Vec<Type>,
+    pub output: TokenStream,
+}
+
+impl Signature {
+    /// Reads the signature of `function`, which carries the attribute `#[what]`.
+    pub fn read(function: &ItemFn, what: &str) -> Result<Self> {
+        let signature = &function.sig;
+        refuse(&signature.asyncness, what, "cannot be async: it runs to its end on a worker")?;
+        if matches!(signature.safety, Safety::Unsafe(_)) {
+            return Err(Error::new_spanned(
+                &signature.safety,
+                format!("a #[{what}] cannot be unsafe: anybody may run it with any parameters"),
+            ));
+        }
+        refuse(&signature.abi, what, "cannot be extern: its calling convention is Sateen's")?;
+        refuse(&signature.variadic, what, "cannot be variadic")?;
+        if !signature.generics.params.is_empty() {
+            return Err(Error::new(
+                signature.generics.span(),
+                format!(
+                    "a #[{what}] cannot be generic: other machines find it by its name alone; mark a function for each type"
+                ),
+            ));
+        }
+
+        let mut names = Vec::new();
+        let mut types = Vec::new();
+        for input in &signature.inputs {
+            let argument = match input {
+                FnArg::Receiver(receiver) => {
+                    return Err(Error::new(
+                        receiver.span(),
+                        format!(
+                            "a #[{what}] cannot be a method: make it a free function and pass the value as a parameter"
+                        ),
+                    ));
+                }
+                FnArg::Typed(argument) => argument,
+            };
+            refuse_borrowed(&argument.ty, what)?;
+            names.push(match argument.pat.as_ref() {
+                Pat::Ident(pattern) if pattern.subpat.is_none() => pattern.ident.clone(),
+                _ => Ident::new(&format!("parameter_{}", names.len()), argument.pat.span()),
+            });
+            types.push(argument.ty.as_ref().clone());
+        }
+
+        let output = match &signature.output {
+            ReturnType::Default => quote!(()),
+            ReturnType::Type(_, ty) => {
+                refuse_borrowed(ty, what)?;
+                ty.to_token_stream()
+            }
+        };
+        Ok(Self { names, types, output })
+    }
+
+    /// The parameters as one line for people: `n: u64, board: Board`.
+    pub fn parameters(&self) -> String {
+        let parameters: Vec<String> = (self.names.iter().zip(&self.types))
+            .map(|(name, ty)| format!("{name}: {}", compact(&ty.to_token_stream())))
+            .collect();
+        parameters.join(", ")
+    }
+
+    /// The result's type for people.
+    pub fn result(&self) -> String {
+        compact(&self.output)
+    }
+}
+
+fn refuse<T: ToTokens>(found: &Option<T>, what: &str, why: &str) -> Result<()> {
+    match found {
+        Some(tokens) => Err(Error::new_spanned(tokens, format!("a #[{what}] {why}"))),
+        None => Ok(()),
+    }
+}
+
+fn refuse_borrowed(ty: &Type, what: &str) -> Result<()> {
+    let why = match ty {
+        Type::Reference(_) => {
+            "a reference cannot travel to another machine; take and return owned values (`String` for `&str`, `Vec<T>` for `&[T]`)"
+        }
+        Type::Ptr(_) => "a pointer cannot travel to another machine",
+        Type::ImplTrait(_) => "an `impl Trait` cannot travel to another machine; name the type",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ty.span(), format!("in a #[{what}], {why}")))
+}
+
+/// A type's tokens without the spaces that `to_string` puts between them.
+fn compact(tokens: &TokenStream) -> String {
+    let spaced = tokens.to_string();
+    let mut line = String::with_capacity(spaced.len());
+    for character in spaced.chars() {
+        let follows_word = line.ends_with(|last: char| last.is_alphanumeric());
+        if character == ' ' && !line.ends_with([',', ';']) && !follows_word {
+            continue;
+        }
+        if matches!(character, '<' | '>' | ',' | ';' | ':' | '(' | ')' | ']') && line.ends_with(' ') {
+            line.pop();
+        }
+        line.push(character);
+    }
+    line.trim_end().to_owned()
+}
+
+/// The line that describes a marked function in the module's manifest (a custom section, so that
+/// `sateen check` can read it without running anything).
+pub fn manifest_entry(kind: &str, name: &str, signature: &Signature) -> TokenStream {
+    let line = format!("{kind} {name}({}) -> {}\n", signature.parameters(), signature.result());
+    let bytes = proc_macro2::Literal::byte_string(line.as_bytes());
+    let length = line.len();
+    quote! {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            #[used]
+            #[unsafe(link_section = "sateen.manifest")]
+            static ENTRY: [u8; #length] = *#bytes;
+        };
+    }
+}
+
+/// `name` if it can be part of an export's name.
+pub fn checked_name(name: String, span: proc_macro2::Span) -> Result<String> {
+    let fits = !name.is_empty()
+        && name.len() <= 128
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'));
+    if fits { Ok(name) } else { Err(Error::new(span, "a name has 1 to 128 letters, digits and `_ : . -`")) }
+}

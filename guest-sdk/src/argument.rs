@@ -1,0 +1,128 @@
+//! What a `#[main]` takes from the command line.
+
+use std::collections::VecDeque;
+
+use crate::BadInput;
+
+/// The words of the command line that nobody has taken yet.
+pub struct Arguments {
+    words: VecDeque<String>,
+    given: usize,
+}
+
+impl Arguments {
+    /// All of `words`, to be taken from the front.
+    pub fn new(words: Vec<String>) -> Self {
+        Self { given: words.len(), words: words.into() }
+    }
+
+    /// Says so if words are left over; `usage` names what is taken.
+    ///
+    /// # Errors
+    /// When words are left over.
+    pub fn finish(&self, usage: &str) -> Result<(), BadInput> {
+        match self.words.front() {
+            None => Ok(()),
+            Some(word) => Err(BadInput(format!(
+                "{} arguments are too many, from `{word}` on; the app takes ({usage})",
+                self.given
+            ))),
+        }
+    }
+}
+
+/// A type that a `#[main]` can take as a parameter.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from the command line",
+    note = "a #[main] takes numbers, bool, char, String, a trailing Option<T> and a last Vec<T>; implement `sateen::Argument` for others"
+)]
+pub trait Argument: Sized {
+    /// Takes the parameter `name` off the front of `arguments`.
+    ///
+    /// # Errors
+    /// When it is missing or is not of this type; the message says which.
+    fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput>;
+}
+
+macro_rules! scalars {
+    ($($type:ty: $expected:literal),* $(,)?) => {$(
+        impl Argument for $type {
+            fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput> {
+                let word = arguments.words.pop_front().ok_or_else(|| {
+                    BadInput(format!("argument `{name}` is missing: {} is expected", $expected))
+                })?;
+                word.parse().map_err(|_| {
+                    BadInput(format!("argument `{name}` is `{word}`, but {} is expected", $expected))
+                })
+            }
+        }
+    )*};
+}
+
+scalars! {
+    u8: "a whole number from 0 to 255",
+    u16: "a whole number from 0 to 65535",
+    u32: "a whole number from 0 to 4294967295",
+    u64: "a whole number, not negative",
+    u128: "a whole number, not negative",
+    usize: "a whole number, not negative",
+    i8: "a whole number from -128 to 127",
+    i16: "a whole number from -32768 to 32767",
+    i32: "a whole number of 32 bits",
+    i64: "a whole number of 64 bits",
+    i128: "a whole number of 128 bits",
+    isize: "a whole number",
+    f32: "a number",
+    f64: "a number",
+    bool: "true or false",
+    char: "one character",
+    String: "a text",
+}
+
+impl<T: Argument> Argument for Option<T> {
+    fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput> {
+        if arguments.words.is_empty() {
+            return Ok(None);
+        }
+        T::take(arguments, name).map(Some)
+    }
+}
+
+impl<T: Argument> Argument for Vec<T> {
+    fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput> {
+        let mut all = Self::new();
+        while !arguments.words.is_empty() {
+            all.push(T::take(arguments, name)?);
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Arguments {
+        Arguments::new(words.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn words_become_parameters_in_order() {
+        let mut arguments = words(&["7", "seven", "-7"]);
+        assert_eq!(u64::take(&mut arguments, "n"), Ok(7));
+        assert_eq!(String::take(&mut arguments, "word"), Ok("seven".to_owned()));
+        assert_eq!(<Option<i8> as Argument>::take(&mut arguments, "low"), Ok(Some(-7)));
+        assert_eq!(<Option<i8> as Argument>::take(&mut arguments, "more"), Ok(None));
+        assert_eq!(arguments.finish(""), Ok(()));
+    }
+
+    #[test]
+    fn errors_name_the_parameter_and_what_is_expected() {
+        let missing = u64::take(&mut words(&[]), "n").unwrap_err();
+        assert_eq!(missing.0, "argument `n` is missing: a whole number, not negative is expected");
+        let wrong = u8::take(&mut words(&["-1"]), "n").unwrap_err();
+        assert_eq!(wrong.0, "argument `n` is `-1`, but a whole number from 0 to 255 is expected");
+        let many = words(&["1", "2"]).finish("n: u64").unwrap_err();
+        assert_eq!(many.0, "2 arguments are too many, from `1` on; the app takes (n: u64)");
+    }
+}

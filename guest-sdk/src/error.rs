@@ -1,0 +1,42 @@
+//! What can go wrong, as an app sees it.
+
+use std::fmt;
+
+/// The user's input was wrong: return it from a `#[main]` and the run ends with exit code 2 and
+/// this message. Say what is wrong, where, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadInput(pub String);
+
+impl BadInput {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// A spawned job panicked or trapped, here or on another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobError {
+    /// The job that failed, which may be a descendant of the one that was synced.
+    pub job: String,
+    /// What it said: the panic's message and place, or the trap.
+    pub message: String,
+    /// The guest's stack, innermost frame first; empty when it is not known.
+    pub backtrace: Vec<String>,
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job `{}` failed: {}", self.job, self.message)
+    }
+}
+
+impl std::error::Error for JobError {}

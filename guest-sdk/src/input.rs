@@ -1,0 +1,52 @@
+//! Named inputs: blobs that are given with the run, the same for every job.
+
+use crate::BadInput;
+
+/// The whole of the input `name`, given as `--input NAME=FILE`.
+///
+/// Every job may read it. Parse it once and keep what you made in a static: a job that runs
+/// elsewhere starts afresh and parses again.
+///
+/// # Errors
+/// When the run has no such input; passed on by a `#[main]`, it tells the user to give it.
+pub fn input(name: &str) -> Result<Vec<u8>, BadInput> {
+    source::read(name).ok_or_else(|| {
+        BadInput(format!("the app needs the input `{name}`; give it with --input {name}=FILE"))
+    })
+}
+
+/// The input `name` as text.
+///
+/// # Errors
+/// When the run has no such input, or it is not UTF-8.
+pub fn input_text(name: &str) -> Result<String, BadInput> {
+    String::from_utf8(input(name)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        BadInput(format!("the input `{name}` is not text: byte {at} is not UTF-8"))
+    })
+}
+
+#[cfg(not(target_family = "wasm"))]
+use crate::testing as source;
+#[cfg(target_family = "wasm")]
+use crate::wasm::inputs as source;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_missing_input_says_how_to_give_it() {
+        let error = input("absent").unwrap_err();
+        assert_eq!(error.0, "the app needs the input `absent`; give it with --input absent=FILE");
+    }
+
+    #[test]
+    fn an_input_is_read_whole() {
+        testing::set_input("cnf", "p cnf 0 0\n");
+        assert_eq!(input_text("cnf").as_deref(), Ok("p cnf 0 0\n"));
+        testing::set_input("raw", [0xff]);
+        assert_eq!(input_text("raw").unwrap_err().0, "the input `raw` is not text: byte 0 is not UTF-8");
+    }
+}

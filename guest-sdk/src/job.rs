@@ -1,0 +1,112 @@
+//! Spawned jobs and their handles.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::JobError;
+#[cfg(not(target_family = "wasm"))]
+use crate::native::Pending;
+#[cfg(target_family = "wasm")]
+use crate::wasm::Pending;
+
+/// A function that may run elsewhere; `#[job]` implements it.
+pub trait Job: Sized + 'static {
+    /// All parameters, as a tuple.
+    type Parameters: Serialize + DeserializeOwned + 'static;
+    /// The result.
+    type Output: Serialize + DeserializeOwned + 'static;
+    /// What the job is called on the grid; unique in the app.
+    const NAME: &'static str;
+
+    /// Calls the function here and now.
+    fn call(parameters: Self::Parameters) -> Self::Output;
+
+    /// What the scheduler knows of this job.
+    #[cfg(target_family = "wasm")]
+    #[doc(hidden)]
+    fn kind() -> &'static crate::wasm::Kind;
+}
+
+/// A job that was spawned and is yet to be synced. Dropped, it is aborted.
+#[must_use = "a job whose handle is dropped is aborted"]
+pub struct Spawned<J: Job> {
+    pending: Pending<J>,
+}
+
+impl<J: Job> Spawned<J> {
+    /// Spawns the job `J`; `NAME::spawn(…)` is the convenient form.
+    #[inline(always)]
+    pub fn new(parameters: J::Parameters) -> Self {
+        Self { pending: Pending::spawn(parameters) }
+    }
+
+    /// The job's result: computed here if nobody has taken the job, waited for otherwise.
+    ///
+    /// # Panics
+    /// When the job panicked or trapped, so does this; the error names the innermost job. Use
+    /// [`try_sync`](Self::try_sync) to go on instead.
+    #[inline(always)]
+    pub fn sync(self) -> J::Output {
+        self.pending.sync()
+    }
+
+    /// The job's result, or how it failed.
+    ///
+    /// # Errors
+    /// When the job, or one it synced, panicked or trapped. What stops a whole run (a limit, a
+    /// cancellation) is no result of a job and ends this one, too.
+    pub fn try_sync(self) -> Result<J::Output, JobError> {
+        self.pending.try_sync()
+    }
+}
+
+/// Jobs spawned over an iterator.
+#[must_use = "jobs whose handles are dropped are aborted"]
+pub struct SpawnedAll<J: Job> {
+    handles: Vec<Spawned<J>>,
+}
+
+impl<J: Job> SpawnedAll<J> {
+    /// Spawns the job once for each item; `NAME::spawn_all(…)` is the convenient form.
+    pub fn new(parameters: impl Iterator<Item = J::Parameters>) -> Self {
+        Self { handles: parameters.map(Spawned::new).collect() }
+    }
+
+    /// All results, in the order in which the jobs were spawned.
+    pub fn sync(self) -> Vec<J::Output> {
+        self.handles.sync_all()
+    }
+}
+
+/// The handles, in the order in which the jobs were spawned: to sync one by one.
+impl<J: Job> IntoIterator for SpawnedAll<J> {
+    type Item = Spawned<J>;
+    type IntoIter = std::vec::IntoIter<Spawned<J>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.handles.into_iter()
+    }
+}
+
+/// Syncing many handles at once.
+pub trait SyncAll {
+    /// What the handles give.
+    type Output;
+
+    /// All results, in the handles' order.
+    fn sync_all(self) -> Self::Output;
+}
+
+impl<J: Job> SyncAll for Vec<Spawned<J>> {
+    type Output = Vec<J::Output>;
+
+    fn sync_all(mut self) -> Vec<J::Output> {
+        // The last spawned first: that is the order in which latent jobs are cheapest to take back.
+        let mut results = Vec::with_capacity(self.len());
+        while let Some(handle) = self.pop() {
+            results.push(handle.sync());
+        }
+        results.reverse();
+        results
+    }
+}

@@ -1,0 +1,74 @@
+//! Write divide-and-conquer programs as ordinary recursive functions, mark those that may run
+//! elsewhere, and let a grid of volunteers run them.
+//!
+//! ```
+//! # mod app {
+//! use sateen::prelude::*;
+//!
+//! #[job]
+//! fn fib(n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let left = fib::spawn(n - 1); // latent until somebody wants it
+//!     let right = fib(n - 2); // an ordinary call
+//!     left.sync() + right
+//! }
+//!
+//! #[main]
+//! fn main(n: u64) -> u64 {
+//!     fib(n)
+//! }
+//! # pub fn check() { assert_eq!(main(20), 6765); }
+//! # }
+//! # fn main() { app::check(); }
+//! ```
+//!
+//! Spawning costs a few nanoseconds, because a spawned job is *latent*: a record in the app's own
+//! memory that its sync pops and calls like any function. Only when somebody is idle is the oldest
+//! one *exposed*: its parameters are serialised, and it may run in a fresh sandbox on another core
+//! or another machine.
+//!
+//! # What an app may count on
+//! * **Serial elision.** Take the spawns away and the program means the same. Compiled for this
+//!   machine rather than for wasm, jobs simply run at their sync: `cargo test` needs no grid.
+//! * **Any order.** A handle may be kept, moved and synced in any order. The last spawned first is
+//!   the cheapest. A handle dropped without a sync aborts its job.
+//! * **Errors travel.** A panic in a job reaches its parent's sync, whichever machine it ran on:
+//!   [`Spawned::sync`] passes it on, [`Spawned::try_sync`] returns it.
+//!
+//! # What an app must keep
+//! A job is a function of its parameters and the run's [inputs](input), and of nothing else. There
+//! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
+//! static may only hold what can be computed again (a parsed input, a table).
+
+// The proc-macros name this crate by its public path, also in its own tests and examples.
+extern crate self as sateen;
+
+mod argument;
+mod codec;
+mod error;
+mod input;
+mod job;
+mod output;
+mod report;
+pub mod testing;
+
+#[cfg(not(target_family = "wasm"))]
+mod native;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod wasm;
+
+pub use argument::{Argument, Arguments};
+pub use error::{BadInput, JobError};
+pub use input::{input, input_text};
+pub use job::{Job, Spawned, SpawnedAll, SyncAll};
+pub use output::{Outcome, Output};
+pub use report::{log_line, progress};
+pub use sateen_macros::{job, main};
+
+/// What nearly every app needs.
+pub mod prelude {
+    pub use crate::{BadInput, JobError, Spawned, SyncAll, job, main};
+}

@@ -1,0 +1,118 @@
+//! The imports of the ABI, version 1, behind safe functions. `docs` of each import: what it gets,
+//! what it gives.
+
+/// What `sync` may answer, in the upper half of its result; the lower half is a length.
+pub enum Synced {
+    /// Nobody had taken the job: call it here.
+    Reclaimed,
+    /// Its result waits to be taken, so many bytes long.
+    Done(usize),
+    /// It failed; its error waits to be taken, so many bytes long.
+    Failed(usize),
+}
+
+/// Why a guest gives up.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// A panic; the text is its message and place.
+    Panic = 0,
+    /// The job that was synced last had failed, and so has this one.
+    Child = 1,
+    /// Parameters or a result that do not decode.
+    Encoding = 2,
+}
+
+mod raw {
+    #[link(wasm_import_module = "sateen")]
+    unsafe extern "C" {
+        /// Tells the host where the heartbeat's two words are: `limit`, then `floor`.
+        pub fn attach(alarm: *mut u32);
+        /// Names a job kind and its record; gives its number for `expose`.
+        pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;
+        /// Offers a job to the scheduler; gives its number, or 0 when nobody wants it now.
+        pub fn expose(kind: u32, parameters: *const u8, length: usize) -> u32;
+        /// Waits for an exposed job, or takes it back.
+        pub fn sync(job: u32) -> u64;
+        /// Copies all of what waits to be taken: this instance's parameters at first, then what the last
+        /// `sync`, `attempt` or `input` left.
+        pub fn take(destination: *mut u8);
+        /// Nobody will sync this exposed job.
+        pub fn abandon(job: u32);
+        /// Calls the export `sateen_attempt` with the argument; a trap comes back as a failure.
+        pub fn attempt(argument: *mut u8) -> u64;
+        /// Ends this instance.
+        pub fn fail(fault: u32, text: *const u8, length: usize) -> !;
+        pub fn log(text: *const u8, length: usize);
+        pub fn progress(done: u64, total: u64);
+        /// The length of a named input, to be taken with `take`; all ones when there is none.
+        pub fn input(name: *const u8, length: usize) -> u64;
+    }
+}
+
+pub fn attach(alarm: *mut u32) {
+    // SAFETY: the host writes the two words only while the guest runs, and both are read volatile.
+    unsafe { raw::attach(alarm) }
+}
+
+pub fn register(name: &str, kind: *mut u8) -> u32 {
+    // SAFETY: the host only reads the name, and writes the kind's first word, which is read volatile.
+    unsafe { raw::register(name.as_ptr(), name.len(), kind) }
+}
+
+pub fn expose(kind: u32, parameters: &[u8]) -> u32 {
+    // SAFETY: the host copies the parameters before it returns.
+    unsafe { raw::expose(kind, parameters.as_ptr(), parameters.len()) }
+}
+
+pub fn sync(job: u32) -> Synced {
+    // SAFETY: takes and gives plain numbers.
+    let answer = unsafe { raw::sync(job) };
+    let length = answer as u32 as usize;
+    match answer >> 32 {
+        0 => Synced::Done(length),
+        1 => Synced::Reclaimed,
+        _ => Synced::Failed(length),
+    }
+}
+
+/// The `length` bytes that the last call left to be taken.
+pub fn take(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    // SAFETY: the host writes exactly the length that it announced, which the vector has.
+    unsafe { raw::take(bytes.as_mut_ptr()) }
+    bytes
+}
+
+pub fn abandon(job: u32) {
+    // SAFETY: takes a plain number.
+    unsafe { raw::abandon(job) }
+}
+
+/// The length of the error, when the attempt failed.
+pub fn attempt(argument: *mut u8) -> Option<usize> {
+    // SAFETY: the host hands the pointer to `sateen_attempt` and does not look behind it.
+    let answer = unsafe { raw::attempt(argument) };
+    (answer >> 32 != 0).then_some(answer as u32 as usize)
+}
+
+pub fn fail(fault: Fault, text: &str) -> ! {
+    // SAFETY: the host copies the text; the call never returns.
+    unsafe { raw::fail(fault as u32, text.as_ptr(), text.len()) }
+}
+
+pub fn log(text: &str) {
+    // SAFETY: the host copies the text.
+    unsafe { raw::log(text.as_ptr(), text.len()) }
+}
+
+pub fn progress(done: u64, total: u64) {
+    // SAFETY: takes plain numbers.
+    unsafe { raw::progress(done, total) }
+}
+
+pub fn input(name: &str) -> Option<usize> {
+    // SAFETY: the host only reads the name.
+    let length = unsafe { raw::input(name.as_ptr(), name.len()) };
+    usize::try_from(length).ok()
+}

@@ -1,0 +1,59 @@
+//! The guest's side of the ABI: entry points, latent jobs, and the imports behind the public API.
+
+use serde::de::DeserializeOwned;
+
+use crate::{Arguments, BadInput, Job, Outcome, Output, codec};
+
+mod abi;
+mod latent;
+
+pub use abi::{log, progress};
+pub use latent::{Kind, Pending};
+
+/// The named inputs.
+pub mod inputs {
+    use super::abi;
+
+    pub fn read(name: &str) -> Option<Vec<u8>> {
+        abi::input(name).map(abi::take)
+    }
+}
+
+/// Marks the module as one for this version of the ABI; never called.
+#[unsafe(no_mangle)]
+extern "C" fn sateen_abi_1() {}
+
+/// Calls what `Pending::try_sync` prepared; the host stands between the two and catches traps.
+#[unsafe(no_mangle)]
+extern "C" fn sateen_attempt(argument: *mut u8) {
+    latent::run_attempt(argument);
+}
+
+/// The body of a job's export: takes its encoded parameters, `length` bytes, and gives its encoded
+/// result's place, address in the upper half and length in the lower.
+pub fn run_job<J: Job>(length: usize) -> u64 {
+    let parameters: J::Parameters = enter(length);
+    leave(codec::encode(&J::call(parameters)))
+}
+
+/// The body of an entry point's export: as `run_job`, with words for parameters.
+pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result<T, BadInput>) -> u64 {
+    let words: Vec<String> = enter(length);
+    let outcome = match call(Arguments::new(words)) {
+        Ok(output) => output.into_outcome(),
+        Err(BadInput(message)) => Outcome::BadInput(message),
+    };
+    leave(codec::encode(&outcome))
+}
+
+fn enter<T: DeserializeOwned>(length: usize) -> T {
+    latent::attach();
+    std::panic::set_hook(Box::new(|panic| abi::fail(abi::Fault::Panic, &panic.to_string())));
+    codec::decode(&abi::take(length)).unwrap_or_else(|error| abi::fail(abi::Fault::Encoding, &error))
+}
+
+/// The result stays where it is until the host has copied it and drops the instance.
+fn leave(result: Vec<u8>) -> u64 {
+    let result: &'static [u8] = result.leak();
+    ((result.as_ptr() as u64) << 32) | result.len() as u64
+}

@@ -1,0 +1,162 @@
+//! How a job or a run can end badly.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use wasmtime::{Trap, WasmBacktrace};
+
+use crate::limits::LimitExceeded;
+
+/// A job that panicked or trapped: an error that its parent's sync may receive, on any machine.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("job `{job}` failed: {message}")]
+pub struct JobFailure {
+    /// The innermost job on the guest's stack.
+    pub job: String,
+    /// The panic's message and place, or the trap.
+    pub message: String,
+    /// The guest's stack, innermost frame first.
+    pub backtrace: Vec<String>,
+}
+
+/// Why an instance stopped before its end. Only the first is a result of its job; the others depend
+/// on the host or the run, and end the run or are nobody's concern.
+#[derive(Debug, Clone, Error)]
+pub enum Stop {
+    /// The job failed.
+    #[error("{0}")]
+    Failed(JobFailure),
+    /// A limit was met.
+    #[error("{0}")]
+    Limit(LimitExceeded),
+    /// The run is over or cancelled.
+    #[error("the run was stopped")]
+    Stopped,
+    /// Nobody wants this job's result any more.
+    #[error("the job was aborted")]
+    Aborted,
+}
+
+/// Why a run has no result.
+#[derive(Debug, Clone, Error)]
+pub enum RunError {
+    /// The app panicked or trapped.
+    #[error("{0}")]
+    Job(JobFailure),
+    /// The app returned an error.
+    #[error("{0}")]
+    App(String),
+    /// The user's arguments or inputs were wrong, says the app.
+    #[error("{0}")]
+    BadInput(String),
+    /// A limit was met.
+    #[error("{0}")]
+    Limit(LimitExceeded),
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// This machine could not do it.
+    #[error("{0}")]
+    Host(String),
+}
+
+/// Names in a guest's stack that belong to the machinery of panics and of this project, not to the
+/// app.
+const MACHINERY: [&str; 12] = [
+    "std::",
+    "core::panicking",
+    "core::option::",
+    "core::result::",
+    "core::slice::index",
+    "core::ops::",
+    "core::str::",
+    "alloc::",
+    "rust_panic",
+    "__rust",
+    "sateen::",
+    "sateen_macros::",
+];
+
+/// The frames of `backtrace` for people, innermost first, without the machinery above the app.
+pub fn frames(backtrace: &WasmBacktrace) -> Vec<String> {
+    let names: Vec<String> = (backtrace.frames().iter())
+        .map(|frame| match frame.func_name() {
+            Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
+            None => format!("function {}", frame.func_index()),
+        })
+        .collect();
+    let of_app: Vec<String> = (names.iter().filter(|name| !is_machinery(name))).cloned().collect();
+    if of_app.is_empty() { names } else { of_app }
+}
+
+fn is_machinery(name: &str) -> bool {
+    let name = name.trim_start_matches('<');
+    MACHINERY.iter().any(|prefix| name.starts_with(prefix))
+        || name.starts_with("__sateen")
+        || name.starts_with("sateen_")
+}
+
+/// The innermost of `frames` that is one of `jobs`, else `instance`, the job that the instance runs.
+pub fn innermost_job<'a>(
+    frames: &[String],
+    jobs: impl Iterator<Item = &'a str> + Clone,
+    instance: &str,
+) -> String {
+    let found = frames
+        .iter()
+        .find_map(|frame| jobs.clone().find(|job| frame == job || frame.ends_with(&format!("::{job}"))));
+    found.unwrap_or(instance).to_owned()
+}
+
+/// What made the engine stop a guest, from its error. `stack_bytes_max` is the limit in force.
+pub fn classify<'a>(
+    error: &wasmtime::Error,
+    jobs: impl Iterator<Item = &'a str> + Clone,
+    instance: &str,
+    stack_bytes_max: usize,
+) -> Stop {
+    if let Some(stop) = error.downcast_ref::<Stop>() {
+        return stop.clone();
+    }
+    let backtrace = error.downcast_ref::<WasmBacktrace>().map(frames).unwrap_or_default();
+    let message = match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => return Stop::Limit(LimitExceeded::Stack { limit: stack_bytes_max }),
+        Some(Trap::MemoryOutOfBounds) if fell_off_the_guest_stack(error) => {
+            return Stop::Limit(LimitExceeded::GuestStack);
+        }
+        Some(trap) => format!("trap: {trap}"),
+        None => error.root_cause().to_string(),
+    };
+    Stop::Failed(JobFailure { job: innermost_job(&backtrace, jobs, instance), message, backtrace })
+}
+
+/// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end,
+/// addresses wrap around to the very top of the 32-bit space, where nothing else ever is.
+fn fell_off_the_guest_stack(error: &wasmtime::Error) -> bool {
+    const TOP: u64 = 0xf000_0000;
+    let text = format!("{error:#}");
+    let address = text.split_once("wasm address 0x").and_then(|(_, rest)| {
+        let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next()?;
+        u64::from_str_radix(digits, 16).ok()
+    });
+    address.is_some_and(|address| address >= TOP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_job_is_named() {
+        let frames = ["app::helper", "app::inner", "app::outer"].map(str::to_owned);
+        let jobs = ["outer", "inner"];
+        assert_eq!(innermost_job(&frames, jobs.into_iter(), "outer"), "inner");
+        assert_eq!(innermost_job(&frames[..1], jobs.into_iter(), "outer"), "outer");
+    }
+
+    #[test]
+    fn machinery_is_told_from_the_app() {
+        assert!(is_machinery("std::panicking::begin_panic_handler"));
+        assert!(is_machinery("<alloc::vec::Vec<T> as core::ops::Index<I>>::index"));
+        assert!(!is_machinery("queens::place"));
+    }
+}

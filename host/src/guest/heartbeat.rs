@@ -1,0 +1,80 @@
+//! The heartbeat: about every millisecond, in each guest that computes.
+//!
+//! It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
+//! somebody is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
+//! PLDI 2018). It also judges the grain of job kinds. A kind that is spawned seldom may run long
+//! without coming by a spawn or sync again, so it is *coarse*: each spawn of it is exposed, at a cost
+//! of a microsecond, which its rarity pays for.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use wasmtime::{StoreContextMut, UpdateDeadline};
+
+use super::state::{Guest, LiveKind, sound_alarm};
+
+/// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
+const FINE_SPAWNS_A_BEAT: u64 = 16;
+/// A fine kind is judged again after so many heartbeats,
+const WINDOW_BEATS: u32 = 32;
+/// and is coarse if it was spawned, but fewer times than this.
+const COARSE_SPAWNS_A_WINDOW: u64 = 32;
+
+/// Where the words of a kind's record are; see the SDK's `wasm/latent.rs`.
+const SPAWNED: usize = 8;
+const DROPPED: usize = 16;
+pub const KIND_BYTES: usize = 24;
+
+/// Called by the engine when the epoch has moved.
+pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
+    store.data().check().map_err(wasmtime::Error::new)?;
+    sample(&mut store, true);
+    if store.data().shared.is_hungry() {
+        sound_alarm(store);
+    }
+    Ok(UpdateDeadline::Continue(1))
+}
+
+/// Counts what the guest did since it was sampled last. With `judge`, kinds change their class.
+pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
+    let Some(memory) = store.data().memory else { return };
+    let (data, guest) = memory.data_and_store_mut(store);
+    let shared = guest.shared.clone();
+    shared.report_work(guest.clock.unreported_work());
+    for live in &mut guest.kinds {
+        let address = live.address as usize;
+        let Some(record) = data.get_mut(address..address + KIND_BYTES) else { continue };
+        let spawned = word(record, SPAWNED);
+        let dropped = word(record, DROPPED);
+        let delta = spawned.wrapping_sub(live.spawned);
+        shared.counters.spawned.fetch_add(delta, Relaxed);
+        shared.counters.aborted.fetch_add(dropped.wrapping_sub(live.dropped), Relaxed);
+        live.spawned = spawned;
+        live.dropped = dropped;
+        if judge && shared.exposes() {
+            judge_grain(live, delta, &shared.fine_kinds[live.kind]);
+            record[..4].copy_from_slice(&u32::from(live.coarse).to_le_bytes());
+        }
+    }
+}
+
+fn judge_grain(live: &mut LiveKind, delta: u64, fine: &std::sync::atomic::AtomicBool) {
+    live.window_spawned += delta;
+    live.window_beats += 1;
+    if delta >= FINE_SPAWNS_A_BEAT {
+        live.coarse = false;
+        fine.store(true, Relaxed);
+    }
+    if live.window_beats >= WINDOW_BEATS {
+        if (1..COARSE_SPAWNS_A_WINDOW).contains(&live.window_spawned) {
+            live.coarse = true;
+        }
+        live.window_spawned = 0;
+        live.window_beats = 0;
+    }
+}
+
+fn word(record: &[u8], offset: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&record[offset..offset + 8]);
+    u64::from_le_bytes(bytes)
+}

@@ -1,0 +1,274 @@
+//! The ABI, version 1: all that a guest can ask of its host.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use wasmparser::ValType;
+use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
+
+use super::heartbeat::KIND_BYTES;
+use super::memory::{broken, read, read_text, write};
+use super::state::{Guest, LiveKind, LogLine, Offered, sound_alarm};
+use crate::engine::ATTEMPT_STACKS;
+use crate::failure::{JobFailure, Stop, classify, frames, innermost_job};
+use crate::limits::LimitExceeded;
+use crate::scheduler::{Job, wait_for};
+
+/// The version that this host speaks.
+pub const ABI_VERSION: u32 = 1;
+/// The module that all imports name.
+pub const IMPORT_MODULE: &str = "sateen";
+/// What a job's export begins with, before its name.
+pub const JOB_PREFIX: &str = "sateen_job_";
+/// What an entry point's export begins with, before its name.
+pub const MAIN_PREFIX: &str = "sateen_main_";
+
+const I32: ValType = ValType::I32;
+const I64: ValType = ValType::I64;
+
+/// Every import, with its parameters and results.
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 11] = [
+    ("attach", &[I32], &[]),
+    ("register", &[I32, I32, I32], &[I32]),
+    ("expose", &[I32, I32, I32], &[I32]),
+    ("sync", &[I32], &[I64]),
+    ("take", &[I32], &[]),
+    ("abandon", &[I32], &[]),
+    ("attempt", &[I32], &[I64]),
+    ("fail", &[I32, I32, I32], &[]),
+    ("log", &[I32, I32], &[]),
+    ("progress", &[I64, I64], &[]),
+    ("input", &[I32, I32], &[I64]),
+];
+
+/// Names of jobs and inputs are short.
+const NAME_BYTES_MAX: usize = 256;
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
+/// Answers of `sync` and `attempt`, above a length.
+const RECLAIMED: u64 = 1 << 32;
+const FAILED: u64 = 2 << 32;
+const NO_INPUT: u64 = u64::MAX;
+
+/// A linker that offers the ABI and nothing else.
+pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
+    let mut linker = Linker::new(engine);
+    linker
+        .func_wrap(IMPORT_MODULE, "attach", |mut caller: Caller<'_, Guest>, alarm: u32| {
+            caller.data_mut().alarm = Some(alarm);
+            if caller.data().shared.is_hungry() {
+                sound_alarm(caller.as_context_mut());
+            }
+        })?
+        .func_wrap(IMPORT_MODULE, "register", register)?
+        .func_wrap(IMPORT_MODULE, "expose", expose)?
+        .func_wrap_async(IMPORT_MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
+        .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
+            let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
+            write(&mut caller, address, offered.bytes())
+        })?
+        .func_wrap(IMPORT_MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
+            let guest = caller.data_mut();
+            match guest.remove_child(number) {
+                Some(job) => {
+                    guest.shared.abandon(&job);
+                    Ok(())
+                }
+                None => {
+                    Err(broken(guest, format!("it drops the job number {number}, which it has not exposed")))
+                }
+            }
+        })?
+        .func_wrap_async(IMPORT_MODULE, "attempt", |caller, (argument,): (u32,)| {
+            Box::new(attempt(caller, argument))
+        })?
+        .func_wrap(IMPORT_MODULE, "fail", fail)?
+        .func_wrap(IMPORT_MODULE, "log", log)?
+        .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
+            caller.data().shared.report_progress(done, total);
+        })?
+        .func_wrap(IMPORT_MODULE, "input", input)?;
+    Ok(linker)
+}
+
+/// A job kind shows itself, at its first spawn that needs the host.
+fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32) -> wasmtime::Result<u32> {
+    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
+    let guest = caller.data();
+    let Some(kind) = guest.shared.app.0.jobs.iter().position(|(job, _)| *job == name) else {
+        return Err(broken(guest, format!("it spawns the job `{name}`, which it does not export")));
+    };
+    if guest.kinds.len() >= guest.shared.app.0.jobs.len() {
+        return Err(broken(guest, "it registers more kinds than it has jobs".to_owned()));
+    }
+    let coarse = guest.shared.starts_coarse(kind);
+    // The whole record must be there, so that the heartbeat may read it.
+    read(&caller, address, KIND_BYTES as u32, KIND_BYTES, "a job kind")?;
+    write(&mut caller, address, &u32::from(coarse).to_le_bytes())?;
+    caller.data_mut().kinds.push(LiveKind {
+        kind,
+        address,
+        spawned: 0,
+        dropped: 0,
+        window_spawned: 0,
+        window_beats: 0,
+        coarse,
+    });
+    Ok(kind as u32)
+}
+
+/// A job goes to the scheduler, or 0 when enough are there.
+fn expose(mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32) -> wasmtime::Result<u32> {
+    let guest = caller.data();
+    let shared = guest.shared.clone();
+    if shared.app.0.jobs.len() <= kind as usize {
+        return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
+    }
+    if guest.outstanding() >= shared.limits().exposed_jobs_max || !shared.takes_more() {
+        return Ok(0);
+    }
+    let limit = shared.limits().output_bytes_max;
+    let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
+    let guest = caller.data_mut();
+    let job = Arc::new(Job::new(kind as usize, parameters, guest.task, guest.clock.span()));
+    let number = guest.add_child(job.clone());
+    shared.expose(job);
+    if shared.is_hungry() {
+        sound_alarm(caller.as_context_mut());
+    }
+    Ok(number)
+}
+
+/// A job comes back: unstolen, done or failed. Waits until that is known, and so may suspend the
+/// guest; the worker does something else meanwhile.
+async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
+    let guest = caller.data_mut();
+    let Some(job) = guest.remove_child(number) else {
+        return Err(broken(guest, format!("it syncs the job number {number}, which it has not exposed")));
+    };
+    if guest.shared.reclaim(&job) {
+        if guest.shared.is_hungry() {
+            sound_alarm(caller.as_context_mut());
+        }
+        return Ok(RECLAIMED);
+    }
+    guest.clock.stop();
+    let (outcome, child_span) = wait_for(guest, &job).await.map_err(wasmtime::Error::new)?;
+    guest.clock.resume(job.exposed_at + child_span);
+    match outcome {
+        Ok(result) => {
+            let length = result.len() as u64;
+            guest.offered = Offered::Owned(result);
+            Ok(length)
+        }
+        Err(failure) => {
+            let answer = offer_failure(guest, &failure)?;
+            guest.child_failure = Some(failure);
+            Ok(answer)
+        }
+    }
+}
+
+fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u64> {
+    let bytes = postcard::to_allocvec(failure).map_err(|error| broken(guest, error.to_string()))?;
+    let length = bytes.len() as u64;
+    guest.offered = Offered::Owned(bytes);
+    Ok(FAILED | length)
+}
+
+/// Calls the guest's `sateen_attempt`: a failure of the job within is an answer, not a trap here.
+async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Result<u64> {
+    let guest = caller.data();
+    let shared = guest.shared.clone();
+    let export =
+        shared.app.0.attempt.as_ref().and_then(|export| caller.get_module_export(export)?.into_func());
+    let Some(function) = export else {
+        return Err(broken(caller.data(), "it attempts a job but does not export sateen_attempt".to_owned()));
+    };
+    let function = function.typed::<u32, ()>(&caller)?;
+    let Some(permit) = shared.attempts.acquire() else {
+        return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Attempts {
+            limit: ATTEMPT_STACKS as usize,
+        })));
+    };
+    let result = function.call_async(&mut caller, argument).await;
+    drop(permit);
+    let guest = caller.data_mut();
+    let Err(error) = result else { return Ok(0) };
+    let name = guest.job_name().to_owned();
+    match classify(&error, shared.app.job_names(), &name, shared.limits().stack_bytes_max) {
+        Stop::Failed(failure) => offer_failure(guest, &failure),
+        stop => Err(wasmtime::Error::new(stop)),
+    }
+}
+
+/// The guest gives up.
+fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wasmtime::Result<()> {
+    const PANIC: u32 = 0;
+    const CHILD: u32 = 1;
+    let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
+    let backtrace = frames(&WasmBacktrace::capture(&caller));
+    let guest = caller.data_mut();
+    let stop = match fault {
+        CHILD => match guest.child_failure.take() {
+            Some(failure) => Stop::Failed(failure),
+            None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
+        },
+        PANIC if message.contains("capacity overflow") => {
+            Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
+        }
+        _ => {
+            let job = innermost_job(&backtrace, guest.shared.app.job_names(), guest.job_name());
+            Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
+        }
+    };
+    Err(wasmtime::Error::new(stop))
+}
+
+/// `panicked at PLACE:\nMESSAGE` as one line with the message first.
+fn one_line(panic: &str) -> String {
+    let (place, message) = match panic.strip_prefix("panicked at ").and_then(|rest| rest.split_once(":\n")) {
+        Some((place, message)) => (Some(place), message),
+        None => (None, panic),
+    };
+    let message = message.trim_end().replace('\n', "; ");
+    match place {
+        Some(place) => format!("{message}, at {place}"),
+        None => message,
+    }
+}
+
+fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()> {
+    let shared = &caller.data().shared;
+    let limits = shared.limits();
+    if shared.counters.log_lines.fetch_add(1, Relaxed) < limits.log_lines_max {
+        let text = read_text(&caller, text, length, limits.log_line_bytes_max)?;
+        shared.log(LogLine { job: caller.data().job_name().to_owned(), text });
+    }
+    Ok(())
+}
+
+/// The length of a named input, which is offered to be taken.
+fn input(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u64> {
+    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
+    let guest = caller.data_mut();
+    Ok(match guest.shared.input(&name) {
+        Some(bytes) => {
+            let length = bytes.len() as u64;
+            guest.offered = Offered::Shared(bytes);
+            length
+        }
+        None => NO_INPUT,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_become_one_line() {
+        assert_eq!(one_line("panicked at src/lib.rs:3:5:\nno\nmore"), "no; more, at src/lib.rs:3:5");
+        assert_eq!(one_line("no"), "no");
+    }
+}

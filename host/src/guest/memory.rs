@@ -1,0 +1,77 @@
+//! A guest's memory, which is hostile: every address and length is checked, nothing is kept.
+
+use wasmtime::{Caller, Memory};
+
+use super::Guest;
+use crate::failure::{JobFailure, Stop};
+use crate::limits::LimitExceeded;
+
+/// An error that the guest itself caused by breaking the ABI.
+pub fn broken(guest: &Guest, message: String) -> wasmtime::Error {
+    wasmtime::Error::new(Stop::Failed(JobFailure {
+        job: guest.job_name().to_owned(),
+        message: format!("the module breaks the ABI: {message}"),
+        backtrace: Vec::new(),
+    }))
+}
+
+fn memory(caller: &Caller<'_, Guest>) -> wasmtime::Result<Memory> {
+    let guest = caller.data();
+    guest.memory.ok_or_else(|| broken(guest, "it calls an import before it is started".to_owned()))
+}
+
+/// A copy of `length` bytes at `address`, at most `limit` of them; `what` names them in errors.
+pub fn read(
+    caller: &Caller<'_, Guest>,
+    address: u32,
+    length: u32,
+    limit: usize,
+    what: &str,
+) -> wasmtime::Result<Vec<u8>> {
+    if length as usize > limit {
+        return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Output {
+            what: what.to_owned(),
+            asked: u64::from(length),
+            limit,
+        })));
+    }
+    let data = memory(caller)?.data(caller);
+    let bytes =
+        (address as usize).checked_add(length as usize).and_then(|end| data.get(address as usize..end));
+    bytes.map(<[u8]>::to_vec).ok_or_else(|| {
+        broken(caller.data(), format!("{what} is at {address}, {length} bytes long, outside its memory"))
+    })
+}
+
+/// At most `limit` bytes at `address`, as text; what is not UTF-8 or too long is replaced or cut.
+pub fn read_text(
+    caller: &Caller<'_, Guest>,
+    address: u32,
+    length: u32,
+    limit: usize,
+) -> wasmtime::Result<String> {
+    let kept = (length as usize).min(limit) as u32;
+    let bytes = read(caller, address, kept, limit, "a text")?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if kept < length {
+        text.push('…');
+    }
+    Ok(text)
+}
+
+/// Writes `bytes` at `address`.
+pub fn write(caller: &mut Caller<'_, Guest>, address: u32, bytes: &[u8]) -> wasmtime::Result<()> {
+    let data = memory(caller)?.data_mut(&mut *caller);
+    let room =
+        (address as usize).checked_add(bytes.len()).and_then(|end| data.get_mut(address as usize..end));
+    match room {
+        Some(room) => {
+            room.copy_from_slice(bytes);
+            Ok(())
+        }
+        None => Err(broken(
+            caller.data(),
+            format!("it wants {} bytes at {address}, outside its memory", bytes.len()),
+        )),
+    }
+}

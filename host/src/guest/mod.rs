@@ -1,0 +1,12 @@
+//! One instance of an app: its imports, its heartbeat, and the job that it runs.
+
+mod clock;
+mod heartbeat;
+mod imports;
+mod memory;
+mod state;
+mod task;
+
+pub use imports::{ABI_VERSION, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, linker};
+pub use state::{Guest, LogLine};
+pub use task::{Assignment, run_task};

@@ -1,0 +1,37 @@
+//! The runtime of Sateen: it loads an app, an untrusted wasm module, into a sandbox and runs its
+//! jobs on this machine's cores.
+//!
+//! ```
+//! use sateen_host::{App, Engine, Limits, Output, Run, RunOptions};
+//!
+//! # let bytes = wat::parse_str(r#"(module (import "sateen" "take" (func (param i32)))
+//! #   (memory (export "memory") 1) (data (i32.const 64) "\00\0242")
+//! #   (func (export "sateen_abi_1"))
+//! #   (func (export "sateen_main_main") (param i32) (result i64) (i64.const 0x4000000004)))"#).unwrap();
+//! let engine = Engine::new(&Limits::default(), false)?;
+//! let app = App::load(&engine, &bytes, None)?;
+//! let run = Run::start(&app, RunOptions { arguments: vec!["8".into()], ..RunOptions::default() })?;
+//! let finished = run.wait()?;
+//! assert_eq!(finished.output, Output::Text("42".into()));
+//! # Ok::<(), sateen_host::RunError>(())
+//! ```
+//!
+//! * [`Engine`] is wasmtime, set up so that guests are deterministic and bounded by [`Limits`].
+//! * [`App`] is a module that was [inspected](inspect()) and compiled, if need be.
+//! * [`Run`] runs an entry point on some threads; `scheduler/README.md` tells how.
+
+mod engine;
+mod failure;
+mod guest;
+mod limits;
+mod module;
+mod run;
+mod scheduler;
+
+pub use engine::Engine;
+pub use failure::{JobFailure, RunError};
+pub use guest::{ABI_VERSION, IMPORT_MODULE, LogLine};
+pub use limits::{LimitExceeded, Limits, size};
+pub use module::{App, Determinism, Export, Import, Inspection, ModuleCache, inspect};
+pub use run::{Canceller, Finished, Output, Run, RunOptions};
+pub use scheduler::{JobCounts, Snapshot};

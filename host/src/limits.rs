@@ -1,0 +1,144 @@
+//! Everything has a limit, and all of a guest's limits are here.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// What a run's guests may use. The memory and table limits are part of a run's meaning: every host
+/// must grant the same, so they are fixed by the run and not by the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Size of a module, in bytes.
+    pub module_bytes_max: usize,
+    /// Linear memory of one instance, in bytes.
+    pub memory_bytes_max: usize,
+    /// Elements of a table.
+    pub table_elements_max: usize,
+    /// Stack of one instance, in bytes: how deep it may recurse.
+    pub stack_bytes_max: usize,
+    /// A result, a job's parameters, or an output, in bytes.
+    pub output_bytes_max: usize,
+    /// A line of the log, in bytes; what is longer is cut.
+    pub log_line_bytes_max: usize,
+    /// Lines of the log in a run; what comes after is dropped and counted.
+    pub log_lines_max: u64,
+    /// Exposed jobs that one instance may have outstanding.
+    pub exposed_jobs_max: usize,
+    /// Instances that exist at once, waiting ones included.
+    pub instances_max: usize,
+    /// Wall-clock time of a run.
+    pub wall_time_max: Option<Duration>,
+    /// Time that all workers spend in guests, summed.
+    pub cpu_time_max: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            module_bytes_max: 64 << 20,
+            memory_bytes_max: 1 << 30,
+            table_elements_max: 100_000,
+            stack_bytes_max: 64 << 20,
+            output_bytes_max: 64 << 20,
+            log_line_bytes_max: 8 << 10,
+            log_lines_max: 100_000,
+            exposed_jobs_max: 64 << 10,
+            instances_max: 256,
+            wall_time_max: None,
+            cpu_time_max: None,
+        }
+    }
+}
+
+/// A limit that was met. The message says which and how to raise it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LimitExceeded {
+    /// Linear memory.
+    #[error("a job asked for {} of memory and the limit is {}; raise it with --memory", size(*.asked), size(*.limit as u64))]
+    Memory {
+        /// The size it wanted to have in all, in bytes.
+        asked: u64,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// More than the 4 GiB that a 32-bit guest can address.
+    #[error("a job asked for more memory than a 32-bit guest can address ({0})")]
+    AddressSpace(String),
+    /// Table elements.
+    #[error("a job asked for a table of {asked} elements and the limit is {limit}")]
+    Table {
+        /// The number it wanted.
+        asked: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The stack of calls.
+    #[error("a job recursed deeper than its stack of {} allows; raise it with --stack, or recurse less deeply", size(*.limit as u64))]
+    Stack {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The part of the stack that the app keeps in its memory; fixed when it was linked.
+    #[error(
+        "a job recursed deeper than the stack in its own memory allows; raise it with `sateen build --stack`, or recurse less deeply"
+    )]
+    GuestStack,
+    /// A result or an output.
+    #[error("{what} is {} and the limit is {}; raise it with --max-output", size(*.asked), size(*.limit as u64))]
+    Output {
+        /// Which result.
+        what: String,
+        /// Its size in bytes.
+        asked: u64,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Wall-clock time.
+    #[error("the run took longer than {} s; raise it with --time-limit", .0.as_secs_f64())]
+    WallTime(Duration),
+    /// Processor time.
+    #[error("the run used more than {} s of processor time; raise it with --cpu-limit", .0.as_secs_f64())]
+    CpuTime(Duration),
+    /// Stacks for attempted jobs, one in another.
+    #[error("jobs that are synced with try_sync are nested too deeply; the limit is {limit}")]
+    Attempts {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// `bytes` for people, in binary units.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if value < 10.0 && value.fract() >= 0.05 { 1 } else { 0 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_for_people() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(1 << 30), "1 GiB");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size(10 << 30), "10 GiB");
+    }
+
+    #[test]
+    fn messages_name_the_limit_and_the_option() {
+        let error = LimitExceeded::Memory { asked: 10 << 30, limit: 1 << 30 };
+        assert_eq!(
+            error.to_string(),
+            "a job asked for 10 GiB of memory and the limit is 1 GiB; raise it with --memory"
+        );
+    }
+}

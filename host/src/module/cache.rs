@@ -1,0 +1,194 @@
+//! Compiled code, kept in a private folder so that a module is compiled once a machine.
+//!
+//! Loading compiled code means trusting its bytes completely. So each file carries a keyed hash under
+//! a secret that never leaves the folder, and is read whole before it is checked: what somebody else
+//! put there, or a torn write left, is a miss. Nothing compiled ever comes from elsewhere.
+
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::engine::Engine;
+
+const HASH_BYTES: usize = 32;
+/// What the folder may hold; the files unused for longest go first.
+const CACHE_BYTES_MAX: u64 = 1 << 30;
+
+/// A folder of compiled modules that only this user can read or write.
+#[derive(Debug, Clone)]
+pub struct ModuleCache {
+    folder: PathBuf,
+    secret: [u8; HASH_BYTES],
+}
+
+impl ModuleCache {
+    /// The cache in this user's cache folder, or in the folder that `SATEEN_CACHE_DIR` names.
+    ///
+    /// # Errors
+    /// When there is no such folder and none can be made.
+    pub fn of_user() -> io::Result<Self> {
+        let folder = match std::env::var_os("SATEEN_CACHE_DIR") {
+            Some(folder) => PathBuf::from(folder),
+            None => directories::ProjectDirs::from("", "", "sateen")
+                .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this user has no home folder"))?
+                .cache_dir()
+                .to_owned(),
+        };
+        Self::open(&folder.join("modules"))
+    }
+
+    /// The cache in `folder`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made or read, or when others may write to it.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        make_private(folder)?;
+        let secret = read_secret(&folder.join("secret"))?;
+        Ok(Self { folder: folder.to_owned(), secret })
+    }
+
+    /// The compiled code of the module with this hash, if it is there and whole.
+    pub(super) fn get(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<wasmtime::Module> {
+        let path = self.path(engine, module_hash);
+        let mut file = File::open(&path).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let (hash, code) = bytes.split_at_checked(HASH_BYTES)?;
+        let expected = blake3::keyed_hash(&self.secret, code);
+        // blake3's own comparison takes the same time wherever the difference is.
+        if blake3::Hash::from_slice(hash).ok()? != expected {
+            let _ = fs::remove_file(&path);
+            return None;
+        }
+        // SAFETY: the bytes were made by `Module::serialize` on this machine: nobody else knows the
+        // secret that they are authenticated with, and they were read whole before the check.
+        let module = unsafe { wasmtime::Module::deserialize(&engine.inner, code) }.ok()?;
+        let _ = file.set_modified(SystemTime::now());
+        Some(module)
+    }
+
+    /// Keeps the compiled code of a module. A failure costs only a compilation later.
+    pub(super) fn put(
+        &self,
+        engine: &Engine,
+        module_hash: &blake3::Hash,
+        module: &wasmtime::Module,
+    ) -> io::Result<()> {
+        let code = module.serialize().map_err(io::Error::other)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(blake3::keyed_hash(&self.secret, &code).as_bytes())?;
+        file.write_all(&code)?;
+        file.persist(self.path(engine, module_hash))?;
+        self.evict()
+    }
+
+    /// The file for a module as this engine compiles it: another version of wasmtime, other settings
+    /// or another processor make another name.
+    fn path(&self, engine: &Engine, module_hash: &blake3::Hash) -> PathBuf {
+        let mut name = NameHasher(blake3::Hasher::new());
+        engine.inner.precompile_compatibility_hash().hash(&mut name);
+        name.0.update(module_hash.as_bytes());
+        self.folder.join(format!("{}.code", name.0.finalize().to_hex()))
+    }
+
+    fn evict(&self) -> io::Result<()> {
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)?
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let metadata = entry.metadata().ok()?;
+                let path = entry.path();
+                (path.extension()? == "code").then_some((metadata.modified().ok()?, metadata.len(), path))
+            })
+            .collect();
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, bytes, path) in files {
+            if total <= CACHE_BYTES_MAX {
+                break;
+            }
+            fs::remove_file(path)?;
+            total -= bytes;
+        }
+        Ok(())
+    }
+}
+
+/// Feeds blake3 with what the engine hashes of itself.
+struct NameHasher(blake3::Hasher);
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        // Whoever needs a value takes the whole hash.
+        0
+    }
+}
+
+#[cfg(unix)]
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let metadata = fs::metadata(folder)?;
+    if metadata.permissions().mode() & 0o022 != 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "others may write to {}; take that right away, or name another folder with SATEEN_CACHE_DIR",
+                folder.display()
+            ),
+        ));
+    }
+    // The parent process's umask and earlier versions aside, the folder must be this user's own.
+    let mine = tempfile::tempfile_in(folder)?.metadata()?.uid();
+    if metadata.uid() != mine {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{} belongs to another user; name another folder with SATEEN_CACHE_DIR",
+                folder.display()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+/// The folder's secret; made at the first use, by whichever process is first.
+fn read_secret(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
+    if let Ok(bytes) = fs::read(path)
+        && let Ok(secret) = bytes.try_into()
+    {
+        return Ok(secret);
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&random_bytes()?)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => {}
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            // Another process was first, or a torn write left a secret of another length.
+            if fs::metadata(path)?.len() != HASH_BYTES as u64 {
+                error.file.persist(path)?;
+            }
+        }
+        Err(error) => return Err(error.error),
+    }
+    fs::read(path)?
+        .try_into()
+        .map_err(|_| io::Error::other(format!("{} is not a secret of {HASH_BYTES} bytes", path.display())))
+}
+
+fn random_bytes() -> io::Result<[u8; HASH_BYTES]> {
+    let mut bytes = [0; HASH_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}

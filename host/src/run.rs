@@ -1,0 +1,262 @@
+//! A run: one execution of an app with arguments, on this machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_deque::Worker as Deque;
+use serde::Deserialize;
+
+use crate::failure::RunError;
+use crate::guest::{Assignment, LogLine};
+use crate::limits::LimitExceeded;
+use crate::module::App;
+use crate::scheduler::{Ending, JobCounts, Shared, SharedParts, Snapshot, run_worker, start_task};
+
+/// The heartbeat's period.
+const TICK: Duration = Duration::from_millis(1);
+
+/// How to run an app.
+pub struct RunOptions {
+    /// The entry point's name.
+    pub function: String,
+    /// The words of its command line.
+    pub arguments: Vec<String>,
+    /// Its inputs, by name.
+    pub inputs: BTreeMap<String, Vec<u8>>,
+    /// Workers; at least one.
+    pub threads: usize,
+    /// Every job in an instance of its own: shows up who keeps state in statics.
+    pub pristine: bool,
+    /// Gets what the app logs, from any thread.
+    pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
+}
+
+impl Default for RunOptions {
+    /// `main` without arguments, on all cores; the log is dropped.
+    fn default() -> Self {
+        Self {
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            inputs: BTreeMap::new(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            pristine: false,
+            log: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Text for people, without a line's end of its own.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// What the app returned.
+    pub output: Output,
+    /// What became of its jobs.
+    pub jobs: JobCounts,
+    /// Time that workers computed, summed.
+    pub work: Duration,
+    /// The longest chain of jobs that had to wait for one another.
+    pub span: Duration,
+    /// From start to end.
+    pub elapsed: Duration,
+    /// Workers.
+    pub threads: usize,
+    /// Inputs that were given and never read.
+    pub unread_inputs: Vec<String>,
+    /// Lines of the log that were dropped because there were too many.
+    pub log_lines_dropped: u64,
+}
+
+/// A run on its way. Dropped, it is cancelled.
+pub struct Run {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Cancels its run, from any thread.
+#[derive(Clone)]
+pub struct Canceller(Arc<Shared>);
+
+impl Canceller {
+    /// Cancels the run, if it has not ended. Returns at once.
+    pub fn cancel(&self) {
+        self.0.end(Ending::Cancelled);
+    }
+}
+
+/// How the guest's `main` ended; the SDK's `Outcome`.
+#[derive(Deserialize)]
+enum Outcome<'a> {
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    Failed(&'a str),
+    BadInput(&'a str),
+}
+
+impl Run {
+    /// Starts `app`.
+    ///
+    /// # Errors
+    /// When there is no such entry point, or this machine gives no threads.
+    pub fn start(app: &App, options: RunOptions) -> Result<Self, RunError> {
+        let export = app.main(&options.function)?;
+        if options.threads == 0 {
+            return Err(RunError::BadInput("a run needs at least one thread".to_owned()));
+        }
+        let arguments =
+            postcard::to_allocvec(&options.arguments).map_err(|error| RunError::Host(error.to_string()))?;
+
+        let deques: Vec<_> = (0..options.threads).map(|_| Deque::new_lifo()).collect();
+        let stealers = deques.iter().map(Deque::stealer).collect();
+        let shared = Arc::new(Shared::new(
+            SharedParts {
+                app: app.clone(),
+                threads: options.threads,
+                limits: app.0.engine.limits.clone(),
+                inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
+                pristine: options.pristine,
+                log: options.log,
+            },
+            stealers,
+        ));
+
+        let mut run = Self { shared: shared.clone(), threads: Vec::new() };
+        let root = Assignment::Root { name: options.function, export };
+        let instance =
+            shared.instances.acquire().ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
+        start_task(&shared, shared.new_task_id(), root, arguments, instance);
+        for (index, deque) in deques.into_iter().enumerate() {
+            let shared = shared.clone();
+            run.spawn(format!("sateen-worker-{index}"), move || run_worker(&shared, index, deque))?;
+        }
+        run.spawn("sateen-heartbeat".to_owned(), move || beat(&shared))?;
+        Ok(run)
+    }
+
+    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), RunError> {
+        let guard = EndsIfPanicking(self.shared.clone());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _guard = guard;
+            body();
+        });
+        let thread =
+            thread.map_err(|error| RunError::Host(format!("a thread cannot be started: {error}")))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// The run as it stands.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+
+    /// A handle that cancels this run.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.shared.clone())
+    }
+
+    /// Waits for the end, at most for `patience`; true when it has come.
+    pub fn wait_for(&self, patience: Duration) -> bool {
+        self.shared.wait(patience).is_some()
+    }
+
+    /// Waits for the end and gives what came of it.
+    ///
+    /// # Errors
+    /// When the app failed, met a limit, or the run was cancelled.
+    pub fn wait(mut self) -> Result<Finished, RunError> {
+        let ending = loop {
+            if let Some(ending) = self.shared.wait(Duration::from_secs(3600)) {
+                break ending;
+            }
+        };
+        let elapsed = self.shared.elapsed();
+        self.join();
+        match ending {
+            Ending::Finished(outcome, span) => self.finished(&outcome, span, elapsed),
+            Ending::Failed(failure) => Err(RunError::Job(failure)),
+            Ending::Limit(limit) => Err(RunError::Limit(limit)),
+            Ending::Cancelled => Err(RunError::Cancelled),
+            Ending::Host(message) => Err(RunError::Host(message)),
+        }
+    }
+
+    fn finished(&self, outcome: &[u8], span: Duration, elapsed: Duration) -> Result<Finished, RunError> {
+        let outcome = postcard::from_bytes(outcome).map_err(|error| {
+            RunError::App(format!("the module breaks the ABI: its outcome cannot be read: {error}"))
+        })?;
+        let output = match outcome {
+            Outcome::Text(text) => Output::Text(text.to_owned()),
+            Outcome::Bytes(bytes) => Output::Bytes(bytes.to_owned()),
+            Outcome::Failed(message) => return Err(RunError::App(message.to_owned())),
+            Outcome::BadInput(message) => return Err(RunError::BadInput(message.to_owned())),
+        };
+        let shared = &self.shared;
+        let lines = shared.counters.log_lines.load(std::sync::atomic::Ordering::Relaxed);
+        Ok(Finished {
+            output,
+            jobs: shared.snapshot().jobs,
+            work: shared.work(),
+            span,
+            elapsed,
+            threads: shared.threads(),
+            unread_inputs: shared.unread_inputs(),
+            log_lines_dropped: lines.saturating_sub(shared.limits().log_lines_max),
+        })
+    }
+
+    fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            // A panic has ended the run already, with a message of its own.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.shared.end(Ending::Cancelled);
+        self.join();
+    }
+}
+
+/// A thread that panics ends its run rather than leaving it to wait for ever.
+struct EndsIfPanicking(Arc<Shared>);
+
+impl Drop for EndsIfPanicking {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0
+                .end(Ending::Host("a worker panicked; this is a bug in Sateen, please report it".to_owned()));
+        }
+    }
+}
+
+/// The heartbeat's clock, and the limits on a run's time.
+fn beat(shared: &Shared) {
+    while shared.wait(TICK).is_none() {
+        shared.app.0.engine.inner.increment_epoch();
+        let limits = shared.limits();
+        if let Some(limit) = limits.wall_time_max.filter(|limit| shared.elapsed() > *limit) {
+            shared.end(Ending::Limit(LimitExceeded::WallTime(limit)));
+        }
+        if let Some(limit) = limits.cpu_time_max.filter(|limit| shared.work() > *limit) {
+            shared.end(Ending::Limit(LimitExceeded::CpuTime(limit)));
+        }
+    }
+    // Guests look whether their run is over when the epoch moves; so must those that start late.
+    while shared.has_tasks() {
+        shared.app.0.engine.inner.increment_epoch();
+        std::thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,404 @@
+//! What the workers of one run share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use async_task::Runnable;
+use crossbeam_deque::{Injector, Steal, Stealer};
+use parking_lot::{Condvar, Mutex};
+use serde::Serialize;
+
+use super::idle::Idle;
+use super::job::Job;
+use super::permits::Permits;
+use super::worker::{is_worker_of, own_index, push_own};
+use crate::engine::ATTEMPT_STACKS;
+use crate::failure::{JobFailure, Stop};
+use crate::guest::LogLine;
+use crate::limits::{LimitExceeded, Limits};
+use crate::module::App;
+
+/// A task's number in its run; 0 is nobody.
+pub type TaskId = u64;
+
+/// Exposed jobs that lie in deques, for each worker and in all: beyond, coarse kinds stay latent.
+const OPEN_JOBS: usize = 64;
+const OPEN_JOBS_A_WORKER: usize = 4;
+
+/// Jobs of a run, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// Spawned, and the root.
+    pub spawned: u64,
+    /// Of these, made visible to the scheduler.
+    pub exposed: u64,
+    /// Run, in place or elsewhere.
+    pub executed: u64,
+    /// Run by a worker other than the one that exposed them.
+    pub stolen: u64,
+    /// Not run because the result was known.
+    pub reused: u64,
+    /// Run again after a crash.
+    pub redone: u64,
+    /// Dropped without a sync, or stopped because nobody wanted them any more.
+    pub aborted: u64,
+}
+
+/// A run as it stands.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Its jobs so far; spawns are counted once a millisecond.
+    pub jobs: JobCounts,
+    /// Workers that have something to do.
+    pub busy: usize,
+    /// Workers in all.
+    pub threads: usize,
+    /// What the app reported: done, of how much.
+    pub progress: Option<(u64, u64)>,
+    /// Instances that exist, waiting ones included.
+    pub instances: usize,
+    /// Since the start.
+    pub elapsed: Duration,
+}
+
+/// Counters that workers add to.
+#[derive(Default)]
+pub struct Counters {
+    pub spawned: AtomicU64,
+    pub exposed: AtomicU64,
+    pub taken: AtomicU64,
+    pub stolen: AtomicU64,
+    pub aborted: AtomicU64,
+    pub log_lines: AtomicU64,
+    work_ns: AtomicU64,
+    progress_done: AtomicU64,
+    progress_total: AtomicU64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// The root job's encoded outcome, and the length of its chain.
+    Finished(Vec<u8>, Duration),
+    /// The root job failed.
+    Failed(JobFailure),
+    Limit(LimitExceeded),
+    Cancelled,
+    /// This machine could not go on.
+    Host(String),
+}
+
+/// What a run is made of.
+pub struct SharedParts {
+    pub app: App,
+    pub threads: usize,
+    pub limits: Limits,
+    pub inputs: BTreeMap<String, Arc<[u8]>>,
+    pub pristine: bool,
+    pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
+}
+
+/// One run, as its workers see it.
+pub struct Shared {
+    pub app: App,
+    pub counters: Counters,
+    /// By kind: whether it was measured to be fine.
+    pub fine_kinds: Vec<AtomicBool>,
+    pub attempts: Permits,
+    pub instances: Permits,
+    pub idle: Idle,
+    pub stealers: Vec<Stealer<Arc<Job>>>,
+    parts: SharedParts,
+    read_inputs: Mutex<Vec<String>>,
+    /// Suspended tasks that can go on.
+    ready: Injector<Runnable>,
+    /// Jobs in deques that nobody has claimed.
+    open_jobs: AtomicUsize,
+    /// Tasks that exist.
+    tasks: AtomicUsize,
+    next_task: AtomicU64,
+    waiting: Mutex<HashMap<TaskId, Waker>>,
+    stopping: AtomicBool,
+    ending: Mutex<Option<Ending>>,
+    ended: Condvar,
+    started: Instant,
+}
+
+impl Shared {
+    pub fn new(parts: SharedParts, stealers: Vec<Stealer<Arc<Job>>>) -> Self {
+        Self {
+            app: parts.app.clone(),
+            counters: Counters::default(),
+            fine_kinds: parts.app.0.jobs.iter().map(|_| AtomicBool::new(false)).collect(),
+            attempts: Permits::new(ATTEMPT_STACKS as usize),
+            instances: Permits::new(parts.limits.instances_max),
+            idle: Idle::default(),
+            stealers,
+            parts,
+            read_inputs: Mutex::default(),
+            ready: Injector::new(),
+            open_jobs: AtomicUsize::new(0),
+            tasks: AtomicUsize::new(0),
+            next_task: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            ending: Mutex::new(None),
+            ended: Condvar::new(),
+            started: Instant::now(),
+        }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.parts.limits
+    }
+
+    pub fn threads(&self) -> usize {
+        self.parts.threads
+    }
+
+    pub fn job_name(&self, kind: usize) -> &str {
+        &self.app.0.jobs[kind].0
+    }
+
+    pub fn log(&self, line: LogLine) {
+        (self.parts.log)(line);
+    }
+
+    /// The input `name`, and a note that it was asked for.
+    pub fn input(&self, name: &str) -> Option<Arc<[u8]>> {
+        let bytes = self.parts.inputs.get(name)?.clone();
+        let mut read = self.read_inputs.lock();
+        if !read.iter().any(|known| known == name) {
+            read.push(name.to_owned());
+        }
+        Some(bytes)
+    }
+
+    /// Inputs that no job has asked for.
+    pub fn unread_inputs(&self) -> Vec<String> {
+        let read = self.read_inputs.lock();
+        self.parts.inputs.keys().filter(|name| !read.contains(name)).cloned().collect()
+    }
+
+    // ---- exposing and claiming ----
+
+    /// Whether jobs are exposed at all: alone, a worker has nobody to expose for.
+    pub fn exposes(&self) -> bool {
+        self.parts.threads > 1 && !self.parts.pristine
+    }
+
+    /// Whether a kind's spawns are exposed before anything was measured.
+    pub fn starts_coarse(&self, kind: usize) -> bool {
+        self.parts.pristine || (self.exposes() && !self.fine_kinds[kind].load(Relaxed))
+    }
+
+    /// Whether some worker has nothing to do and finds nothing.
+    pub fn is_hungry(&self) -> bool {
+        self.idle.hungry() > self.open_jobs.load(SeqCst)
+            && self.parts.threads > 1
+            && self.instances.are_left()
+    }
+
+    /// Whether another exposed job is welcome.
+    pub fn takes_more(&self) -> bool {
+        let enough = OPEN_JOBS + OPEN_JOBS_A_WORKER * self.parts.threads;
+        self.parts.pristine || (self.exposes() && self.open_jobs.load(Relaxed) < enough)
+    }
+
+    /// Makes a job visible to thieves. Called on a worker.
+    pub fn expose(&self, job: Arc<Job>) {
+        self.counters.exposed.fetch_add(1, Relaxed);
+        self.open_jobs.fetch_add(1, SeqCst);
+        push_own(job);
+        self.idle.wake_one();
+    }
+
+    /// Takes an exposed job back for its owner, if nobody has claimed it.
+    pub fn reclaim(&self, job: &Job) -> bool {
+        // In pristine mode every job runs in an instance of its own, as long as there are any.
+        if self.parts.pristine && self.instances.are_left() {
+            return false;
+        }
+        self.withdraw(job)
+    }
+
+    fn withdraw(&self, job: &Job) -> bool {
+        let withdrawn = job.withdraw();
+        if withdrawn {
+            self.open_jobs.fetch_sub(1, SeqCst);
+        }
+        withdrawn
+    }
+
+    /// Nobody will sync this job any more.
+    pub fn abandon(&self, job: &Job) {
+        if self.withdraw(job) {
+            self.counters.aborted.fetch_add(1, Relaxed);
+        } else {
+            self.wake(job.abort());
+        }
+    }
+
+    /// Claims `job` for a task with the number that is given back, with the job's parameters.
+    pub fn take(&self, job: &Job) -> Option<(TaskId, Vec<u8>)> {
+        let task = self.new_task_id();
+        let parameters = job.take(task)?;
+        self.open_jobs.fetch_sub(1, SeqCst);
+        self.counters.taken.fetch_add(1, Relaxed);
+        Some((task, parameters))
+    }
+
+    // ---- tasks ----
+
+    pub fn new_task_id(&self) -> TaskId {
+        self.next_task.fetch_add(1, Relaxed)
+    }
+
+    pub fn begin_task(&self) {
+        self.tasks.fetch_add(1, SeqCst);
+    }
+
+    pub fn end_task(&self) {
+        if self.tasks.fetch_sub(1, SeqCst) == 1 || self.is_stopping() {
+            self.idle.wake_all();
+        }
+    }
+
+    pub fn has_tasks(&self) -> bool {
+        self.tasks.load(SeqCst) > 0
+    }
+
+    /// A suspended task can go on, on whichever worker comes first.
+    pub fn schedule(self: &Arc<Self>, runnable: Runnable) {
+        self.ready.push(runnable);
+        // A worker that completes a job looks here next.
+        if !is_worker_of(self) {
+            self.idle.wake_one();
+        }
+    }
+
+    pub fn next_ready(&self) -> Option<Runnable> {
+        loop {
+            match self.ready.steal() {
+                Steal::Success(runnable) => return Some(runnable),
+                Steal::Empty => return None,
+                Steal::Retry => {}
+            }
+        }
+    }
+
+    /// Whether a worker could do something now.
+    pub fn is_work(&self) -> bool {
+        !self.ready.is_empty()
+            || (self.open_jobs.load(SeqCst) > 0 && self.instances.are_left() && !self.is_stopping())
+            || (self.is_stopping() && !self.has_tasks())
+    }
+
+    pub fn register_waiting(&self, task: TaskId, waker: &Waker) {
+        self.waiting.lock().insert(task, waker.clone());
+    }
+
+    pub fn forget_waiting(&self, task: TaskId) {
+        self.waiting.lock().remove(&task);
+    }
+
+    /// Lets a waiting task look again.
+    pub fn wake(&self, task: TaskId) {
+        let waker = self.waiting.lock().remove(&task);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    // ---- the end ----
+
+    /// Ends the run, unless it has ended already.
+    pub fn end(&self, ending: Ending) {
+        let mut slot = self.ending.lock();
+        if slot.is_none() {
+            *slot = Some(ending);
+        }
+        drop(slot);
+        self.stopping.store(true, SeqCst);
+        let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waker)| waker).collect();
+        wakers.into_iter().for_each(Waker::wake);
+        self.app.0.engine.inner.increment_epoch();
+        self.idle.wake_all();
+        self.ended.notify_all();
+    }
+
+    /// What an instance that stopped means for the run.
+    pub fn end_by(&self, stop: Stop) {
+        match stop {
+            Stop::Failed(failure) => self.end(Ending::Failed(failure)),
+            Stop::Limit(limit) => self.end(Ending::Limit(limit)),
+            Stop::Stopped | Stop::Aborted => {}
+        }
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(SeqCst)
+    }
+
+    /// Waits for the end, at most for `patience`.
+    pub fn wait(&self, patience: Duration) -> Option<Ending> {
+        let mut slot = self.ending.lock();
+        if slot.is_none() {
+            self.ended.wait_for(&mut slot, patience);
+        }
+        slot.clone()
+    }
+
+    // ---- figures ----
+
+    pub fn report_work(&self, work: Duration) {
+        let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.work_ns.fetch_add(work_ns, Relaxed);
+    }
+
+    pub fn work(&self) -> Duration {
+        Duration::from_nanos(self.counters.work_ns.load(Relaxed))
+    }
+
+    pub fn report_progress(&self, done: u64, total: u64) {
+        self.counters.progress_done.store(done.min(total), Relaxed);
+        self.counters.progress_total.store(total, Relaxed);
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let counters = &self.counters;
+        let spawned = counters.spawned.load(Relaxed) + 1;
+        let aborted = counters.aborted.load(Relaxed);
+        let total = counters.progress_total.load(Relaxed);
+        Snapshot {
+            jobs: JobCounts {
+                spawned,
+                exposed: counters.exposed.load(Relaxed),
+                executed: spawned.saturating_sub(aborted),
+                stolen: counters.stolen.load(Relaxed),
+                reused: 0,
+                redone: 0,
+                aborted,
+            },
+            busy: self.parts.threads.saturating_sub(self.idle.hungry()),
+            threads: self.parts.threads,
+            progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
+            instances: self.tasks.load(Relaxed),
+            elapsed: self.elapsed(),
+        }
+    }
+
+    /// Notes that a job which `from` exposed runs on this worker.
+    pub fn note_steal(&self, from: usize) {
+        if own_index() != Some(from) {
+            self.counters.stolen.fetch_add(1, Relaxed);
+        }
+    }
+}

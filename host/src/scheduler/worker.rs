@@ -1,0 +1,207 @@
+//! A worker: one thread that runs guests, and what it does when it has none.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_deque::{Steal, Worker as Deque};
+
+use super::job::Job;
+use super::permits::Permit;
+use super::shared::{Ending, Shared, TaskId};
+use crate::failure::Stop;
+use crate::guest::{Assignment, run_task};
+
+/// How often a hungry worker looks around before it sleeps.
+const LOOKS_BEFORE_SLEEP: u32 = 64;
+
+struct Own {
+    /// The run's address, to tell runs apart.
+    run: usize,
+    index: usize,
+    deque: Deque<Arc<Job>>,
+    /// Picks victims; any sequence will do.
+    random: u64,
+}
+
+thread_local! {
+    static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
+}
+
+/// Puts a job on the deque of the worker that this thread is.
+pub fn push_own(job: Arc<Job>) {
+    OWN.with_borrow(|own| {
+        if let Some(own) = own {
+            own.deque.push(job);
+        }
+    });
+}
+
+/// Whether this thread is a worker of that run.
+pub fn is_worker_of(shared: &Arc<Shared>) -> bool {
+    OWN.with_borrow(|own| own.as_ref().is_some_and(|own| own.run == Arc::as_ptr(shared) as usize))
+}
+
+/// The index of the worker that this thread is.
+pub fn own_index() -> Option<usize> {
+    OWN.with_borrow(|own| own.as_ref().map(|own| own.index))
+}
+
+/// The body of a worker's thread: works until the run has ended and nothing of it is left.
+pub fn run_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Arc<Job>>) {
+    let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(index as u64 + 1);
+    OWN.set(Some(Own { run: Arc::as_ptr(shared) as usize, index, deque, random }));
+    while step(shared) || rest(shared) {}
+    OWN.set(None);
+}
+
+/// Does one thing, if there is one: first what was begun, then what is new.
+fn step(shared: &Arc<Shared>) -> bool {
+    if let Some(runnable) = shared.next_ready() {
+        runnable.run();
+        return true;
+    }
+    if shared.is_stopping() {
+        return false;
+    }
+    // Without a free instance a worker takes nothing new. No deadlock: a task waits only for a job
+    // that was taken, so at the end of every chain of waits something runs or is ready.
+    let Some(instance) = shared.instances.acquire() else { return false };
+    let Some((job, victim)) = find_job(shared) else { return false };
+    let Some((task, parameters)) = shared.take(&job) else { return true };
+    shared.note_steal(victim);
+    start_task(shared, task, Assignment::Job(job), parameters, instance);
+    true
+}
+
+/// Looks around for a while, then sleeps until there is work. False when the run is over.
+fn rest(shared: &Arc<Shared>) -> bool {
+    if shared.is_stopping() && !shared.has_tasks() {
+        return false;
+    }
+    shared.idle.begin();
+    if shared.is_hungry() {
+        // Do not wait for the next heartbeat.
+        shared.app.0.engine.inner.increment_epoch();
+    }
+    for _ in 0..LOOKS_BEFORE_SLEEP {
+        if shared.is_work() {
+            break;
+        }
+        std::hint::spin_loop();
+    }
+    if !shared.is_work() {
+        shared.idle.sleep(|| shared.is_work());
+    }
+    shared.idle.end();
+    true
+}
+
+/// A job that looked open, and whose worker's deque it was in: the newest of this worker's own (it
+/// will be wanted first), else the oldest of another's (it is the largest).
+fn find_job(shared: &Shared) -> Option<(Arc<Job>, usize)> {
+    OWN.with_borrow_mut(|own| {
+        let own = own.as_mut()?;
+        while let Some(job) = own.deque.pop() {
+            if job.is_open() {
+                return Some((job, own.index));
+            }
+        }
+        let count = shared.stealers.len();
+        own.random ^= own.random << 13;
+        own.random ^= own.random >> 7;
+        own.random ^= own.random << 17;
+        let first = (own.random % count as u64) as usize;
+        (0..count).map(|offset| (first + offset) % count).filter(|victim| *victim != own.index).find_map(
+            |victim| {
+                loop {
+                    match shared.stealers[victim].steal() {
+                        Steal::Success(job) if job.is_open() => return Some((job, victim)),
+                        Steal::Success(_) | Steal::Retry => {}
+                        Steal::Empty => return None,
+                    }
+                }
+            },
+        )
+    })
+}
+
+/// Begins a task, and on a worker runs it until it ends or waits.
+pub fn start_task(
+    shared: &Arc<Shared>,
+    task: TaskId,
+    assignment: Assignment,
+    parameters: Vec<u8>,
+    instance: Permit,
+) {
+    let alive = Alive::new(shared, instance);
+    let future = {
+        let shared = shared.clone();
+        async move {
+            let job = match &assignment {
+                Assignment::Root { .. } => None,
+                Assignment::Job(job) => Some(job.clone()),
+            };
+            let result = run_task(shared.clone(), task, assignment, parameters).await;
+            match job {
+                None => finish_root(&shared, result),
+                Some(job) => finish_job(&shared, &job, result),
+            }
+            drop(alive);
+        }
+    };
+    let schedule = {
+        let shared = shared.clone();
+        move |runnable| shared.schedule(runnable)
+    };
+    let (runnable, handle) = async_task::spawn(future, schedule);
+    handle.detach();
+    if is_worker_of(shared) {
+        runnable.run();
+    } else {
+        runnable.schedule();
+    }
+}
+
+/// Counts a task for as long as it exists, and holds its instance.
+struct Alive {
+    shared: Arc<Shared>,
+    instance: Option<Permit>,
+}
+
+impl Alive {
+    fn new(shared: &Arc<Shared>, instance: Permit) -> Self {
+        shared.begin_task();
+        Self { shared: shared.clone(), instance: Some(instance) }
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.instance = None;
+        self.shared.end_task();
+        // Somebody may have gone without for want of an instance.
+        self.shared.idle.wake_one();
+    }
+}
+
+fn finish_root(shared: &Shared, result: Result<(Vec<u8>, Duration), Stop>) {
+    match result {
+        Ok((output, span)) => shared.end(Ending::Finished(output, span)),
+        Err(stop) => shared.end_by(stop),
+    }
+}
+
+fn finish_job(shared: &Shared, job: &Job, result: Result<(Vec<u8>, Duration), Stop>) {
+    let outcome = match result {
+        Ok((result, span)) => (Ok(result), span),
+        Err(Stop::Failed(failure)) => (Err(failure), Duration::ZERO),
+        Err(Stop::Aborted) => {
+            shared.counters.aborted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            return;
+        }
+        Err(stop) => return shared.end_by(stop),
+    };
+    job.complete(outcome);
+    shared.wake(job.owner);
+}

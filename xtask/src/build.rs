@@ -1,0 +1,81 @@
+//! `cargo xtask build`: everything under dist/.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::setup::wasm_target;
+use crate::shell::{cargo, command, root, run};
+
+const BINARIES: [&str; 1] = ["sateen"];
+
+/// Where a built binary is.
+pub fn dist(name: &str) -> PathBuf {
+    root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Builds the binaries and all sample apps.
+pub fn build() -> Result<()> {
+    wasm_target()?;
+    run(cargo(["build", "--release", "--locked", "--package", "sateen-cli"]))?;
+    let target = target_folder()?;
+    fs::create_dir_all(root().join("dist/apps"))?;
+    for binary in BINARIES {
+        let from = target.join("release").join(format!("{binary}{}", std::env::consts::EXE_SUFFIX));
+        // Not over a file that may be running: a new one in its place.
+        let _ = fs::remove_file(dist(binary));
+        fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
+    }
+    for app in apps()? {
+        let manifest = root().join("sample-apps").join(&app).join("Cargo.toml");
+        let module = root().join("dist/apps").join(format!("{app}.wasm"));
+        run(command(
+            dist("sateen"),
+            [
+                "build".as_ref(),
+                "--manifest-path".as_ref(),
+                manifest.as_os_str(),
+                "--output".as_ref(),
+                module.as_os_str(),
+            ],
+        ))?;
+    }
+    Ok(())
+}
+
+/// The sample apps' names, sorted.
+pub fn apps() -> Result<Vec<String>> {
+    let mut apps: Vec<String> = fs::read_dir(root().join("sample-apps"))?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            entry
+                .path()
+                .join("Cargo.toml")
+                .is_file()
+                .then(|| entry.file_name().to_string_lossy().into_owned())
+        })
+        .collect();
+    apps.sort();
+    Ok(apps)
+}
+
+fn target_folder() -> Result<PathBuf> {
+    Ok(std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |folder| root().join(folder)))
+}
+
+/// `cargo xtask bench …`: builds, then hands over to the crate `bench`.
+pub fn bench(arguments: &[&str]) -> Result<()> {
+    build_quietly()?;
+    run(cargo(
+        ["run", "--quiet", "--release", "--locked", "--package", "bench", "--"]
+            .into_iter()
+            .chain(arguments.iter().copied()),
+    ))
+}
+
+/// As `build`, with nothing on stdout.
+fn build_quietly() -> Result<()> {
+    build()
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask check`: what CI looks at before it tests.
+
+use anyhow::Result;
+
+use crate::setup::{cargo_tool, wasm_target};
+use crate::shell::{cargo, run};
+
+/// The SDK and an app that uses all of it, as wasm.
+const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
+
+/// Formatting, lints for both targets, documentation, licences and advisories.
+pub fn check() -> Result<()> {
+    wasm_target()?;
+    run(cargo(["fmt", "--all", "--check"]))?;
+    run(cargo(["clippy", "--release", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let wasm = ["clippy", "--release", "--locked", "--target", "wasm32-unknown-unknown"];
+    run(cargo(wasm.into_iter().chain(WASM_PACKAGES).chain(["--", "-D", "warnings"])))?;
+    let mut doc =
+        cargo(["doc", "--release", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    run(doc)?;
+    deny()
+}
+
+/// Licences, sources and banned crates must pass. Advisories come from a database that is fetched;
+/// where it cannot be, that is said and the rest still counts.
+fn deny() -> Result<()> {
+    cargo_tool("cargo-deny", "0.20.2")?;
+    run(cargo(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
+    if run(cargo(["deny", "--locked", "fetch", "db"])).is_err() {
+        eprintln!("WARNING: the advisory database cannot be fetched from here; advisories were NOT checked");
+        return Ok(());
+    }
+    run(cargo(["deny", "--locked", "check", "advisories"]))
+}
