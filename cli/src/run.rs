@@ -24,9 +24,13 @@ use crate::progress::{PERIOD, Progress};
 /// guest, which nothing but the end of the process can stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Instances for each thread, where there are many threads: one that runs and some that wait.
+const INSTANCES_A_THREAD: usize = 8;
+
 pub fn run(flags: Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
-    let limits = limits(&flags.limits);
+    let threads = flags.threads.unwrap_or_else(|| RunOptions::default().threads);
+    let limits = limits(&flags.limits, threads);
     let bytes = read_module(&flags.app, &limits)?;
     let inputs = read_inputs(&flags.input)?;
     let mut output = flags.output.as_deref().map(open_output).transpose()?;
@@ -40,7 +44,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         function: flags.function.clone(),
         arguments: flags.arguments.clone(),
         inputs,
-        threads: flags.threads.unwrap_or_else(|| RunOptions::default().threads),
+        threads,
         pristine: flags.pristine,
         log: log_to(&progress, flags.quiet),
     };
@@ -50,7 +54,6 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         progress.show(&run.snapshot());
     }
     let jobs = run.snapshot().jobs;
-    let threads = run.snapshot().threads;
     let result = run.wait();
     progress.clear();
 
@@ -78,13 +81,14 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     }
 }
 
-fn limits(flags: &LimitFlags) -> Limits {
+fn limits(flags: &LimitFlags, threads: usize) -> Limits {
     Limits {
         memory_bytes_max: flags.memory,
         stack_bytes_max: flags.stack,
         output_bytes_max: flags.max_output,
         wall_time_max: flags.time_limit,
         cpu_time_max: flags.cpu_limit,
+        instances_max: Limits::default().instances_max.max(INSTANCES_A_THREAD * threads),
         ..Limits::default()
     }
 }

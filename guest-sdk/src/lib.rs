@@ -46,6 +46,7 @@
 extern crate self as sateen;
 
 mod argument;
+#[cfg(any(target_family = "wasm", test))]
 mod codec;
 mod error;
 mod input;

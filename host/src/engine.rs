@@ -45,7 +45,7 @@ impl Engine {
             config(strict_nan, limits).allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits))),
         );
         let inner = pooled
-            .or_else(|_| wasmtime::Engine::new(&config(strict_nan, limits)))
+            .or_else(|_| wasmtime::Engine::new(unpooled(&mut config(strict_nan, limits))))
             .map_err(|error| RunError::Host(format!("the sandbox cannot be set up: {error:#}")))?;
         Ok(Self { inner, limits: limits.clone() })
     }
@@ -63,6 +63,15 @@ fn config(strict_nan: bool, limits: &Limits) -> Config {
         .max_wasm_stack(limits.stack_bytes_max)
         .async_stack_size(limits.stack_bytes_max + HOST_STACK_BYTES);
     config
+}
+
+/// Memories that reserve little and move when they grow: slower, and for narrow address spaces.
+fn unpooled(config: &mut Config) -> &mut Config {
+    config
+        .memory_reservation(0)
+        .memory_reservation_for_growth(16 << 20)
+        .memory_guard_size(64 << 10)
+        .memory_may_move(true)
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {

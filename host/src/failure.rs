@@ -34,6 +34,9 @@ pub enum Stop {
     /// Nobody wants this job's result any more.
     #[error("the job was aborted")]
     Aborted,
+    /// This machine could not run the job.
+    #[error("{0}")]
+    Host(String),
 }
 
 /// Why a run has no result.
@@ -124,7 +127,8 @@ pub fn classify<'a>(
             return Stop::Limit(LimitExceeded::GuestStack);
         }
         Some(trap) => format!("trap: {trap}"),
-        None => error.root_cause().to_string(),
+        // The engine could not map memory or a stack, say: nothing that the job did.
+        None => return Stop::Host(format!("this machine cannot run `{instance}`: {}", error.root_cause())),
     };
     Stop::Failed(JobFailure { job: innermost_job(&backtrace, jobs, instance), message, backtrace })
 }

@@ -8,10 +8,10 @@ use syn::{ItemFn, LitStr, Result};
 
 use crate::signature::{Signature, checked_name, manifest_entry};
 
-pub fn expand(attribute: TokenStream, function: ItemFn) -> Result<TokenStream> {
-    let signature = Signature::read(&function, "job")?;
+pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
+    let signature = Signature::read(function, "job")?;
     let ident = &function.sig.ident;
-    let name = job_name(attribute, &function)?;
+    let name = job_name(attribute, function)?;
     let visibility = &function.vis;
     let Signature { names, types, output } = &signature;
 

@@ -21,7 +21,7 @@ mod signature;
 #[proc_macro_attribute]
 pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    job::expand(attribute.into(), function).unwrap_or_else(syn::Error::into_compile_error).into()
+    job::expand(attribute.into(), &function).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Marks an entry point of the app: the root job of a run.
@@ -31,5 +31,5 @@ pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    main_fn::expand(attribute.into(), function).unwrap_or_else(syn::Error::into_compile_error).into()
+    main_fn::expand(attribute.into(), &function).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -7,14 +7,14 @@ use syn::{Error, ItemFn, Result};
 
 use crate::signature::{Signature, checked_name, manifest_entry};
 
-pub fn expand(attribute: TokenStream, function: ItemFn) -> Result<TokenStream> {
+pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     if !attribute.is_empty() {
         return Err(Error::new_spanned(
             attribute,
             "#[main] takes no options; the function's name is the entry's name",
         ));
     }
-    let signature = Signature::read(&function, "main")?;
+    let signature = Signature::read(function, "main")?;
     let ident = &function.sig.ident;
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
     let Signature { names, types, output } = &signature;

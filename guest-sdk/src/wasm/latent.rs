@@ -287,14 +287,18 @@ fn expose_oldest() {
         return;
     }
     let kind = kind_of(record);
+    // The floor moves first. The host may raise the alarm within `expose`, which must not be
+    // overwritten; and serialising may run code of the app's that spawns.
+    let next = record + kind.record_bytes;
+    move_floor(next);
     let parameters = (kind.encode)(record as *const u8);
-    // Before the call: the host may raise the alarm within it, and that must not be overwritten.
-    move_floor(record + kind.record_bytes);
     let job = abi::expose(kind.number(), &parameters);
     if job == 0 {
-        set_real_floor(record);
-        if floor() != usize::MAX {
-            set_floor(record);
+        if real_floor() == next {
+            set_real_floor(record);
+            if floor() != usize::MAX {
+                set_floor(record);
+            }
         }
         return;
     }

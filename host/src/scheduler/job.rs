@@ -58,7 +58,8 @@ impl Job {
 
     /// Claims the job for the task `runner`; gives its parameters.
     pub fn take(&self, runner: TaskId) -> Option<Vec<u8>> {
-        // Before the claim: whoever aborts a taken job must find its runner.
+        // Before the claim: whoever aborts a taken job must find its runner. A job lies in one deque
+        // and is popped once, so nobody else gets here.
         if !self.is_open() {
             return None;
         }

@@ -335,6 +335,7 @@ impl Shared {
         match stop {
             Stop::Failed(failure) => self.end(Ending::Failed(failure)),
             Stop::Limit(limit) => self.end(Ending::Limit(limit)),
+            Stop::Host(message) => self.end(Ending::Host(message)),
             Stop::Stopped | Stop::Aborted => {}
         }
     }

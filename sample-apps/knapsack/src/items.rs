@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The largest profit and weight: products of two of them, and twice that, fit 64 bits.
 pub const NUMBER_MAX: i64 = 1_000_000_000;
 
@@ -24,7 +26,7 @@ pub struct Items {
 }
 
 /// A best choice of items.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Solution {
     /// The profit of the chosen items: the optimum.
     pub profit: i64,

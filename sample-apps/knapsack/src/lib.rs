@@ -1,0 +1,187 @@
+//! The 0-1 knapsack problem by branch and bound: which items give the most profit within a capacity?
+//!
+//! `parse` and `generate` give [`Items`]; `cut` prices an inequality that tightens all bounds;
+//! `problem` sorts the items and drops those that are decided already; `opening` finds a packing to
+//! begin with; `search` proves that it is the best, or finds a better one.
+//!
+//! A job searches a part of the tree for a while. If that was not enough, it divides what is left
+//! into as many parts as there are open nodes between the root of its part and where it stopped, and
+//! spawns them. So there are few jobs, none is small unless it ends the work, and it does not matter
+//! that nobody knows beforehand how large a part is.
+//!
+//! Jobs do not share the best profit found: each is given the best that is known when it is spawned.
+//! When a part finds a better packing, the parts after it are aborted and spawned again with the
+//! better bound. So every part is searched with the bound that it would have without spawns, and
+//! the result, and with one worker every visited node, is the same. Because of the good opening this
+//! is rare.
+
+mod cut;
+mod generate;
+mod items;
+mod opening;
+mod parse;
+mod problem;
+mod search;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub use generate::generate;
+pub use items::{Item, Items, NUMBER_MAX, Solution};
+pub use parse::parse;
+use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use cut::Cut;
+use opening::Packing;
+use problem::Problem;
+use search::{Part, Search};
+
+/// Steps that a job searches before it spawns what is left: half a millisecond of work, less than
+/// the time after which an idle worker is fed, and a thousand times what dividing costs.
+const PLAIN_STEPS: u64 = 30_000;
+
+/// The most items that are generated.
+const GENERATED_MAX: u64 = 100_000;
+
+/// The optimum and the items that reach it, of the input `items`, or of `generated` items made from
+/// `seed`, 1 unless given.
+///
+/// # Errors
+/// When the input is missing or is no knapsack instance, or too many items are asked for.
+#[main]
+pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
+    let source = Source::new(generated, seed)?;
+    let items = source.items()?;
+    let opening = Opening::of(&items);
+    let plan = Plan { source, cut: opening.cut, floor: opening.solution.profit };
+    let whole = Part::whole(&*plan.problem());
+    let better = best_in(plan, whole, plan.floor);
+    Ok(better.unwrap_or(opening.solution).to_string())
+}
+
+/// The same without spawns: what the spawning version is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
+    Ok(solve_plain(&Source::new(generated, seed)?.items()?).to_string())
+}
+
+/// The best choice of `items`, found without spawns.
+pub fn solve_plain(items: &Items) -> Solution {
+    let opening = Opening::of(items);
+    let floor = opening.solution.profit;
+    let problem = Problem::new(items, opening.cut).reduced(floor);
+    let mut search = Search::new(&problem, Part::whole(&problem), floor);
+    search.run(u64::MAX);
+    search.best().map_or(opening.solution, |packing| solution(&problem, &packing))
+}
+
+/// The best packing in `part` that is worth more than `floor`, if there is any.
+#[job]
+fn best_in(plan: Plan, part: Part, floor: i64) -> Option<Solution> {
+    let problem = plan.problem();
+    let mut search = Search::new(&problem, part, floor);
+    search.run(PLAIN_STEPS);
+    let mut best = search.best().map(|packing| solution(&problem, &packing));
+    let mut floor = search.floor();
+    let mut parts = search.into_parts();
+    drop(problem);
+
+    // The largest part waits longest; the next in depth-first order is synced first.
+    let spawn = |parts: &[Part], floor| -> Vec<Spawned<_>> {
+        parts.iter().map(|part| best_in::spawn(plan, part.clone(), floor)).collect()
+    };
+    let mut waiting = spawn(&parts, floor);
+    while let Some(next) = waiting.pop() {
+        parts.pop();
+        let Some(better) = next.sync() else { continue };
+        floor = better.profit;
+        best = Some(better);
+        waiting.clear();
+        waiting = spawn(&parts, floor);
+    }
+    best
+}
+
+/// Where the items come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Source {
+    /// The input `items`. The digest tells one content from another, for what is kept of it.
+    Input { digest: u64 },
+    /// See [`generate()`].
+    Generated { count: usize, seed: u64 },
+}
+
+impl Source {
+    fn new(generated: Option<u64>, seed: Option<u64>) -> Result<Self, BadInput> {
+        let Some(count) = generated else {
+            return Ok(Self::Input { digest: digest(&sateen::input("items")?) });
+        };
+        match usize::try_from(count) {
+            Ok(items) if count <= GENERATED_MAX => Ok(Self::Generated { count: items, seed: seed.unwrap_or(1) }),
+            _ => Err(BadInput(format!("{count} items are too many to generate; {GENERATED_MAX} is the most"))),
+        }
+    }
+
+    fn items(self) -> Result<Items, BadInput> {
+        match self {
+            Self::Input { .. } => parse(&sateen::input_text("items")?),
+            Self::Generated { count, seed } => Ok(generate(count, seed)),
+        }
+    }
+}
+
+/// All that a job must know to have the same problem before it as every other job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Plan {
+    source: Source,
+    cut: Cut,
+    /// The profit of the opening. Items that no better packing can hold, or do without, are left out.
+    floor: i64,
+}
+
+impl Plan {
+    /// The problem: made once in each sandbox, from the input that all of them can read.
+    fn problem(self) -> Rc<Problem> {
+        thread_local! {
+            static LAST: RefCell<Option<(Plan, Rc<Problem>)>> = const { RefCell::new(None) };
+        }
+        LAST.with_borrow_mut(|last| match last {
+            Some((plan, problem)) if *plan == self => Rc::clone(problem),
+            _ => {
+                // The root job has read the same input, and has returned if it could not.
+                let items = self.source.items().expect("the input was read before");
+                let problem = Rc::new(Problem::new(&items, self.cut).reduced(self.floor));
+                *last = Some((self, Rc::clone(&problem)));
+                problem
+            }
+        })
+    }
+}
+
+/// What is found out before the search.
+struct Opening {
+    cut: Cut,
+    solution: Solution,
+}
+
+impl Opening {
+    fn of(items: &Items) -> Self {
+        let cut = Cut::best_for(items);
+        let problem = Problem::new(items, cut);
+        let packing = opening::open(&problem);
+        Self { cut, solution: solution(&problem, &packing) }
+    }
+}
+
+fn solution(problem: &Problem, packing: &Packing) -> Solution {
+    Solution { profit: packing.profit, chosen: problem.chosen(packing.prefix, &packing.turned) }
+}
+
+/// FNV-1a, 64 bits.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -29,12 +29,12 @@ struct Node {
     /// The children before this one are yet to be visited, from the last; or, where all worthwhile
     /// items are decided, the children from this one on.
     next: u32,
-    /// The item whose decision made this node out of its parent; [`Node::ROOT`] if there is none.
+    /// The item whose decision made this node out of its parent; [`Node::NONE`] if none was turned.
     turned: u32,
 }
 
 impl Node {
-    const ROOT: u32 = u32::MAX;
+    const NONE: u32 = u32::MAX;
 }
 
 /// A part of the search: what is left to visit below one node.
@@ -55,8 +55,8 @@ impl Part {
             profit: problem.profit,
             first: 0,
             broken,
-            next: if broken == 0 && problem.worthwhile == 0 { 0 } else { broken + 1 },
-            turned: Node::ROOT,
+            next: if problem.worthwhile == 0 { 0 } else { broken + 1 },
+            turned: Node::NONE,
         };
         Self { node, turned: Vec::new() }
     }
@@ -114,7 +114,7 @@ impl<'problem> Search<'problem> {
     pub fn into_parts(mut self) -> Vec<Part> {
         let mut parts = Vec::new();
         for (depth, node) in self.stack.iter().enumerate() {
-            if depth > 0 && node.turned != Node::ROOT {
+            if depth > 0 && node.turned != Node::NONE {
                 self.turned.push(node.turned);
             }
             parts.push(Part { node: *node, turned: self.turned.clone() });
@@ -133,13 +133,17 @@ impl<'problem> Search<'problem> {
         let needed = self.floor + 1 - node.value - sums.value;
         let rest = node.room - sums.weight;
         let (value, weight) = problem.efficiency(node.broken as usize);
+        if needed > value {
+            // A better packing has been found since the node was made, so good that no child counts.
+            return None;
+        }
         let mut next = node.next;
         while next > node.first {
             next -= 1;
             if next as usize == problem.worthwhile {
                 // Everything worthwhile is packed; the items after it are what is left to decide.
                 self.set_next(next);
-                return Some(Node { first: next, next, turned: Node::ROOT, ..node });
+                return Some(Node { first: next, next, turned: Node::NONE, ..node });
             }
             let item = &problem.items[next as usize];
             // Cheap and not quite exact: the room given back, filled as the broken item fills it.
@@ -209,7 +213,7 @@ impl<'problem> Search<'problem> {
         let profit = node.profit + self.problem.sums[node.broken as usize].profit;
         if profit > self.floor {
             self.floor = profit;
-            let below = self.stack.iter().skip(1).map(|node| node.turned).filter(|&item| item != Node::ROOT);
+            let below = self.stack.iter().skip(1).map(|node| node.turned).filter(|&item| item != Node::NONE);
             let turned = self.turned.iter().copied().chain(below).collect();
             self.best = Some(Packing { profit, prefix: node.broken as usize, turned });
         }

@@ -1,0 +1,133 @@
+//! Taking samples so that noise hits both sides alike.
+//!
+//! What is compared is measured in turns, A B A B …, and set in relation round by round: a machine
+//! that is slow for some seconds is slow for both. A figure is the median of its rounds; the least
+//! and the greatest round are shown beside it.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::Result;
+
+/// One quantity, a value for each round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples(Vec<f64>);
+
+impl Samples {
+    /// The middle value, or the mean of the two in the middle.
+    ///
+    /// # Panics
+    /// Without a value.
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
+    }
+
+    /// The least value.
+    pub fn min(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The greatest value.
+    pub fn max(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Each value of `self` over the value of the same round in `baseline`.
+    pub fn over(&self, baseline: &Self) -> Self {
+        self.with(baseline, |value, base| value / base)
+    }
+
+    /// Each value of `self` less the value of the same round in `baseline`.
+    pub fn less(&self, baseline: &Self) -> Self {
+        self.with(baseline, |value, base| value - base)
+    }
+
+    /// Each value times `factor`.
+    pub fn times(&self, factor: f64) -> Self {
+        Self(self.0.iter().map(|value| value * factor).collect())
+    }
+
+    /// Round by round, the geometric mean over `all`, which have equally many rounds.
+    pub fn geometric_mean(all: &[Self]) -> Self {
+        let rounds = all.iter().map(|samples| samples.0.len()).min().unwrap_or(0);
+        let mean = |round: usize| {
+            let logarithms: f64 = all.iter().map(|samples| samples.0[round].ln()).sum();
+            (logarithms / all.len() as f64).exp()
+        };
+        Self((0..rounds).map(mean).collect())
+    }
+
+    fn with(&self, other: &Self, operation: impl Fn(f64, f64) -> f64) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(left, right)| operation(*left, *right)).collect())
+    }
+}
+
+impl FromIterator<f64> for Samples {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+/// Calls `round` once to warm up and then `count` times; each call measures every side once, in
+/// turn, and gives the `N` values in that order.
+pub fn interleave<const N: usize>(
+    about: &str,
+    count: usize,
+    mut round: impl FnMut() -> Result<[f64; N]>,
+) -> Result<[Samples; N]> {
+    eprint!("{about}: warming up");
+    round()?;
+    let mut values = Vec::with_capacity(count);
+    for nth in 1..=count {
+        eprint!("\r{about}: round {nth} of {count} ");
+        values.push(round()?);
+    }
+    eprintln!();
+    Ok(std::array::from_fn(|side| values.iter().map(|round| round[side]).collect()))
+}
+
+/// The seconds that `call` takes, and its result, which nobody need use.
+pub fn time<T>(call: impl FnOnce() -> T) -> (f64, T) {
+    let started = Instant::now();
+    let result = black_box(call());
+    (started.elapsed().as_secs_f64(), result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[f64]) -> Samples {
+        values.iter().copied().collect()
+    }
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        assert_eq!(samples(&[3.0, 1.0, 2.0]).median(), 2.0);
+        assert_eq!(samples(&[4.0, 1.0, 2.0, 3.0]).median(), 2.5);
+        assert_eq!((samples(&[3.0, 1.0]).min(), samples(&[3.0, 1.0]).max()), (1.0, 3.0));
+    }
+
+    #[test]
+    fn relations_are_taken_round_by_round() {
+        let (slow, fast) = (samples(&[2.0, 8.0]), samples(&[1.0, 2.0]));
+        assert_eq!(slow.over(&fast), samples(&[2.0, 4.0]));
+        assert_eq!(slow.less(&fast), samples(&[1.0, 6.0]));
+        assert_eq!(Samples::geometric_mean(&[slow, fast.times(4.0)]).0.len(), 2);
+        let mean = Samples::geometric_mean(&[samples(&[1.0]), samples(&[4.0])]);
+        assert!((mean.median() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_first_round_does_not_count() {
+        let mut calls = 0.0;
+        let [counted] = interleave("test", 3, || {
+            calls += 1.0;
+            Ok([calls])
+        })
+        .expect("the rounds give values");
+        assert_eq!(counted, samples(&[2.0, 3.0, 4.0]));
+    }
+}

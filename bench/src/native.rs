@@ -1,0 +1,88 @@
+//! The native baselines of a spawn: `fib` as one writes it with rayon and with chili.
+
+use std::num::NonZero;
+
+use anyhow::{Context, Result};
+
+/// `fib(n)`, one join for each addition, as in rayon's and chili's own examples.
+pub fn rayon_fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (left, right) = rayon::join(|| rayon_fib(n - 1), || rayon_fib(n - 2));
+    left + right
+}
+
+/// As [`rayon_fib`], with chili.
+pub fn chili_fib(scope: &mut chili::Scope<'_>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (left, right) = scope.join(|scope| chili_fib(scope, n - 1), |scope| chili_fib(scope, n - 2));
+    left + right
+}
+
+/// `fib(n)` without joins: the same function that the sandbox runs.
+pub use fib::fib_plain as plain_fib;
+
+/// Eight words, as the app's own wide parameter.
+#[derive(Clone, Copy)]
+pub struct Wide {
+    n: u64,
+    rest: [u64; 7],
+}
+
+impl Wide {
+    /// All words derived from `n`.
+    pub fn new(n: u64) -> Self {
+        Self { n, rest: [n ^ 1, n ^ 2, n ^ 3, n ^ 4, n ^ 5, n ^ 6, n ^ 7] }
+    }
+}
+
+/// `fib(n)` with joins that carry 64 bytes to each side.
+pub fn rayon_wide_fib(wide: Wide) -> u64 {
+    let Wide { n, rest } = wide;
+    if n < 2 {
+        return n + (rest.iter().fold(n, |sum, word| sum ^ word) & 0);
+    }
+    let (left, right) = (Wide::new(n - 1), Wide::new(n - 2));
+    let (left, right) = rayon::join(move || rayon_wide_fib(left), move || rayon_wide_fib(right));
+    left + right
+}
+
+/// As [`rayon_wide_fib`], without joins.
+#[inline(never)]
+pub fn plain_wide_fib(wide: Wide) -> u64 {
+    let Wide { n, rest } = wide;
+    if n < 2 {
+        return n + (rest.iter().fold(n, |sum, word| sum ^ word) & 0);
+    }
+    let left = plain_wide_fib(Wide::new(n - 1));
+    let right = plain_wide_fib(Wide::new(n - 2));
+    left + right
+}
+
+/// A rayon pool of so many threads.
+pub fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("rayon gets no threads")
+}
+
+/// A chili pool of so many threads, its caller's among them.
+pub fn chili_pool(threads: NonZero<usize>) -> chili::ThreadPool {
+    chili::ThreadPool::with_config(chili::Config { thread_count: Some(threads), ..chili::Config::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_baselines_give_fibonacci_numbers() {
+        let pool = chili_pool(NonZero::<usize>::MIN);
+        assert_eq!(rayon_fib(20), 6765);
+        assert_eq!(chili_fib(&mut pool.scope(), 20), 6765);
+        assert_eq!(plain_fib(20), 6765);
+        assert_eq!(rayon_wide_fib(Wide::new(20)), 6765);
+        assert_eq!(plain_wide_fib(Wide::new(20)), 6765);
+    }
+}

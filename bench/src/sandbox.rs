@@ -1,0 +1,60 @@
+//! Runs of apps in the sandbox, within this process, without the time to compile.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use sateen_host::{App, Engine, Limits, Output, Run, RunOptions};
+
+/// Where `cargo xtask` puts what it builds.
+pub fn dist() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist")
+}
+
+/// An app, compiled.
+pub struct Sandbox {
+    app: App,
+}
+
+/// A run that came to its end.
+pub struct Timed {
+    /// From start to end, instantiation and threads included.
+    pub seconds: f64,
+    /// Jobs that were spawned, the root aside.
+    pub spawns: u64,
+    /// What the app returned.
+    pub text: String,
+}
+
+impl Sandbox {
+    /// The sample app `name`.
+    pub fn app(name: &str) -> Result<Self> {
+        Self::load(&dist().join("apps").join(format!("{name}.wasm")))
+    }
+
+    /// The app `name` that only benchmarks use.
+    pub fn bench_app(name: &str) -> Result<Self> {
+        Self::load(&dist().join("bench").join(format!("{name}.wasm")))
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path)
+            .with_context(|| format!("{} is missing; `cargo xtask bench` builds it", path.display()))?;
+        let engine = Engine::new(&Limits::default(), false)?;
+        Ok(Self { app: App::load(&engine, &bytes, None)? })
+    }
+
+    /// Calls the entry point `function` on so many workers.
+    pub fn run(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
+        let options = RunOptions {
+            function: function.to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            threads,
+            ..RunOptions::default()
+        };
+        let finished = Run::start(&self.app, options)?.wait()?;
+        let Output::Text(text) = finished.output else { bail!("`{function}` gives bytes, not text") };
+        // The root is counted with the jobs, and nobody spawned it.
+        let spawns = finished.jobs.spawned - 1;
+        Ok(Timed { seconds: finished.elapsed.as_secs_f64(), spawns, text })
+    }
+}

@@ -1,0 +1,27 @@
+//! The app that the tests of this repo run: every use and misuse of the SDK that they need, one entry
+//! point each. Compiled for this machine too, where the same entry points give the expected answers.
+
+pub mod failures;
+pub mod limits;
+pub mod orders;
+pub mod parameters;
+pub mod program;
+pub mod shapes;
+pub mod statics;
+pub mod voice;
+pub mod waits;
+
+/// A well-mixed number from `seed` (splitmix64): the apps' only source of variety.
+#[must_use]
+pub fn mix(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Some work without spawns: about `steps` nanoseconds of it.
+#[must_use]
+pub fn spin(steps: u64) -> u64 {
+    (0..steps).fold(steps, |state, step| mix(state ^ step))
+}
