@@ -38,7 +38,7 @@
 //!   [`Spawned::sync`] passes it on, [`Spawned::try_sync`] returns it.
 //!
 //! # What an app must keep
-//! A job is a function of its parameters and the run's [inputs](input), and of nothing else. There
+//! A job is a function of its parameters and the run's [inputs](input()), and of nothing else. There
 //! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
 //! static may only hold what can be computed again (a parsed input, a table).
 

@@ -19,7 +19,7 @@ const WINDOW_BEATS: u32 = 32;
 /// and is coarse if it was spawned, but fewer times than this.
 const COARSE_SPAWNS_A_WINDOW: u64 = 32;
 
-/// Where the words of a kind's record are; see the SDK's `wasm/latent.rs`.
+/// Where the words of a kind's record are; see the SDK's `wasm/latent/`.
 const SPAWNED: usize = 8;
 const DROPPED: usize = 16;
 pub const KIND_BYTES: usize = 24;

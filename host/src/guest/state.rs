@@ -171,7 +171,7 @@ impl ResourceLimiter for Guest {
     }
 }
 
-/// The two words of a sounded alarm: `limit = 0`, `floor = MAX`; see the SDK's `wasm/latent.rs`.
+/// The two words of a sounded alarm: `limit = 0`, `floor = MAX`; see the SDK's `wasm/latent/`.
 const ALARM: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
 /// Makes the guest look up at its next spawn or sync.

@@ -11,7 +11,7 @@ use crate::items::{Item, Items};
 pub struct Problem {
     /// By falling value a weight.
     pub items: Vec<Candidate>,
-    /// `sums[k]`: of the first k items.
+    /// `sums[k]`: of the first k items, for each k up to the number of items.
     pub sums: Vec<Sums>,
     /// The first items, as many as have a value above nothing: the relaxation packs no others.
     pub worthwhile: usize,
@@ -38,8 +38,8 @@ pub struct Candidate {
     position: usize,
 }
 
-/// Sums over the first items.
-#[derive(Debug, Clone, Copy, Default)]
+/// Sums over the first items, and what is known of the others.
+#[derive(Debug, Clone, Copy)]
 pub struct Sums {
     /// Of their weights.
     pub weight: i64,
@@ -47,6 +47,8 @@ pub struct Sums {
     pub value: i64,
     /// Of their profits.
     pub profit: i64,
+    /// The weight of the lightest of the *other* items, which is `i64::MAX` when there are none.
+    pub lightest_after: i64,
 }
 
 impl Problem {
@@ -136,13 +138,18 @@ impl Problem {
     }
 
     fn over(items: Vec<Candidate>, room: i64, value: i64, profit: i64, packed: Vec<usize>) -> Self {
-        let mut sum = Sums::default();
+        let mut sum = Sums { weight: 0, value: 0, profit: 0, lightest_after: i64::MAX };
         let mut sums = vec![sum];
+        let mut lightest = i64::MAX;
         for item in &items {
             sum.weight += item.weight;
             sum.value += item.value;
             sum.profit += item.profit;
             sums.push(sum);
+        }
+        for (sum, item) in sums.iter_mut().rev().skip(1).zip(items.iter().rev()) {
+            lightest = item.weight.min(lightest);
+            sum.lightest_after = lightest;
         }
         let worthwhile = items.partition_point(|item| item.value > 0);
         Self { items, sums, worthwhile, room, value, profit, packed }

@@ -35,6 +35,22 @@ struct Node {
 
 impl Node {
     const NONE: u32 = u32::MAX;
+
+    /// The node with `next` set so that all children are yet to be visited, but for the one without
+    /// the broken item when nothing after that fits: it would hold the same packing once more.
+    #[inline(always)]
+    fn unvisited(self, problem: &Problem) -> Self {
+        let broken = self.broken as usize;
+        let next = if self.first as usize >= problem.worthwhile {
+            self.first
+        } else if broken == problem.worthwhile {
+            self.broken + 1
+        } else {
+            let fits = self.room - problem.sums[broken].weight >= problem.sums[broken + 1].lightest_after;
+            self.broken + u32::from(fits)
+        };
+        Self { next, ..self }
+    }
 }
 
 /// A part of the search: what is left to visit below one node.
@@ -48,17 +64,16 @@ pub struct Part {
 impl Part {
     /// The whole search.
     pub fn whole(problem: &Problem) -> Self {
-        let broken = index(problem.broken(problem.room, 0));
         let node = Node {
             room: problem.room,
             value: problem.value,
             profit: problem.profit,
             first: 0,
-            broken,
-            next: if problem.worthwhile == 0 { 0 } else { broken + 1 },
+            broken: index(problem.broken(problem.room, 0)),
+            next: 0,
             turned: Node::NONE,
         };
-        Self { node, turned: Vec::new() }
+        Self { node: node.unvisited(problem), turned: Vec::new() }
     }
 }
 
@@ -75,28 +90,33 @@ pub struct Search<'problem> {
 }
 
 impl<'problem> Search<'problem> {
-    /// The search of `part` for packings worth more than `floor`.
+    /// The search of `part` for packings worth more than `floor`, which the packing that its node's
+    /// relaxation holds whole is not.
     pub fn new(problem: &'problem Problem, part: Part, floor: i64) -> Self {
-        let mut search = Self { problem, floor, best: None, turned: part.turned, stack: vec![part.node] };
-        search.note(part.node);
-        search
+        Self { problem, floor, best: None, turned: part.turned, stack: vec![part.node] }
     }
 
-    /// Visits up to `nodes` more nodes; all of them are the caller's to choose, so that the tree is
-    /// the same wherever and however often the search is stopped.
-    pub fn run(&mut self, nodes: u64) {
-        for _ in 0..nodes {
-            let Some(&node) = self.stack.last() else { return };
-            match self.next_child(node) {
+    /// Takes up to `steps` steps, one down to a child or up to a parent each. The tree is the same
+    /// wherever and however often the search is stopped.
+    pub fn run(&mut self, steps: u64) {
+        let Some(mut node) = self.stack.pop() else { return };
+        for _ in 0..steps {
+            match self.next_child(&mut node) {
                 Some(child) => {
-                    self.stack.push(child);
-                    self.note(child);
+                    self.stack.push(node);
+                    node = child;
+                    let profit = node.profit + self.problem.sums[node.broken as usize].profit;
+                    if profit > self.floor {
+                        self.note(profit, node);
+                    }
                 }
-                None => {
-                    self.stack.pop();
-                }
+                None => match self.stack.pop() {
+                    Some(parent) => node = parent,
+                    None => return,
+                },
             }
         }
+        self.stack.push(node);
     }
 
     /// The best packing found, if any is worth more than the floor.
@@ -122,101 +142,89 @@ impl<'problem> Search<'problem> {
         parts
     }
 
-    /// The next child of the node on top of the stack that may hold a better packing.
-    #[inline]
-    fn next_child(&mut self, node: Node) -> Option<Node> {
-        if node.first as usize >= self.problem.worthwhile {
+    /// The next child of `node` that may hold a better packing.
+    #[inline(always)]
+    fn next_child(&self, node: &mut Node) -> Option<Node> {
+        let problem = self.problem;
+        if node.first as usize >= problem.worthwhile {
             return self.next_packed(node);
         }
-        let problem = self.problem;
         let sums = &problem.sums[node.broken as usize];
-        let needed = self.floor + 1 - node.value - sums.value;
         let rest = node.room - sums.weight;
+        let needed = self.floor + 1 - node.value - sums.value;
         let (value, weight) = problem.efficiency(node.broken as usize);
         if needed > value {
-            // A better packing has been found since the node was made, so good that no child counts.
+            // Since the node was made, so good a packing was found that no child counts.
             return None;
         }
-        let mut next = node.next;
-        while next > node.first {
-            next -= 1;
-            if next as usize == problem.worthwhile {
+        while node.next > node.first {
+            node.next -= 1;
+            let turned = node.next;
+            if turned as usize == problem.worthwhile {
                 // Everything worthwhile is packed; the items after it are what is left to decide.
-                self.set_next(next);
-                return Some(Node { first: next, next, turned: Node::NONE, ..node });
+                return Some(Node { first: turned, turned: Node::NONE, ..*node });
             }
-            let item = &problem.items[next as usize];
+            let item = &problem.items[turned as usize];
+            let room = node.room + item.weight;
             // Cheap and not quite exact: the room given back, filled as the broken item fills it.
             let debt = needed + item.value;
             if debt > 0 && (rest + item.weight) * value < debt * weight {
                 continue;
             }
-            let room = node.room + item.weight;
-            let broken = problem.broken(room, (node.broken).max(next + 1) as usize);
+            let broken = problem.broken(room, node.broken.max(turned + 1) as usize);
             let sums = &problem.sums[broken];
-            let debt = debt - sums.value + problem.sums[node.broken as usize].value;
-            if debt > 0 {
-                let (value, weight) = problem.efficiency(broken);
-                if debt > value || (room - sums.weight) * value < debt * weight {
-                    continue;
-                }
-            }
-            self.set_next(next);
-            let first = next + 1;
-            let broken = index(broken);
-            return Some(Node {
+            let child = Node {
                 room,
                 value: node.value - item.value,
                 profit: node.profit - item.profit,
-                first,
-                broken,
-                next: if (first as usize) < problem.worthwhile { broken + 1 } else { first },
-                turned: next,
-            });
+                first: turned + 1,
+                broken: index(broken),
+                next: 0,
+                turned,
+            };
+            let needed = self.floor + 1 - child.value - sums.value;
+            if needed > 0 {
+                let (value, weight) = problem.efficiency(broken);
+                if needed > value || (room - sums.weight) * value < needed * weight {
+                    continue;
+                }
+            }
+            return Some(child.unvisited(problem));
         }
         None
     }
 
     /// As [`next_child`](Self::next_child), where all worthwhile items are decided.
-    fn next_packed(&mut self, node: Node) -> Option<Node> {
+    #[inline(never)]
+    fn next_packed(&self, node: &mut Node) -> Option<Node> {
         let problem = self.problem;
         let sums = &problem.sums[node.broken as usize];
         let rest = node.room - sums.weight;
         let value = node.value + sums.value;
-        for nth in node.next as usize..problem.items.len() {
-            let item = &problem.items[nth];
+        for (nth, item) in problem.items.iter().enumerate().skip(node.next as usize) {
             if item.weight <= rest && value + item.value > self.floor {
-                self.set_next(index(nth + 1));
+                node.next = index(nth + 1);
                 return Some(Node {
                     room: node.room - item.weight,
                     value: node.value + item.value,
                     profit: node.profit + item.profit,
-                    first: index(nth + 1),
-                    next: index(nth + 1),
+                    first: node.next,
+                    next: node.next,
                     turned: index(nth),
-                    ..node
+                    broken: node.broken,
                 });
             }
         }
         None
     }
 
-    fn set_next(&mut self, next: u32) {
-        if let Some(top) = self.stack.last_mut() {
-            top.next = next;
-        }
-    }
-
-    /// Takes note of the packing that the relaxation of `node`, just pushed, holds whole.
-    #[inline]
-    fn note(&mut self, node: Node) {
-        let profit = node.profit + self.problem.sums[node.broken as usize].profit;
-        if profit > self.floor {
-            self.floor = profit;
-            let below = self.stack.iter().skip(1).map(|node| node.turned).filter(|&item| item != Node::NONE);
-            let turned = self.turned.iter().copied().chain(below).collect();
-            self.best = Some(Packing { profit, prefix: node.broken as usize, turned });
-        }
+    /// Takes note of the packing that the relaxation of `node` holds whole.
+    #[cold]
+    fn note(&mut self, profit: i64, node: Node) {
+        let below = self.stack.iter().skip(1).chain(Some(&node)).map(|node| node.turned);
+        let turned = self.turned.iter().copied().chain(below).filter(|&item| item != Node::NONE).collect();
+        self.floor = profit;
+        self.best = Some(Packing { profit, prefix: node.broken as usize, turned });
     }
 }
 

@@ -57,8 +57,12 @@ pub fn sliding_window(count: u64, width: usize) -> u64 {
 /// Spawns `count` jobs and drops all but every third.
 #[main]
 pub fn dropped(count: u64) -> u64 {
-    let kept: Vec<Spawned<fib>> =
-        (0..count).map(|n| fib::spawn(n % 12)).enumerate().filter(|(n, _)| n % 3 == 0).map(|(_, h)| h).collect();
+    let kept: Vec<Spawned<fib>> = (0..count)
+        .map(|n| fib::spawn(n % 12))
+        .enumerate()
+        .filter(|(n, _)| n % 3 == 0)
+        .map(|(_, h)| h)
+        .collect();
     kept.sync_all().iter().sum()
 }
 

@@ -1,0 +1,42 @@
+//! How fast plain code is in the sandbox, against the same function compiled for this machine.
+
+use anyhow::{Result, ensure};
+
+use crate::figure::{Figure, shown};
+use crate::measure::{Samples, interleave, time};
+use crate::sandbox::Sandbox;
+use crate::workloads::{WORKLOADS, Workload, native};
+
+const BENCH: &str = "leaf";
+const ROUNDS: usize = 9;
+
+/// Runs the benchmark.
+pub fn bench() -> Result<Vec<Figure>> {
+    let mut relations = Vec::new();
+    let mut figures = Vec::new();
+    for workload in &WORKLOADS {
+        let [sandboxed, native] = measure(workload)?;
+        let relation = sandboxed.over(&native);
+        let name = format!("{} {}", workload.name, workload.arguments);
+        figures.push(
+            Figure::ratio(BENCH, format!("plain {name}"), relation.clone())
+                .against(format!("the same function natively, {} s", shown(native.median()))),
+        );
+        relations.push(relation);
+    }
+    let mean = Figure::ratio(BENCH, "geometric mean over the apps", Samples::geometric_mean(&relations))
+        .against("the same functions natively")
+        .goal(1.35, 1.10);
+    figures.insert(0, mean);
+    Ok(figures)
+}
+
+fn measure(workload: &Workload) -> Result<[Samples; 2]> {
+    let app = Sandbox::app(workload.name)?;
+    interleave(&format!("leaf: {}", workload.name), ROUNDS, || {
+        let run = app.run("plain", &workload.words(), 1)?;
+        let (seconds, answer) = time(|| native(workload.name, workload.arguments));
+        ensure!(run.text == answer?, "{}: the sandbox and the machine disagree", workload.name);
+        Ok([run.seconds, seconds])
+    })
+}

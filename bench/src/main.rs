@@ -1,0 +1,101 @@
+//! `cargo xtask bench NAME [--json]`: what Sateen promises, measured.
+//!
+//! Figures go to stdout, as a table or one JSON object a line; what is going on, to stderr. `all`
+//! also writes `bench/results.csv` and `bench/README.md`.
+
+mod copies;
+mod figure;
+mod leaf;
+mod machine;
+mod measure;
+mod native;
+mod report;
+mod sandbox;
+mod scale;
+mod spawn;
+mod start;
+mod workloads;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use figure::Figure;
+use machine::Usage;
+
+const USAGE: &str = "\
+cargo xtask bench NAME [--json]
+  spawn   what a spawn and its sync cost
+  leaf    how fast plain code is in the sandbox
+  scale   what spawns cost an app, and what two workers gain
+  start   how long `sateen run` takes to start, and its memory
+  all     all of them; also writes bench/results.csv and bench/README.md
+";
+
+type Bench = fn() -> Result<Vec<Figure>>;
+
+/// `start` comes first: a child's peak memory begins with that of the process that starts it, which
+/// is small only before the others have run.
+const BENCHES: [(&str, Bench); 4] =
+    [("start", start::bench), ("spawn", spawn::bench), ("leaf", leaf::bench), ("scale", scale::bench)];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [copies::COMMAND, name, argument] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return ended(copies::run_here(name, argument));
+    }
+    let (flags, names): (Vec<&str>, Vec<&str>) =
+        words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    let is_json = match flags[..] {
+        [] => false,
+        ["--json"] => true,
+        _ => return usage(),
+    };
+    let [name] = names[..] else { return usage() };
+    let chosen: Vec<Bench> =
+        BENCHES.iter().filter(|(known, _)| name == *known || name == "all").map(|(_, bench)| *bench).collect();
+    if chosen.is_empty() {
+        return usage();
+    }
+    ended(run(&chosen, is_json, name == "all"))
+}
+
+fn run(benches: &[Bench], is_json: bool, is_reported: bool) -> Result<()> {
+    let before = Usage::now();
+    let mut figures = Vec::new();
+    for bench in benches {
+        figures.extend(bench()?);
+    }
+    let interference = before.and_then(|before| Some(Usage::now()?.since(&before)));
+    if let Some(interference) = interference {
+        eprintln!("while this measured, {interference}");
+    }
+    let text = if is_json {
+        let lines: Result<Vec<String>> = figures.iter().map(report::json).collect();
+        lines?.join("\n") + "\n"
+    } else {
+        report::table(&figures)
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    if is_reported {
+        report::write(Path::new(env!("CARGO_MANIFEST_DIR")), &figures, interference)?;
+    }
+    Ok(())
+}
+
+fn ended(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,105 @@
+//! What spawns cost an app on one worker, and what a second worker gains.
+//!
+//! A second core seldom doubles a machine: cores share caches, memory, heat and, on rented machines,
+//! a host. So a speed-up is set against what the machine gains with two copies of a native program
+//! that have nothing to do with each other, measured in the same rounds.
+
+use anyhow::{Result, ensure};
+
+use crate::copies;
+use crate::figure::{Figure, shown};
+use crate::measure::{Samples, interleave};
+use crate::sandbox::Sandbox;
+use crate::workloads::{WORKLOADS, Workload};
+
+const BENCH: &str = "scale";
+const ROUNDS: usize = 5;
+
+/// The flat bag of coarse jobs.
+const JOBS: u64 = 64;
+const JOB_S: f64 = 0.2;
+const JOBS_ROUNDS: usize = 3;
+/// Jobs in a row that are timed for the length of one, before and after each bag.
+const SINGLES: u64 = 5;
+
+/// Runs the benchmark.
+pub fn bench() -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for workload in &WORKLOADS {
+        figures.extend(of_app(workload)?);
+    }
+    figures.extend(of_coarse_jobs()?);
+    Ok(figures)
+}
+
+fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
+    let Workload { name, arguments } = workload;
+    let app = Sandbox::app(name)?;
+    let words = workload.words();
+    let [plain, one, two, copy, copies] = interleave(&format!("scale: {name}"), ROUNDS, || {
+        let plain = app.run("plain", &words, 1)?;
+        let one = app.run("main", &words, 1)?;
+        let copy = copies::run(1, name, arguments)?;
+        let two = app.run("main", &words, 2)?;
+        let copies = copies::run(2, name, arguments)?;
+        ensure!(plain.text == one.text && one.text == two.text, "{name}: the answers differ");
+        Ok([plain.seconds, one.seconds, two.seconds, copy, copies])
+    })?;
+    let machine = copy.over(&copies).times(2.0);
+    let speed_up = one.over(&two);
+    let gain = shown(machine.median());
+    let mut figures = Vec::new();
+    let spawning = Figure::ratio(BENCH, format!("{name} with spawns, 1 worker"), one.over(&plain))
+        .against(format!("plain {name} in the sandbox, {} s", shown(plain.median())));
+    // The spawns of fib are all that it does; their cost is a figure of its own.
+    figures.push(if *name == "fib" { spawning } else { spawning.goal(1.10, 1.03) });
+    figures.push(
+        Figure::ratio(BENCH, format!("{name}, speed-up of 2 workers as a share of the machine's"), speed_up.over(&machine))
+            .higher()
+            .against(format!("two native copies at once, {gain} times one"))
+            .goal(0.93, 0.99),
+    );
+    figures.push(
+        Figure::ratio(BENCH, format!("{name}, speed-up of 2 workers"), speed_up)
+            .higher()
+            .against(format!("1 worker, {} s", shown(one.median()))),
+    );
+    Ok(figures)
+}
+
+fn of_coarse_jobs() -> Result<Vec<Figure>> {
+    let app = Sandbox::bench_app("coarse")?;
+    let turns = turns_of(&app, JOB_S)?;
+    let singles = || Ok::<_, anyhow::Error>(app.run("plain", &[SINGLES, turns], 1)?.seconds / SINGLES as f64);
+    let copy = format!("{SINGLES} {turns}");
+    let [single, bag, alone, copies] = interleave("scale: coarse jobs", JOBS_ROUNDS, || {
+        let before = singles()?;
+        let alone = copies::run(1, "coarse", &copy)?;
+        let bag = app.run("main", &[JOBS, turns], 2)?;
+        let copies = copies::run(2, "coarse", &copy)?;
+        let after = singles()?;
+        Ok([f64::midpoint(before, after), bag.seconds, alone, copies])
+    })?;
+    let machine: Samples = alone.over(&copies).times(2.0);
+    let ideal = single.times(JOBS as f64 / 2.0);
+    let of_machine = bag.over(&single.times(JOBS as f64).over(&machine));
+    Ok(vec![
+        Figure::ratio(BENCH, format!("{JOBS} coarse jobs spawned flat, 2 workers"), bag.over(&ideal))
+            .against(format!("half of {JOBS} single jobs of {} ms", shown(single.median() * 1e3)))
+            .goal(1.05, 1.01),
+        Figure::ratio(BENCH, format!("{JOBS} coarse jobs spawned flat, 2 workers, on this machine"), of_machine)
+            .against(format!("the same over the machine's own gain, {}", shown(machine.median()))),
+    ])
+}
+
+/// How many turns a job must take to last so long.
+fn turns_of(app: &Sandbox, seconds: f64) -> Result<u64> {
+    let mut turns = 1_000_000;
+    loop {
+        let taken = app.run("plain", &[1, turns], 1)?.seconds;
+        if taken >= seconds / 2.0 {
+            return Ok((turns as f64 * seconds / taken) as u64);
+        }
+        turns *= 2;
+    }
+}

@@ -1,0 +1,54 @@
+//! Calling a job so that its failure is a value: the host stands in between and catches the trap.
+
+use super::stack::{abort_from, top};
+use crate::wasm::abi::{self, Fault};
+use crate::{Job, JobError, codec};
+
+/// What `try_sync` hands through the host.
+#[repr(C)]
+struct Attempt<J: Job> {
+    /// First, so that `run_attempt` finds it whatever the job.
+    run: fn(*mut u8),
+    parameters: Option<J::Parameters>,
+    result: Option<J::Output>,
+}
+
+/// Calls the job with the host in between, so that its trap is an error here.
+#[inline(never)]
+pub fn attempt<J: Job>(parameters: J::Parameters) -> Result<J::Output, JobError> {
+    let mut attempt = Attempt::<J> {
+        run: |attempt| {
+            // SAFETY: `run_attempt` passes the pointer that came from the `Attempt` below.
+            let attempt = unsafe { &mut *attempt.cast::<Attempt<J>>() };
+            attempt.result = attempt.parameters.take().map(J::call);
+        },
+        parameters: Some(parameters),
+        result: None,
+    };
+    let records_end = top();
+    match abi::attempt((&raw mut attempt).cast()) {
+        None => match attempt.result {
+            Some(result) => Ok(result),
+            None => abi::fail(Fault::Encoding, "an attempted job left no result"),
+        },
+        Some(length) => {
+            let error = taken_error(length);
+            abort_from(records_end);
+            Err(error)
+        }
+    }
+}
+
+/// See `sateen_attempt`.
+pub fn run_attempt(attempt: *mut u8) {
+    // SAFETY: the host passes on what `attempt` gave it, whose first field is the function.
+    let run = unsafe { *attempt.cast::<fn(*mut u8)>() };
+    run(attempt);
+}
+
+/// The error that waits to be taken, `length` bytes long.
+pub fn taken_error(length: usize) -> JobError {
+    let (job, message, backtrace) =
+        codec::decode(&abi::take(length)).unwrap_or_else(|error| (String::new(), error, Vec::new()));
+    JobError { job, message, backtrace }
+}

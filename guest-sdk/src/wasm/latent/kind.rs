@@ -1,0 +1,76 @@
+//! What the scheduler knows of a job kind.
+
+use std::cell::UnsafeCell;
+use std::ptr::{read_volatile, write_volatile};
+
+use super::record::Record;
+use crate::Job;
+use crate::wasm::abi;
+
+/// What the scheduler knows of a job kind. The host writes `coarse` and reads the counters, so their
+/// places are part of the ABI.
+#[repr(C, align(8))]
+pub struct Kind {
+    /// Not zero while every spawn of this kind is to be exposed: until the host has measured that
+    /// it is fine, and before it is registered.
+    coarse: UnsafeCell<u32>,
+    /// The host's number for this kind, when registered.
+    number: UnsafeCell<u32>,
+    /// Spawns so far in this instance.
+    spawned: UnsafeCell<u64>,
+    /// Of these, latent jobs whose handle was dropped.
+    dropped: UnsafeCell<u64>,
+    registered: UnsafeCell<bool>,
+    name: &'static str,
+    pub(super) record_bytes: usize,
+    pub(super) encode: fn(*const u8) -> Vec<u8>,
+    pub(super) discard: fn(*mut u8),
+}
+
+impl Kind {
+    /// The kind of the job `J`.
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            coarse: UnsafeCell::new(1),
+            number: UnsafeCell::new(0),
+            spawned: UnsafeCell::new(0),
+            dropped: UnsafeCell::new(0),
+            registered: UnsafeCell::new(false),
+            name: J::NAME,
+            record_bytes: Record::<J>::BYTES,
+            encode: Record::<J>::encode,
+            discard: Record::<J>::discard,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_coarse(&self) -> bool {
+        // SAFETY: one thread; the host may write between, hence volatile.
+        unsafe { read_volatile(self.coarse.get()) != 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn count_spawn(&self) {
+        // SAFETY: one thread; the host may read between, hence volatile.
+        unsafe { write_volatile(self.spawned.get(), read_volatile(self.spawned.get()) + 1) }
+    }
+
+    pub(super) fn count_drop(&self) {
+        // SAFETY: one thread; the host only reads.
+        unsafe { *self.dropped.get() += 1 }
+    }
+
+    pub(super) fn number(&'static self) -> u32 {
+        // SAFETY: one thread, and no reference into the cells is kept.
+        unsafe {
+            if !*self.registered.get() {
+                *self.number.get() = abi::register(self.name, std::ptr::from_ref(self).cast_mut().cast());
+                *self.registered.get() = true;
+            }
+            *self.number.get()
+        }
+    }
+}
+
+// SAFETY: a guest has one thread; the host writes only while that thread is inside a check or call.
+unsafe impl Sync for Kind {}

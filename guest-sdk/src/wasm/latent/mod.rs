@@ -1,0 +1,35 @@
+//! Latent jobs: spawning at the price of a few stores.
+//!
+//! A spawned job is a *record* on a stack in the guest's own memory: a pointer to its kind, and its
+//! parameters by value. Its sync finds the record on top, pops it and makes a plain call; nothing is
+//! serialised (TOPLAS 4.1.1, serialisation on demand; Acar et al., PLDI 2018, heartbeat scheduling).
+//!
+//! ```text
+//!  base            real_floor                    top        end
+//!   | exposed, holes |  latent, holes             |   free   |
+//! ```
+//!
+//! * Records below `real_floor` are exposed (offered to the host under a number) or *holes* (synced
+//!   out of order). Records above are latent or holes. So exposing goes from the oldest upwards, and
+//!   "latent" is one comparison.
+//! * The **alarm**: the host's heartbeat writes `limit = 0` and `floor = MAX`. Both fast paths
+//!   compare against these words anyway, fail, and land in the slow path, which writes the true
+//!   values back and exposes the oldest latent record. An alarm costs the fast path nothing.
+//! * A job kind that is *coarse* (seldom spawned, so long-running for all that is known) is exposed
+//!   at every spawn: nobody may come by later to do it.
+//! * When the stack is full, holes at its end are swept away; if that does not help, a job runs at
+//!   its spawn. Older ones are there to be exposed, so nothing is lost but order.
+//!
+//! The words that the host writes are read volatile: the compiler may not keep them in a register
+//! across a loop without calls.
+
+mod attempt;
+mod kind;
+mod pending;
+mod record;
+mod stack;
+
+pub use attempt::run_attempt;
+pub use kind::Kind;
+pub use pending::Pending;
+pub use stack::attach;

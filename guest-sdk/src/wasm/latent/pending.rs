@@ -1,0 +1,163 @@
+//! A spawned job's handle.
+
+use std::marker::PhantomData;
+use std::mem::forget;
+
+use super::attempt::{attempt, taken_error};
+use super::record::{EXPOSED, Record, is_marked, job_of};
+use super::stack::{answer_alarm, expose_oldest, floor, limit, make_room, remove, set_top, top};
+use crate::wasm::abi::{self, Fault, Synced};
+use crate::{Job, JobError, codec};
+
+/// Marks a handle's address, which is a multiple of 8: the job ran at its spawn, and this is where its
+/// result is.
+const RAN: usize = 1;
+
+/// A spawned job: the address of its record, on the stack or, when it ran at its spawn, in a box of
+/// its own that holds its result.
+pub struct Pending<J: Job> {
+    record: usize,
+    job: PhantomData<J>,
+}
+
+impl<J: Job> Pending<J> {
+    #[inline(always)]
+    pub fn spawn(parameters: J::Parameters) -> Self {
+        let kind = J::kind();
+        kind.count_spawn();
+        let record = top();
+        let next = record + Record::<J>::BYTES;
+        if next <= limit() && !kind.is_coarse() {
+            Record::<J>::write(record, parameters);
+            set_top(next);
+            Self { record, job: PhantomData }
+        } else {
+            Self::spawn_slowly(parameters)
+        }
+    }
+
+    #[inline(always)]
+    pub fn sync(self) -> J::Output {
+        let record = self.record;
+        if record >= floor() && record + Record::<J>::BYTES == top() {
+            forget(self);
+            set_top(record);
+            J::call(Record::<J>::read(record))
+        } else {
+            self.sync_slowly()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spawn_slowly(parameters: J::Parameters) -> Self {
+        let alarmed = answer_alarm();
+        let kind = J::kind();
+        kind.number();
+        if !make_room(Record::<J>::BYTES) {
+            if alarmed {
+                expose_oldest();
+            }
+            let result = Box::new(Ready(J::call(parameters)));
+            return Self { record: Box::into_raw(result) as usize | RAN, job: PhantomData };
+        }
+        let record = top();
+        Record::<J>::write(record, parameters);
+        set_top(record + Record::<J>::BYTES);
+        if alarmed || kind.is_coarse() {
+            expose_oldest();
+        }
+        Self { record, job: PhantomData }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sync_slowly(self) -> J::Output {
+        match self.claim() {
+            Claimed::Parameters(parameters) => J::call(parameters),
+            Claimed::Result(result) => result,
+            Claimed::Failed(_) => abi::fail(Fault::Child, ""),
+        }
+    }
+
+    #[inline(never)]
+    pub fn try_sync(self) -> Result<J::Output, JobError> {
+        match self.claim() {
+            Claimed::Parameters(parameters) => attempt::<J>(parameters),
+            Claimed::Result(result) => Ok(result),
+            Claimed::Failed(length) => Err(taken_error(length)),
+        }
+    }
+
+    /// Ends the record's life, whatever has become of it.
+    fn claim(self) -> Claimed<J> {
+        let alarmed = answer_alarm();
+        let record = self.record;
+        forget(self);
+        if record & RAN != 0 {
+            // SAFETY: made by `spawn_slowly` from a box, and handed out once.
+            let ready = unsafe { Box::from_raw((record & !RAN) as *mut Ready<J::Output>) };
+            return Claimed::Result(ready.0);
+        }
+        if !is_marked(record, EXPOSED) {
+            let parameters = Record::<J>::read(record);
+            remove(record, Record::<J>::BYTES);
+            if alarmed {
+                expose_oldest();
+            }
+            return Claimed::Parameters(parameters);
+        }
+        if alarmed {
+            expose_oldest();
+        }
+        let synced = abi::sync(job_of(record));
+        let parameters = Record::<J>::read(record);
+        remove(record, Record::<J>::BYTES);
+        match synced {
+            Synced::Reclaimed => {
+                // What runs here may be long and spawn nothing: leave something for the others.
+                if answer_alarm() {
+                    expose_oldest();
+                }
+                Claimed::Parameters(parameters)
+            }
+            Synced::Done(length) => match codec::decode(&abi::take(length)) {
+                Ok(result) => Claimed::Result(result),
+                Err(error) => abi::fail(Fault::Encoding, &error),
+            },
+            Synced::Failed(length) => Claimed::Failed(length),
+        }
+    }
+}
+
+/// The result of a job that ran at its spawn; aligned so that its address has room for a mark.
+#[repr(align(8))]
+struct Ready<T>(T);
+
+/// What a sync finds.
+enum Claimed<J: Job> {
+    /// Nobody had taken the job: call it.
+    Parameters(J::Parameters),
+    Result(J::Output),
+    /// The length of an error to be taken.
+    Failed(usize),
+}
+
+impl<J: Job> Drop for Pending<J> {
+    /// A handle dropped without a sync aborts its job.
+    fn drop(&mut self) {
+        let record = self.record;
+        if record & RAN != 0 {
+            // SAFETY: made by `spawn_slowly` from a box, and handed out once.
+            drop(unsafe { Box::from_raw((record & !RAN) as *mut Ready<J::Output>) });
+            return;
+        }
+        if is_marked(record, EXPOSED) {
+            abi::abandon(job_of(record));
+        } else {
+            J::kind().count_drop();
+        }
+        drop(Record::<J>::read(record));
+        remove(record, Record::<J>::BYTES);
+    }
+}

@@ -1,0 +1,116 @@
+//! A spawned job's record: a header, then the parameters by value.
+
+use std::marker::PhantomData;
+use std::mem::{align_of, size_of};
+
+use super::kind::Kind;
+use crate::{Job, codec};
+
+/// Parameters beyond this size, or aligned beyond 8, are kept in a box of their own.
+const INLINE_BYTES_MAX: usize = 256;
+
+const HEADER: usize = size_of::<Header>();
+
+// Marks in a header's kind pointer, whose low bits are free.
+
+/// Synced or dropped out of order: dead, and waiting to be swept.
+pub const HOLE: usize = 1;
+/// Offered to the host, under the number in the header.
+pub const EXPOSED: usize = 2;
+const MARKS: usize = HOLE | EXPOSED;
+
+/// In front of each record's parameters.
+#[repr(C)]
+struct Header {
+    /// The kind's address and the marks.
+    kind: usize,
+    /// An exposed job's number.
+    job: u32,
+}
+
+/// A record of the job `J`, by the address of its header.
+pub struct Record<J: Job>(PhantomData<J>);
+
+impl<J: Job> Record<J> {
+    const BOXED: bool = size_of::<J::Parameters>() > INLINE_BYTES_MAX || align_of::<J::Parameters>() > 8;
+    pub const BYTES: usize =
+        HEADER + if Self::BOXED { 8 } else { size_of::<J::Parameters>().next_multiple_of(8) };
+
+    #[inline(always)]
+    pub fn write(record: usize, parameters: J::Parameters) {
+        let place = (record + HEADER) as *mut u8;
+        // SAFETY: the caller has found BYTES of free room at `record`, aligned to 8, on the stack or
+        // in a box; nothing refers to it.
+        unsafe {
+            (*(record as *mut Header)).kind = std::ptr::from_ref(J::kind()) as usize;
+            if Self::BOXED {
+                place.cast::<*mut J::Parameters>().write(Box::into_raw(Box::new(parameters)));
+            } else {
+                place.cast::<J::Parameters>().write(parameters);
+            }
+        }
+    }
+
+    /// Moves the parameters out; the record is dead afterwards.
+    #[inline(always)]
+    pub fn read(record: usize) -> J::Parameters {
+        let place = (record + HEADER) as *mut u8;
+        // SAFETY: the record holds the parameters that `write` put there, and each record is read
+        // once: by its only handle, which is consumed.
+        unsafe {
+            if Self::BOXED {
+                *Box::from_raw(place.cast::<*mut J::Parameters>().read())
+            } else {
+                place.cast::<J::Parameters>().read()
+            }
+        }
+    }
+
+    pub fn encode(record: *const u8) -> Vec<u8> {
+        // SAFETY: as for `read`, but the parameters stay: an unstolen job is called with them.
+        unsafe {
+            let place = record.add(HEADER);
+            if Self::BOXED {
+                codec::encode(&**place.cast::<*const J::Parameters>())
+            } else {
+                codec::encode(&*place.cast::<J::Parameters>())
+            }
+        }
+    }
+
+    pub fn discard(record: *mut u8) {
+        drop(Self::read(record as usize));
+    }
+}
+
+fn header(record: usize) -> *mut Header {
+    record as *mut Header
+}
+
+pub fn kind_of(record: usize) -> &'static Kind {
+    // SAFETY: records on the stack carry the address of a static kind, but for the marks.
+    unsafe { &*(((*header(record)).kind & !MARKS) as *const Kind) }
+}
+
+pub fn is_marked(record: usize, mark: usize) -> bool {
+    // SAFETY: `record` is a record on the stack.
+    unsafe { (*header(record)).kind & mark != 0 }
+}
+
+pub fn mark(record: usize, mark: usize) {
+    // SAFETY: `record` is a record on the stack.
+    unsafe { (*header(record)).kind |= mark }
+}
+
+/// An exposed job's number.
+pub fn job_of(record: usize) -> u32 {
+    // SAFETY: `record` is an exposed record on the stack.
+    unsafe { (*header(record)).job }
+}
+
+/// Marks a job as exposed under the number `job`.
+pub fn mark_exposed(record: usize, job: u32) {
+    // SAFETY: `record` is a record on the stack.
+    unsafe { (*header(record)).job = job }
+    mark(record, EXPOSED);
+}

@@ -1,0 +1,196 @@
+//! The stack of records, and the words that the heartbeat's alarm goes through.
+
+use std::cell::UnsafeCell;
+use std::ptr::{read, read_volatile, write, write_volatile};
+
+use super::record::{EXPOSED, HOLE, is_marked, job_of, kind_of, mark, mark_exposed};
+use crate::wasm::abi;
+
+/// Room for some ten thousand records; what does not fit runs at its spawn.
+const STACK_BYTES: usize = 512 * 1024;
+
+#[repr(C, align(8))]
+struct Stack {
+    bytes: UnsafeCell<[u8; STACK_BYTES]>,
+}
+
+/// Where the stack stands. The first two words are the alarm's; see the module's text.
+#[repr(C)]
+struct Control {
+    limit: UnsafeCell<usize>,
+    floor: UnsafeCell<usize>,
+    top: UnsafeCell<usize>,
+    real_floor: UnsafeCell<usize>,
+    /// Spawns to let pass before a full stack is swept again.
+    sweep_after: UnsafeCell<u32>,
+}
+
+// SAFETY: a guest has one thread.
+unsafe impl Sync for Stack {}
+// SAFETY: a guest has one thread; the host writes only while that thread is inside a check or call.
+unsafe impl Sync for Control {}
+
+static STACK: Stack = Stack { bytes: UnsafeCell::new([0; STACK_BYTES]) };
+static CONTROL: Control = Control {
+    limit: UnsafeCell::new(0),
+    floor: UnsafeCell::new(usize::MAX),
+    top: UnsafeCell::new(0),
+    real_floor: UnsafeCell::new(0),
+    sweep_after: UnsafeCell::new(0),
+};
+
+fn base() -> usize {
+    STACK.bytes.get() as usize
+}
+
+pub fn end() -> usize {
+    base() + STACK_BYTES
+}
+
+macro_rules! word {
+    ($name:ident, $set:ident, $read:path, $write:path) => {
+        #[inline(always)]
+        pub fn $name() -> usize {
+            // SAFETY: one thread; the word is always initialised.
+            unsafe { $read(CONTROL.$name.get()) }
+        }
+        #[inline(always)]
+        pub fn $set(value: usize) {
+            // SAFETY: one thread.
+            unsafe { $write(CONTROL.$name.get(), value) }
+        }
+    };
+}
+
+word!(limit, set_limit, read_volatile, write_volatile);
+word!(floor, set_floor, read_volatile, write_volatile);
+word!(top, set_top, read, write);
+word!(real_floor, set_real_floor, read, write);
+
+/// Moves the boundary between exposed and latent records.
+fn move_floor(to: usize) {
+    set_real_floor(to);
+    set_floor(to);
+}
+
+/// Takes notice of an alarm, if there is one.
+pub fn answer_alarm() -> bool {
+    let alarmed = limit() == 0;
+    if alarmed {
+        set_limit(end());
+        set_floor(real_floor());
+    }
+    alarmed
+}
+
+/// Called at the start of every job that has an instance of its own.
+pub fn attach() {
+    set_top(base());
+    set_limit(end());
+    move_floor(base());
+    abi::attach(CONTROL.limit.get().cast());
+}
+
+/// Offers the oldest latent record to the host, which may sound the alarm again at once if more is
+/// wanted.
+#[cold]
+#[inline(never)]
+pub fn expose_oldest() {
+    let mut record = real_floor();
+    while record < top() && is_marked(record, HOLE) {
+        record += kind_of(record).record_bytes;
+    }
+    move_floor(record);
+    if record >= top() {
+        return;
+    }
+    let kind = kind_of(record);
+    // The floor moves first. The host may raise the alarm within `expose`, which must not be
+    // overwritten; and serialising may run code of the app's that spawns.
+    let next = record + kind.record_bytes;
+    move_floor(next);
+    let parameters = (kind.encode)(record as *const u8);
+    let job = abi::expose(kind.number(), &parameters);
+    if job == 0 {
+        if real_floor() == next {
+            set_real_floor(record);
+            if floor() != usize::MAX {
+                set_floor(record);
+            }
+        }
+        return;
+    }
+    mark_exposed(record, job);
+}
+
+/// Whether `bytes` fit on top of the stack, after sweeping if need be. A stack that stays full is not
+/// swept again for a while.
+pub fn make_room(bytes: usize) -> bool {
+    const SPAWNS_BETWEEN_SWEEPS: u32 = 4096;
+    if top() + bytes <= end() {
+        return true;
+    }
+    // SAFETY: one thread, and no reference is kept.
+    let sweep_after = unsafe { &mut *CONTROL.sweep_after.get() };
+    if *sweep_after > 0 {
+        *sweep_after -= 1;
+        return false;
+    }
+    *sweep_after = SPAWNS_BETWEEN_SWEEPS;
+    sweep();
+    top() + bytes <= end()
+}
+
+/// Frees the holes at the stack's end.
+#[cold]
+fn sweep() {
+    let mut record = base();
+    let mut live_end = base();
+    while record < top() {
+        let next = record + kind_of(record).record_bytes;
+        if !is_marked(record, HOLE) {
+            live_end = next;
+        }
+        record = next;
+    }
+    set_top(live_end);
+    if real_floor() > live_end {
+        move_floor(live_end);
+    }
+}
+
+/// A record that is dead: the top comes down if it was the last, else it becomes a hole.
+pub fn remove(record: usize, bytes: usize) {
+    if record + bytes == top() {
+        set_top(record);
+        if real_floor() > record {
+            move_floor(record);
+        }
+    } else {
+        mark(record, HOLE);
+    }
+}
+
+/// Removes the records that a trapped job left behind; the handles to them are gone with its frames.
+pub fn abort_from(from: usize) {
+    let mut record = from;
+    while record < top() {
+        let kind = kind_of(record);
+        if !is_marked(record, HOLE) {
+            if is_marked(record, EXPOSED) {
+                abi::abandon(job_of(record));
+            } else {
+                kind.count_drop();
+            }
+            (kind.discard)(record as *mut u8);
+        }
+        record += kind.record_bytes;
+    }
+    set_top(from);
+    if real_floor() > from {
+        set_real_floor(from);
+    }
+    // A trap may have come in the middle of a slow path: no alarm is pending afterwards.
+    set_limit(end());
+    set_floor(real_floor());
+}

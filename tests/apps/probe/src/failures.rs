@@ -1,0 +1,198 @@
+//! Jobs that panic, trap or return errors, and parents that pass that on or do not.
+
+use std::error::Error;
+
+use sateen::prelude::*;
+
+use crate::shapes::fib;
+
+/// Panics if told to, after some work in children of its own.
+#[job]
+pub fn fragile(n: u64, fails: bool) -> u64 {
+    let below = fib::spawn(n);
+    let kept = fib::spawn(n);
+    assert!(!fails, "job {n} is told to fail");
+    below.sync() + kept.sync()
+}
+
+/// Syncs a `fragile` and so fails with it.
+#[job]
+pub fn between(n: u64) -> u64 {
+    fragile::spawn(n, true).sync() + 1
+}
+
+/// A panic two levels down ends the run.
+#[main]
+pub fn panic_passes(n: u64) -> u64 {
+    let bystander = fib::spawn(n);
+    let failing = between::spawn(n);
+    crate::spin(1_000_000);
+    failing.sync() + bystander.sync()
+}
+
+/// The root itself panics, with a message of two lines.
+#[main]
+pub fn panic_in_root() -> u64 {
+    panic!("the root fails\nin two lines");
+}
+
+/// Nobody but the entry point is on the stack of this trap.
+#[main]
+pub fn trap() -> u64 {
+    trap_here()
+}
+
+fn trap_here() -> u64 {
+    #[cfg(target_family = "wasm")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_family = "wasm"))]
+    panic!("unreachable");
+}
+
+/// A job that traps.
+#[job]
+pub fn trapping(n: u64) -> u64 {
+    crate::spin(n) ^ trap_here()
+}
+
+/// What a failure looks like, without what depends on the compilation: the panic's place.
+fn told(error: &JobError) -> String {
+    let message = error.message.split(", at ").next().unwrap_or_default();
+    format!("{}: {message}", error.job)
+}
+
+/// A panic two levels down is caught, and the parent goes on with its other jobs.
+#[main]
+pub fn panic_caught(n: u64) -> String {
+    let before = fib::spawn(n);
+    let failing = between::spawn(n);
+    let after = fib::spawn(n + 1);
+    crate::spin(1_000_000);
+    let caught = failing.try_sync();
+    let told = caught.as_ref().map_or_else(told, u64::to_string);
+    format!("{told}; {} {}", after.sync(), before.sync())
+}
+
+/// The backtrace of a caught panic, innermost frame first, a line each.
+#[main]
+pub fn backtrace(n: u64) -> String {
+    match between::spawn(n).try_sync() {
+        Ok(_) => "no failure".to_owned(),
+        Err(error) => error.backtrace.join("\n"),
+    }
+}
+
+/// A trap is caught like a panic.
+#[main]
+pub fn trap_caught(n: u64) -> String {
+    let failing = trapping::spawn(n);
+    let good = fib::spawn(n);
+    format!("{}; {}", failing.try_sync().map_or_else(|e| e.job, |n| n.to_string()), good.sync())
+}
+
+/// A job that returns a `Result`, which is a value like any other.
+#[job]
+pub fn halved(n: u64) -> Result<u64, String> {
+    if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+}
+
+/// `Ok` and `Err` of jobs, in order; `?` works on a sync.
+#[main]
+pub fn results(count: u64) -> Result<String, String> {
+    let all = halved::spawn_all(0..count).sync();
+    let texts: Vec<String> = all.into_iter().map(|half| half.map_or_else(|e| e, |n| n.to_string())).collect();
+    let last = halved::spawn(count * 2).sync()?;
+    Ok(format!("{}; {last}", texts.join(", ")))
+}
+
+/// The root returns the `Err` of a job.
+#[main]
+pub fn error_text(n: u64) -> Result<u64, String> {
+    halved::spawn(n).sync()
+}
+
+/// The root returns a boxed error that is bad input.
+#[main]
+pub fn error_boxed(n: i64) -> Result<i64, Box<dyn Error>> {
+    if n < 0 {
+        return Err(BadInput(format!("{n} is negative")).into());
+    }
+    Ok("12x".parse::<i64>()? + n)
+}
+
+/// Catches what `depth` levels below fails, and fails itself with it.
+#[job]
+pub fn rethrow(depth: u32) -> u64 {
+    if depth == 0 {
+        panic!("at the bottom");
+    }
+    let bystander = fib::spawn(u64::from(depth));
+    match rethrow::spawn(depth - 1).try_sync() {
+        Ok(_) => bystander.sync(),
+        Err(error) => panic!("{depth} over {}", told(&error)),
+    }
+}
+
+/// `try_sync` within `try_sync`.
+#[main]
+pub fn nested_attempts(depth: u32) -> String {
+    let caught = rethrow::spawn(depth).try_sync();
+    let again = rethrow::spawn(1).try_sync();
+    let all: Vec<String> =
+        [caught, again].iter().map(|c| c.as_ref().map_or_else(told, u64::to_string)).collect();
+    all.join("; ")
+}
+
+/// Attempts `count` jobs that fail, one after another: nothing may be left behind each time.
+#[main]
+pub fn many_failures(count: u64) -> u64 {
+    let mut failed = 0;
+    for n in 0..count {
+        let good = fib::spawn(n % 5);
+        failed += u64::from(fragile::spawn(n % 7, n % 2 == 0).try_sync().is_err());
+        good.sync();
+    }
+    failed
+}
+
+/// Spawns `count` good jobs, then one that fails, and catches every failure. The failing one may not
+/// run anywhere but at its own sync.
+#[main]
+pub fn failure_behind_many(count: u64) -> String {
+    let mut handles: Vec<_> = (0..count).map(|n| fragile::spawn(n % 3, false)).collect();
+    handles.push(fragile::spawn(1, true));
+    let failed = handles.into_iter().filter_map(|handle| handle.try_sync().err()).count();
+    format!("{failed} failed")
+}
+
+/// As `failure_behind_many`, but the failing job's handle is dropped: it never runs.
+#[main]
+pub fn dropped_failure_behind_many(count: u64) -> u64 {
+    let handles: Vec<_> = (0..count).map(|n| fragile::spawn(n % 3, false)).collect();
+    drop(fragile::spawn(1, true));
+    handles.sync_all().iter().sum()
+}
+
+/// A job with records of another size than those around it; leaves many of them behind and fails.
+#[job]
+pub fn littering(count: u64) -> u64 {
+    let litter: Vec<_> =
+        (0..count).map(|n| crate::parameters::aligned::spawn(n as u8, u128::from(n))).collect();
+    for handle in litter {
+        handle.sync();
+    }
+    let _unsynced: Vec<_> = (0..3).map(fib::spawn).collect();
+    panic!("after {count} records");
+}
+
+/// The stack of latent jobs is full and swept within an attempt that fails, while the records below
+/// it were synced out of order; afterwards it must still be whole.
+#[main]
+pub fn swept_in_attempt(below: u64, within: u64) -> u64 {
+    let holes: Vec<_> = (0..below).map(|n| fib::spawn(n % 3)).collect();
+    let mut sum: u64 = holes.into_iter().map(Spawned::sync).sum();
+    let attempted = littering::spawn(within).try_sync();
+    sum += u64::from(attempted.is_err());
+    let more: Vec<_> = (0..within).map(|n| fib::spawn(n % 3)).collect();
+    sum + more.into_iter().map(Spawned::sync).sum::<u64>()
+}

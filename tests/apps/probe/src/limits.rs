@@ -1,0 +1,147 @@
+//! Jobs that want more than they may have.
+
+use sateen::prelude::*;
+
+/// Computes for ever and never spawns.
+#[job]
+pub fn endless(n: u64) -> u64 {
+    let mut state = n;
+    loop {
+        state = crate::mix(state);
+        if state == n.wrapping_add(1) {
+            std::hint::black_box(state);
+        }
+    }
+}
+
+/// A loop that touches nothing but registers.
+#[main]
+pub fn loop_for_ever() -> u64 {
+    endless(1)
+}
+
+/// A loop in a job on another worker, while this one waits.
+#[main]
+pub fn wait_for_ever() -> u64 {
+    let endless = endless::spawn(1);
+    crate::spin(20_000_000);
+    endless.sync()
+}
+
+/// Spawns and syncs for ever.
+#[main]
+pub fn spawn_and_sync_for_ever() -> u64 {
+    let mut sum = 0u64;
+    loop {
+        sum = sum.wrapping_add(crate::shapes::leaf::spawn(sum).sync());
+    }
+}
+
+/// Recurses for ever, by plain calls.
+#[main]
+pub fn recurse_for_ever() -> u64 {
+    fn down(n: u64) -> u64 {
+        if n == u64::MAX { 0 } else { down(n + 1) ^ std::hint::black_box(n) }
+    }
+    down(0)
+}
+
+/// Recurses for ever with much on the stack in the app's own memory.
+#[main]
+pub fn recurse_in_memory_for_ever() -> u64 {
+    fn down(n: u64) -> u64 {
+        let words = std::hint::black_box([n; 512]);
+        if n == u64::MAX { 0 } else { down(n + 1) ^ words[(n % 512) as usize] }
+    }
+    down(0)
+}
+
+/// A tree without leaves.
+#[job]
+pub fn bottomless(n: u64) -> u64 {
+    let left = bottomless::spawn(n + 1);
+    let right = bottomless::spawn(n + 2);
+    left.sync() ^ right.sync()
+}
+
+/// Recursive spawning for ever.
+#[main]
+pub fn spawn_deeper_for_ever() -> u64 {
+    bottomless(0)
+}
+
+/// A flat loop that keeps every handle.
+#[main]
+pub fn spawn_wider_for_ever() -> u64 {
+    let mut handles = Vec::new();
+    loop {
+        handles.push(crate::shapes::leaf::spawn(handles.len() as u64));
+        if handles.len() == usize::MAX {
+            return handles.sync_all().len() as u64;
+        }
+    }
+}
+
+/// Asks for `gibibytes` in one vector.
+#[main]
+pub fn allocate(gibibytes: u64) -> u64 {
+    let words = usize::try_from(gibibytes << 27).unwrap_or(usize::MAX);
+    let vector: Vec<u64> = Vec::with_capacity(words);
+    std::hint::black_box(&vector);
+    vector.capacity() as u64
+}
+
+/// Asks for `gibibytes` from the engine itself, and goes on when refused.
+#[main]
+pub fn grow(gibibytes: usize) -> String {
+    #[cfg(target_family = "wasm")]
+    let grown = core::arch::wasm32::memory_grow(0, gibibytes << 14);
+    #[cfg(not(target_family = "wasm"))]
+    let grown = gibibytes;
+    format!("grown from {grown}")
+}
+
+/// Returns so many mebibytes.
+#[main]
+pub fn large_output(mebibytes: usize) -> Vec<u8> {
+    vec![7; mebibytes << 20]
+}
+
+/// A job that returns so many mebibytes.
+#[job]
+pub fn large(mebibytes: usize) -> Vec<u8> {
+    vec![7; mebibytes << 20]
+}
+
+/// A child's result of so many mebibytes.
+#[main]
+pub fn large_result(mebibytes: usize) -> u64 {
+    let handle = large::spawn(mebibytes);
+    crate::spin(20_000_000);
+    handle.sync().len() as u64
+}
+
+/// Takes bytes and gives their number.
+#[job]
+pub fn count(bytes: Vec<u8>) -> u64 {
+    bytes.len() as u64
+}
+
+/// A child's parameter of so many mebibytes.
+#[main]
+pub fn large_parameter(mebibytes: usize) -> u64 {
+    let handle = count::spawn(vec![7; mebibytes << 20]);
+    crate::spin(20_000_000);
+    handle.sync()
+}
+
+/// Fills all the memory it can get, again and again, with single instructions.
+#[main]
+pub fn fill_for_ever(mebibytes: usize) -> u64 {
+    let mut bytes = vec![1u8; mebibytes << 20];
+    for round in 0u8.. {
+        bytes.fill(round);
+        std::hint::black_box(&mut bytes);
+    }
+    0
+}

@@ -1,0 +1,104 @@
+//! Runs within this process, on the host's library.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Output, Run, RunError, RunOptions};
+
+use crate::{kept, probe};
+
+/// Nothing that a test runs may take longer: it hangs, then.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How jobs are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Workers.
+    pub threads: usize,
+    /// Every job in an instance of its own.
+    pub pristine: bool,
+}
+
+/// Every setting in which the same program must give the same result.
+pub const SETTINGS: [Setting; 6] = [shared(1), shared(2), shared(4), shared(8), pristine(1), pristine(4)];
+
+/// Jobs run in place unless stolen.
+pub const fn shared(threads: usize) -> Setting {
+    Setting { threads, pristine: false }
+}
+
+/// Every job in an instance of its own.
+pub const fn pristine(threads: usize) -> Setting {
+    Setting { threads, pristine: true }
+}
+
+/// The probe app under the usual limits.
+pub fn usual() -> &'static App {
+    static APP: OnceLock<App> = OnceLock::new();
+    APP.get_or_init(|| limited(&Limits::default()))
+}
+
+/// The probe app under `limits`.
+pub fn limited(limits: &Limits) -> App {
+    let engine = Engine::new(limits, false).expect("this machine can run guests");
+    let cache = ModuleCache::open(&kept().join("cache")).expect("target/ can hold a cache");
+    App::load(&engine, probe::module(), Some(&cache)).expect("the probe app is a good app")
+}
+
+/// A run that hangs fails its test, rather than hang it.
+pub fn finish(run: Run) -> Result<Finished, RunError> {
+    assert!(run.wait_for(PATIENCE), "the run hangs: {:?}", run.snapshot());
+    run.wait()
+}
+
+/// Calls the entry point `function` of `app`.
+pub fn call(app: &App, function: &str, arguments: &[&str], setting: Setting) -> Result<Finished, RunError> {
+    call_logging(app, function, arguments, setting, Arc::new(|_| {}))
+}
+
+/// As `call`; the app's log goes to `log`.
+pub fn call_logging(
+    app: &App,
+    function: &str,
+    arguments: &[&str],
+    setting: Setting,
+    log: Arc<dyn Fn(LogLine) + Send + Sync>,
+) -> Result<Finished, RunError> {
+    let run = Run::start(
+        app,
+        RunOptions {
+            function: function.to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            threads: setting.threads,
+            pristine: setting.pristine,
+            log,
+            ..RunOptions::default()
+        },
+    )?;
+    finish(run)
+}
+
+/// The text that the probe app's `function` returns under the usual limits.
+#[track_caller]
+pub fn text(function: &str, arguments: &[&str], setting: Setting) -> String {
+    match call(usual(), function, arguments, setting) {
+        Ok(Finished { output: Output::Text(text), .. }) => text,
+        other => panic!("{function} {arguments:?} with {setting:?} gave {other:?}"),
+    }
+}
+
+/// Asserts that `function` gives `expected` in every setting.
+#[track_caller]
+pub fn gives_everywhere(function: &str, arguments: &[&str], expected: impl ToString) {
+    gives(function, arguments, expected, &SETTINGS);
+}
+
+/// Asserts that `function` gives `expected` in each of `settings`.
+#[track_caller]
+pub fn gives(function: &str, arguments: &[&str], expected: impl ToString, settings: &[Setting]) {
+    let expected = expected.to_string();
+    for setting in settings {
+        let text = text(function, arguments, *setting);
+        assert!(text == expected, "{function} {arguments:?} with {setting:?}: `{text}`, not `{expected}`");
+    }
+}

@@ -1,0 +1,25 @@
+//! What the tests of this crate share: the probe app, the built command, hostile modules, and numbers
+//! that follow from a seed.
+//!
+//! The probe app (`tests/apps/probe`) is built once a process by `dist/sateen build`, as a user would
+//! build it, and is linked natively as well: run without a grid, it gives the expected answers.
+
+pub mod command;
+pub mod grid;
+pub mod probe;
+pub mod random;
+pub mod wat;
+
+use std::path::{Path, PathBuf};
+
+/// The repo's top folder.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is in a folder of the repo")
+}
+
+/// A folder for what tests build and keep from one run of theirs to the next.
+pub fn kept() -> PathBuf {
+    let folder = root().join("target/tests");
+    std::fs::create_dir_all(&folder).expect("target/ can be written");
+    folder
+}

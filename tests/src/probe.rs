@@ -1,0 +1,33 @@
+//! The probe app as a module.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::command::sateen;
+use crate::{kept, root};
+
+/// Where the probe app's module is; built by the first that asks.
+pub fn module_path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let module = kept().join("probe.wasm");
+        let built = Command::new(sateen())
+            .args(["build", "--manifest-path"])
+            .arg(root().join("tests/apps/probe/Cargo.toml"))
+            .arg("--output")
+            .arg(&module)
+            // A folder of its own: whoever runs these tests may hold the usual one's lock.
+            .env("CARGO_TARGET_DIR", kept().join("apps"))
+            .stdout(Stdio::null())
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "the probe app cannot be built");
+        module
+    })
+}
+
+/// The probe app's module.
+pub fn module() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| std::fs::read(module_path()).expect("the module was just built"))
+}

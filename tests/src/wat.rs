@@ -1,0 +1,1 @@
+//! Hostile modules, written as text.
