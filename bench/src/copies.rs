@@ -27,7 +27,7 @@ pub fn run(count: usize, name: &str, argument: &str) -> Result<f64> {
         command.args([COMMAND, name, argument]).stdin(Stdio::null()).stdout(Stdio::null());
         command.spawn().context("a copy cannot be started")
     };
-    let (seconds, result) = time(|| {
+    let (took, result) = time(|| {
         let children: Result<Vec<_>> = (0..count).map(|_| copy()).collect();
         for mut child in children? {
             if !child.wait()?.success() {
@@ -36,5 +36,5 @@ pub fn run(count: usize, name: &str, argument: &str) -> Result<f64> {
         }
         Ok(())
     });
-    result.map(|()| seconds)
+    result.map(|()| took.wall)
 }

@@ -35,8 +35,8 @@ fn measure(workload: &Workload) -> Result<[Samples; 2]> {
     let app = Sandbox::app(workload.name)?;
     interleave(&format!("leaf: {}", workload.name), ROUNDS, || {
         let run = app.run("plain", &workload.words(), 1)?;
-        let (seconds, answer) = time(|| native(workload.name, workload.arguments));
+        let (took, answer) = time(|| native(workload.name, workload.arguments));
         ensure!(run.text == answer?, "{}: the sandbox and the machine disagree", workload.name);
-        Ok([run.seconds, seconds])
+        Ok([run.took.processor, took.processor])
     })
 }

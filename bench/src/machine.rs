@@ -37,7 +37,8 @@ impl Usage {
         let [_, _, _, idle, waiting, _, _, stolen] = *all.as_slice() else { return None };
         // The command's name, in parentheses, may hold anything.
         let (_, fields) = process.rsplit_once(')')?;
-        let own = (fields.split_ascii_whitespace().skip(11).take(4)).filter_map(|word| word.parse::<u64>().ok());
+        let own =
+            (fields.split_ascii_whitespace().skip(11).take(4)).filter_map(|word| word.parse::<u64>().ok());
         Some(Self { total: all.iter().sum(), idle: idle + waiting, stolen, own: own.sum() })
     }
 

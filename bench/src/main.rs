@@ -54,8 +54,11 @@ fn main() -> ExitCode {
         _ => return usage(),
     };
     let [name] = names[..] else { return usage() };
-    let chosen: Vec<Bench> =
-        BENCHES.iter().filter(|(known, _)| name == *known || name == "all").map(|(_, bench)| *bench).collect();
+    let chosen: Vec<Bench> = BENCHES
+        .iter()
+        .filter(|(known, _)| name == *known || name == "all")
+        .map(|(_, bench)| *bench)
+        .collect();
     if chosen.is_empty() {
         return usage();
     }

@@ -3,8 +3,12 @@
 //! What is compared is measured in turns, A B A B …, and set in relation round by round: a machine
 //! that is slow for some seconds is slow for both. A figure is the median of its rounds; the least
 //! and the greatest round are shown beside it.
+//!
+//! Where one thread computes on both sides, its processor time is compared, so that what else runs
+//! on the machine counts less. Where several do, it is the time on the wall.
 
 use std::hint::black_box;
+use std::io::{IsTerminal, stderr};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -77,22 +81,49 @@ pub fn interleave<const N: usize>(
     count: usize,
     mut round: impl FnMut() -> Result<[f64; N]>,
 ) -> Result<[Samples; N]> {
-    eprint!("{about}: warming up");
+    let is_terminal = stderr().is_terminal();
+    eprint!("{about}: {count} rounds");
     round()?;
     let mut values = Vec::with_capacity(count);
     for nth in 1..=count {
-        eprint!("\r{about}: round {nth} of {count} ");
+        if is_terminal {
+            eprint!("\r{about}: round {nth} of {count} ");
+        }
         values.push(round()?);
     }
     eprintln!();
     Ok(std::array::from_fn(|side| values.iter().map(|round| round[side]).collect()))
 }
 
-/// The seconds that `call` takes, and its result, which nobody need use.
-pub fn time<T>(call: impl FnOnce() -> T) -> (f64, T) {
-    let started = Instant::now();
+/// How long something took, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Took {
+    /// On the wall.
+    pub wall: f64,
+    /// Of all this process's threads together.
+    pub processor: f64,
+}
+
+/// How long `call` takes, and its result, which nobody need use.
+pub fn time<T>(call: impl FnOnce() -> T) -> (Took, T) {
+    let (started, processor) = (Instant::now(), processor_s());
     let result = black_box(call());
-    (started.elapsed().as_secs_f64(), result)
+    (Took { wall: started.elapsed().as_secs_f64(), processor: processor_s() - processor }, result)
+}
+
+/// The processor time of this process, in seconds since some start.
+#[cfg(unix)]
+fn processor_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
+
+/// Elsewhere, the time on the wall stands in for it.
+#[cfg(not(unix))]
+fn processor_s() -> f64 {
+    use std::sync::OnceLock;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
 #[cfg(test)]

@@ -139,7 +139,11 @@ fn findings(figures: &[Figure]) -> String {
         let met = if figure.reaches(goal.aim) {
             format!("as aimed ({})", figure.limit(goal.aim))
         } else if figure.reaches(goal.bar) {
-            format!("within the bar ({}), short of the aim ({})", figure.limit(goal.bar), figure.limit(goal.aim))
+            format!(
+                "within the bar ({}), short of the aim ({})",
+                figure.limit(goal.bar),
+                figure.limit(goal.aim)
+            )
         } else {
             format!("**misses the bar** ({})", figure.limit(goal.bar))
         };

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use sateen_host::{App, Engine, Limits, Output, Run, RunOptions};
 
+use crate::measure::{Took, time};
+
 /// Where `cargo xtask` puts what it builds.
 pub fn dist() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist")
@@ -18,7 +20,7 @@ pub struct Sandbox {
 /// A run that came to its end.
 pub struct Timed {
     /// From start to end, instantiation and threads included.
-    pub seconds: f64,
+    pub took: Took,
     /// Jobs that were spawned, the root aside.
     pub spawns: u64,
     /// What the app returned.
@@ -51,10 +53,11 @@ impl Sandbox {
             threads,
             ..RunOptions::default()
         };
-        let finished = Run::start(&self.app, options)?.wait()?;
+        let (took, finished) = time(|| Run::start(&self.app, options)?.wait());
+        let finished = finished?;
         let Output::Text(text) = finished.output else { bail!("`{function}` gives bytes, not text") };
         // The root is counted with the jobs, and nobody spawned it.
         let spawns = finished.jobs.spawned - 1;
-        Ok(Timed { seconds: finished.elapsed.as_secs_f64(), spawns, text })
+        Ok(Timed { took, spawns, text })
     }
 }

@@ -36,28 +36,33 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
     let Workload { name, arguments } = workload;
     let app = Sandbox::app(name)?;
     let words = workload.words();
-    let [plain, one, two, copy, copies] = interleave(&format!("scale: {name}"), ROUNDS, || {
+    let [plain, one_alone, one, two, copy, copies] = interleave(&format!("scale: {name}"), ROUNDS, || {
         let plain = app.run("plain", &words, 1)?;
         let one = app.run("main", &words, 1)?;
         let copy = copies::run(1, name, arguments)?;
         let two = app.run("main", &words, 2)?;
         let copies = copies::run(2, name, arguments)?;
         ensure!(plain.text == one.text && one.text == two.text, "{name}: the answers differ");
-        Ok([plain.seconds, one.seconds, two.seconds, copy, copies])
+        let times = [plain.took.processor, one.took.processor, one.took.wall, two.took.wall, copy, copies];
+        Ok(times)
     })?;
     let machine = copy.over(&copies).times(2.0);
     let speed_up = one.over(&two);
     let gain = shown(machine.median());
     let mut figures = Vec::new();
-    let spawning = Figure::ratio(BENCH, format!("{name} with spawns, 1 worker"), one.over(&plain))
+    let spawning = Figure::ratio(BENCH, format!("{name} with spawns, 1 worker"), one_alone.over(&plain))
         .against(format!("plain {name} in the sandbox, {} s", shown(plain.median())));
     // The spawns of fib are all that it does; their cost is a figure of its own.
     figures.push(if *name == "fib" { spawning } else { spawning.goal(1.10, 1.03) });
     figures.push(
-        Figure::ratio(BENCH, format!("{name}, speed-up of 2 workers as a share of the machine's"), speed_up.over(&machine))
-            .higher()
-            .against(format!("two native copies at once, {gain} times one"))
-            .goal(0.93, 0.99),
+        Figure::ratio(
+            BENCH,
+            format!("{name}, speed-up of 2 workers as a share of the machine's"),
+            speed_up.over(&machine),
+        )
+        .higher()
+        .against(format!("two native copies at once, {gain} times one"))
+        .goal(0.93, 0.99),
     );
     figures.push(
         Figure::ratio(BENCH, format!("{name}, speed-up of 2 workers"), speed_up)
@@ -70,7 +75,8 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
 fn of_coarse_jobs() -> Result<Vec<Figure>> {
     let app = Sandbox::bench_app("coarse")?;
     let turns = turns_of(&app, JOB_S)?;
-    let singles = || Ok::<_, anyhow::Error>(app.run("plain", &[SINGLES, turns], 1)?.seconds / SINGLES as f64);
+    let singles =
+        || Ok::<_, anyhow::Error>(app.run("plain", &[SINGLES, turns], 1)?.took.wall / SINGLES as f64);
     let copy = format!("{SINGLES} {turns}");
     let [single, bag, alone, copies] = interleave("scale: coarse jobs", JOBS_ROUNDS, || {
         let before = singles()?;
@@ -78,7 +84,7 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
         let bag = app.run("main", &[JOBS, turns], 2)?;
         let copies = copies::run(2, "coarse", &copy)?;
         let after = singles()?;
-        Ok([f64::midpoint(before, after), bag.seconds, alone, copies])
+        Ok([f64::midpoint(before, after), bag.took.wall, alone, copies])
     })?;
     let machine: Samples = alone.over(&copies).times(2.0);
     let ideal = single.times(JOBS as f64 / 2.0);
@@ -87,8 +93,12 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
         Figure::ratio(BENCH, format!("{JOBS} coarse jobs spawned flat, 2 workers"), bag.over(&ideal))
             .against(format!("half of {JOBS} single jobs of {} ms", shown(single.median() * 1e3)))
             .goal(1.05, 1.01),
-        Figure::ratio(BENCH, format!("{JOBS} coarse jobs spawned flat, 2 workers, on this machine"), of_machine)
-            .against(format!("the same over the machine's own gain, {}", shown(machine.median()))),
+        Figure::ratio(
+            BENCH,
+            format!("{JOBS} coarse jobs spawned flat, 2 workers, on this machine"),
+            of_machine,
+        )
+        .against(format!("the same over the machine's own gain, {}", shown(machine.median()))),
     ])
 }
 
@@ -96,7 +106,7 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
 fn turns_of(app: &Sandbox, seconds: f64) -> Result<u64> {
     let mut turns = 1_000_000;
     loop {
-        let taken = app.run("plain", &[1, turns], 1)?.seconds;
+        let taken = app.run("plain", &[1, turns], 1)?.took.wall;
         if taken >= seconds / 2.0 {
             return Ok((turns as f64 * seconds / taken) as u64);
         }

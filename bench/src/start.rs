@@ -65,7 +65,7 @@ struct Ended {
 
 fn run(command: &mut Command) -> Result<Ended> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    let (seconds, ended) = time(|| {
+    let (took, ended) = time(|| {
         let child = command.spawn()?;
         child.wait4()
     });
@@ -73,5 +73,5 @@ fn run(command: &mut Command) -> Result<Ended> {
     if !ended.status.success() {
         bail!("{} failed ({})", command.get_program().display(), ended.status);
     }
-    Ok(Ended { seconds, memory: ended.rusage.maxrss as f64 })
+    Ok(Ended { seconds: took.wall, memory: ended.rusage.maxrss as f64 })
 }

@@ -25,9 +25,9 @@ impl Workload {
 
 /// All sample apps.
 pub const WORKLOADS: [Workload; 3] = [
-    Workload { name: "fib", arguments: "42" },
+    Workload { name: "fib", arguments: "40" },
     Workload { name: "nqueens", arguments: "14" },
-    Workload { name: "knapsack", arguments: "60 1" },
+    Workload { name: "knapsack", arguments: "300 3" },
 ];
 
 /// What the plain version of the app `name` gives natively.

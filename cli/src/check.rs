@@ -6,8 +6,8 @@ use sateen_host::{Inspection, Limits, inspect, size};
 use serde_json::json;
 
 use crate::exit::Failure;
+use crate::files::{print, read_module};
 use crate::flags::Check as Flags;
-use crate::run::{print, read_module};
 
 pub fn check(flags: &Flags) -> Result<(), Failure> {
     let limits = Limits::default();

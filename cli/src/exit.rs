@@ -1,6 +1,7 @@
 //! Exit codes, and the one line on stderr that goes with each.
 
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 use sateen_host::RunError;
@@ -30,7 +31,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         say(&self.message);
         for frame in &self.backtrace {
-            eprintln!("    in {frame}");
+            write_line(&format!("    in {frame}"));
         }
         ExitCode::from(self.code)
     }
@@ -53,9 +54,13 @@ impl From<RunError> for Failure {
     }
 }
 
-/// One line on stderr. What cannot be said there cannot be said.
+/// One line on stderr, with the command's name.
 pub fn say(message: impl Display) {
-    use std::io::Write;
     let line = message.to_string().replace('\n', "; ");
-    let _ = writeln!(std::io::stderr().lock(), "sateen: {line}");
+    write_line(&format!("sateen: {line}"));
+}
+
+/// A line on stderr. What cannot be said there cannot be said.
+pub fn write_line(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod exit;
+mod files;
 mod flags;
 mod new;
 mod progress;

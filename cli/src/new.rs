@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, say};
+use crate::files::readable;
 use crate::flags::{New as Flags, Template};
-use crate::run::readable;
 
 /// The SDK in the checkout that this command was built from, until the crate is published.
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest-sdk");

@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sateen_host::Snapshot;
 
+use crate::exit::write_line;
+
 /// How often the line is drawn.
 pub const PERIOD: Duration = Duration::from_millis(100);
 
@@ -44,7 +46,7 @@ impl Progress {
 
     /// Writes a line above the progress, or just writes it.
     pub fn print(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| write_line(line));
     }
 
     /// Takes the line away.

@@ -14,6 +14,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let name = job_name(attribute, function)?;
     let visibility = &function.vis;
     let Signature { names, types, output } = &signature;
+    let own_names = signature.own_names();
 
     let export = format!("sateen_job_{name}");
     let entry = format_ident!("__sateen_job_{}", ident.unraw());
@@ -55,8 +56,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
             const NAME: &'static str = #name;
 
             #[inline]
-            fn call((#(#names,)*): Self::Parameters) -> Self::Output {
-                #ident(#(#names),*)
+            fn call((#(#own_names,)*): Self::Parameters) -> Self::Output {
+                #ident(#(#own_names),*)
             }
 
             #[cfg(target_family = "wasm")]

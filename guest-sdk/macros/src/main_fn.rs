@@ -18,6 +18,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let ident = &function.sig.ident;
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
     let Signature { names, types, output } = &signature;
+    let own_names = signature.own_names();
     let labels: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
 
     let export = format!("sateen_main_{name}");
@@ -33,9 +34,9 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         #[unsafe(export_name = #export)]
         extern "C" fn #entry(length: usize) -> u64 {
             ::sateen::wasm::run_main(length, |mut arguments| {
-                #(let #names = <#types as ::sateen::Argument>::take(&mut arguments, #labels)?;)*
+                #(let #own_names = <#types as ::sateen::Argument>::take(&mut arguments, #labels)?;)*
                 arguments.finish(#usage)?;
-                ::core::result::Result::Ok(#ident(#(#names),*))
+                ::core::result::Result::Ok(#ident(#(#own_names),*))
             })
         }
 

@@ -1,6 +1,6 @@
 //! What a marked function takes and returns, or why it cannot be marked.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Safety, Type};
@@ -64,6 +64,14 @@ impl Signature {
             }
         };
         Ok(Self { names, types, output })
+    }
+
+    /// Names for the parameters where the function is called, which may have a parameter of its own
+    /// name.
+    pub fn own_names(&self) -> Vec<Ident> {
+        (0..self.names.len())
+            .map(|index| Ident::new(&format!("__sateen_parameter_{index}"), Span::mixed_site()))
+            .collect()
     }
 
     /// The parameters as one line for people: `n: u64, board: Board`.
@@ -133,7 +141,7 @@ pub fn manifest_entry(kind: &str, name: &str, signature: &Signature) -> TokenStr
 }
 
 /// `name` if it can be part of an export's name.
-pub fn checked_name(name: String, span: proc_macro2::Span) -> Result<String> {
+pub fn checked_name(name: String, span: Span) -> Result<String> {
     let fits = !name.is_empty()
         && name.len() <= 128
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'));

@@ -2,17 +2,13 @@
 
 use std::fmt;
 
-use wasmparser::{
-    ExternalKind, FuncType, Operator, Parser, Payload, TypeRef, ValType, Validator, WasmFeatures,
-};
+use wasmparser::Parser;
 
-use crate::engine::FEATURES;
-use crate::guest::{ABI_VERSION, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
+use super::read::read;
+use crate::guest::ABI_VERSION;
 use crate::limits::{Limits, size};
 
-const PAGE_BYTES: u64 = 64 << 10;
-const ABI_PREFIX: &str = "sateen_abi_";
-const MANIFEST_SECTION: &str = "sateen.manifest";
+pub const ABI_PREFIX: &str = "sateen_abi_";
 
 /// How far a module's results can depend on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +123,7 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
 }
 
 impl Inspection {
-    fn refuse(&mut self, why: String) {
+    pub(super) fn refuse(&mut self, why: String) {
         self.refusals.push(why);
     }
 
@@ -168,192 +164,6 @@ impl Inspection {
     }
 }
 
-/// Reads, and on the way validates, the whole module.
-fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), wasmparser::BinaryReaderError> {
-    let mut validator = Validator::new_with_features(FEATURES.union(WasmFeatures::GC_TYPES));
-    let mut types: Vec<Option<FuncType>> = Vec::new();
-    let mut floats = false;
-    let mut foreign = Vec::new();
-    let mut allocations = Default::default();
-
-    for payload in Parser::new(0).parse_all(bytes) {
-        let payload = payload?;
-        if let wasmparser::ValidPayload::Func(to_validate, body) = validator.payload(&payload)? {
-            let mut function = to_validate.into_validator(allocations);
-            function.validate(&body)?;
-            allocations = function.into_allocations();
-        }
-        match payload {
-            Payload::TypeSection(reader) => {
-                for ty in reader.into_iter_err_on_gc_types() {
-                    types.push(Some(ty?));
-                }
-            }
-            Payload::ImportSection(reader) => {
-                for import in reader.into_imports() {
-                    let import = import?;
-                    let (ty, known) = judge_import(import.module, import.name, import.ty, &types);
-                    let import =
-                        Import { module: import.module.to_owned(), name: import.name.to_owned(), ty };
-                    if !known {
-                        foreign.push(format!("`{}.{}` ({})", import.module, import.name, import.ty));
-                    }
-                    inspection.imports.push(import);
-                }
-            }
-            Payload::FunctionSection(reader) => inspection.functions = u64::from(reader.count()),
-            Payload::MemorySection(reader) => {
-                for memory in reader {
-                    inspection.memory_bytes += memory?.initial.saturating_mul(PAGE_BYTES);
-                }
-            }
-            Payload::TableSection(reader) => {
-                for table in reader {
-                    inspection.table_elements += table?.ty.initial;
-                }
-            }
-            Payload::ExportSection(reader) => {
-                for export in reader {
-                    let export = export?;
-                    note_export(inspection, export.name, export.kind);
-                }
-            }
-            Payload::CodeSectionStart { size, .. } => inspection.code_bytes = u64::from(size),
-            Payload::CodeSectionEntry(body) if !floats => {
-                for operator in body.get_operators_reader()? {
-                    floats |= makes_float(&operator?);
-                }
-            }
-            Payload::DataSection(reader) => {
-                for data in reader {
-                    inspection.data_bytes += data?.data.len() as u64;
-                }
-            }
-            Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
-                let text = String::from_utf8_lossy(section.data());
-                inspection.manifest.extend(text.lines().map(str::to_owned));
-            }
-            _ => {}
-        }
-    }
-    inspection.jobs.sort();
-    inspection.mains.sort();
-    inspection.manifest.sort();
-    inspection.determinism = Some(if floats { Determinism::Float } else { Determinism::Integer });
-    if !foreign.is_empty() {
-        inspection.refuse(format!(
-            "it imports what no host offers: {}; an app may import nothing but Sateen's ABI",
-            foreign.join(", ")
-        ));
-    }
-    Ok(())
-}
-
-/// What an import is, and whether it is one of the ABI's.
-fn judge_import(module: &str, name: &str, ty: TypeRef, types: &[Option<FuncType>]) -> (String, bool) {
-    let TypeRef::Func(index) = ty else {
-        let kind = match ty {
-            TypeRef::Memory(_) => "memory",
-            TypeRef::Table(_) => "table",
-            TypeRef::Global(_) => "global",
-            _ => "tag",
-        };
-        return (kind.to_owned(), false);
-    };
-    let Some(Some(ty)) = types.get(index as usize) else {
-        return ("function".to_owned(), false);
-    };
-    let shown = format!("function {}", signature(ty.params(), ty.results()));
-    let known = module == IMPORT_MODULE
-        && IMPORTS.iter().any(|(abi, parameters, results)| {
-            *abi == name && *parameters == ty.params() && *results == ty.results()
-        });
-    (shown, known)
-}
-
-fn signature(parameters: &[ValType], results: &[ValType]) -> String {
-    let list = |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    format!("({}) -> ({})", list(parameters), list(results))
-}
-
-fn note_export(inspection: &mut Inspection, name: &str, kind: ExternalKind) {
-    let function = matches!(kind, ExternalKind::Func | ExternalKind::FuncExact);
-    if function {
-        if let Some(job) = name.strip_prefix(JOB_PREFIX) {
-            inspection.jobs.push(job.to_owned());
-        } else if let Some(main) = name.strip_prefix(MAIN_PREFIX) {
-            inspection.mains.push(main.to_owned());
-        } else if let Some(version) = name.strip_prefix(ABI_PREFIX).and_then(|text| text.parse().ok()) {
-            inspection.abi = inspection.abi.max(Some(version));
-        }
-    }
-    let kind = match kind {
-        ExternalKind::Func | ExternalKind::FuncExact => "function",
-        ExternalKind::Table => "table",
-        ExternalKind::Memory => "memory",
-        ExternalKind::Global => "global",
-        ExternalKind::Tag => "tag",
-    };
-    inspection.exports.push(Export { name: name.to_owned(), kind });
-}
-
-/// Whether `operator` can give a NaN whose bits depend on the machine. Constants, moves, compares,
-/// sign operations and conversions to or from whole numbers cannot.
-fn makes_float(operator: &Operator<'_>) -> bool {
-    use Operator::*;
-    matches!(
-        operator,
-        F32Ceil
-            | F32Floor
-            | F32Trunc
-            | F32Nearest
-            | F32Sqrt
-            | F32Add
-            | F32Sub
-            | F32Mul
-            | F32Div
-            | F32Min
-            | F32Max
-            | F64Ceil
-            | F64Floor
-            | F64Trunc
-            | F64Nearest
-            | F64Sqrt
-            | F64Add
-            | F64Sub
-            | F64Mul
-            | F64Div
-            | F64Min
-            | F64Max
-            | F32DemoteF64
-            | F64PromoteF32
-            | F32x4Ceil
-            | F32x4Floor
-            | F32x4Trunc
-            | F32x4Nearest
-            | F32x4Sqrt
-            | F32x4Add
-            | F32x4Sub
-            | F32x4Mul
-            | F32x4Div
-            | F32x4Min
-            | F32x4Max
-            | F64x2Ceil
-            | F64x2Floor
-            | F64x2Trunc
-            | F64x2Nearest
-            | F64x2Sqrt
-            | F64x2Add
-            | F64x2Sub
-            | F64x2Mul
-            | F64x2Div
-            | F64x2Min
-            | F64x2Max
-            | F32x4DemoteF64x2Zero
-            | F64x2PromoteLowF32x4
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,7 +184,7 @@ mod tests {
         assert_eq!(app.refusal(), None);
         assert_eq!(app.jobs, ["a", "b"]);
         assert_eq!(app.mains, ["main"]);
-        assert_eq!(app.memory_bytes, 2 * PAGE_BYTES);
+        assert_eq!(app.memory_bytes, 2 * 65536);
         assert_eq!(app.determinism, Some(Determinism::Integer));
     }
 

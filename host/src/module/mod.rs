@@ -3,6 +3,7 @@
 mod app;
 mod cache;
 mod inspect;
+mod read;
 
 pub use app::App;
 pub use cache::ModuleCache;

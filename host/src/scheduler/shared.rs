@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal, Stealer};
 use parking_lot::{Condvar, Mutex};
-use serde::Serialize;
 
+use super::figures::Counters;
 use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
@@ -27,56 +27,6 @@ pub type TaskId = u64;
 /// Exposed jobs that lie in deques, for each worker and in all: beyond, coarse kinds stay latent.
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
-
-/// Jobs of a run, by what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct JobCounts {
-    /// Spawned, and the root.
-    pub spawned: u64,
-    /// Of these, made visible to the scheduler.
-    pub exposed: u64,
-    /// Run, in place or elsewhere.
-    pub executed: u64,
-    /// Run by a worker other than the one that exposed them.
-    pub stolen: u64,
-    /// Not run because the result was known.
-    pub reused: u64,
-    /// Run again after a crash.
-    pub redone: u64,
-    /// Dropped without a sync, or stopped because nobody wanted them any more.
-    pub aborted: u64,
-}
-
-/// A run as it stands.
-#[derive(Debug, Clone, Default)]
-pub struct Snapshot {
-    /// Its jobs so far; spawns are counted once a millisecond.
-    pub jobs: JobCounts,
-    /// Workers that have something to do.
-    pub busy: usize,
-    /// Workers in all.
-    pub threads: usize,
-    /// What the app reported: done, of how much.
-    pub progress: Option<(u64, u64)>,
-    /// Instances that exist, waiting ones included.
-    pub instances: usize,
-    /// Since the start.
-    pub elapsed: Duration,
-}
-
-/// Counters that workers add to.
-#[derive(Default)]
-pub struct Counters {
-    pub spawned: AtomicU64,
-    pub exposed: AtomicU64,
-    pub taken: AtomicU64,
-    pub stolen: AtomicU64,
-    pub aborted: AtomicU64,
-    pub log_lines: AtomicU64,
-    work_ns: AtomicU64,
-    progress_done: AtomicU64,
-    progress_total: AtomicU64,
-}
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -111,6 +61,7 @@ pub struct Shared {
     pub instances: Permits,
     pub idle: Idle,
     pub stealers: Vec<Stealer<Arc<Job>>>,
+    pub started: Instant,
     parts: SharedParts,
     read_inputs: Mutex<Vec<String>>,
     /// Suspended tasks that can go on.
@@ -124,7 +75,6 @@ pub struct Shared {
     stopping: AtomicBool,
     ending: Mutex<Option<Ending>>,
     ended: Condvar,
-    started: Instant,
 }
 
 impl Shared {
@@ -267,8 +217,12 @@ impl Shared {
         }
     }
 
+    pub fn task_count(&self) -> usize {
+        self.tasks.load(SeqCst)
+    }
+
     pub fn has_tasks(&self) -> bool {
-        self.tasks.load(SeqCst) > 0
+        self.task_count() > 0
     }
 
     /// A suspended task can go on, on whichever worker comes first.
@@ -351,49 +305,6 @@ impl Shared {
             self.ended.wait_for(&mut slot, patience);
         }
         slot.clone()
-    }
-
-    // ---- figures ----
-
-    pub fn report_work(&self, work: Duration) {
-        let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
-        self.counters.work_ns.fetch_add(work_ns, Relaxed);
-    }
-
-    pub fn work(&self) -> Duration {
-        Duration::from_nanos(self.counters.work_ns.load(Relaxed))
-    }
-
-    pub fn report_progress(&self, done: u64, total: u64) {
-        self.counters.progress_done.store(done.min(total), Relaxed);
-        self.counters.progress_total.store(total, Relaxed);
-    }
-
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    pub fn snapshot(&self) -> Snapshot {
-        let counters = &self.counters;
-        let spawned = counters.spawned.load(Relaxed) + 1;
-        let aborted = counters.aborted.load(Relaxed);
-        let total = counters.progress_total.load(Relaxed);
-        Snapshot {
-            jobs: JobCounts {
-                spawned,
-                exposed: counters.exposed.load(Relaxed),
-                executed: spawned.saturating_sub(aborted),
-                stolen: counters.stolen.load(Relaxed),
-                reused: 0,
-                redone: 0,
-                aborted,
-            },
-            busy: self.parts.threads.saturating_sub(self.idle.hungry()),
-            threads: self.parts.threads,
-            progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
-            instances: self.tasks.load(Relaxed),
-            elapsed: self.elapsed(),
-        }
     }
 
     /// Notes that a job which `from` exposed runs on this worker.

@@ -114,9 +114,11 @@ fn candidates(items: &Items) -> impl Iterator<Item = Cut> {
     let most_items = Cut { unit: Unit::Item, limit: fitting.count().cast_signed() as i64, price: 0 };
     let capacity = items.capacity;
     // The smallest weight of which at most `limit` fit.
-    let divisors = (1..=DIVISORS_MAX)
-        .map(move |limit| capacity / (limit + 1) + 1)
-        .map(move |divisor| Cut { unit: Unit::Weight(divisor), limit: capacity / divisor, price: 0 });
+    let divisors = (1..=DIVISORS_MAX).map(move |limit| capacity / (limit + 1) + 1).map(move |divisor| Cut {
+        unit: Unit::Weight(divisor),
+        limit: capacity / divisor,
+        price: 0,
+    });
     std::iter::once(most_items).chain(divisors)
 }
 

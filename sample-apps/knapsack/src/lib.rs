@@ -121,8 +121,12 @@ impl Source {
             return Ok(Self::Input { digest: digest(&sateen::input("items")?) });
         };
         match usize::try_from(count) {
-            Ok(items) if count <= GENERATED_MAX => Ok(Self::Generated { count: items, seed: seed.unwrap_or(1) }),
-            _ => Err(BadInput(format!("{count} items are too many to generate; {GENERATED_MAX} is the most"))),
+            Ok(items) if count <= GENERATED_MAX => {
+                Ok(Self::Generated { count: items, seed: seed.unwrap_or(1) })
+            }
+            _ => {
+                Err(BadInput(format!("{count} items are too many to generate; {GENERATED_MAX} is the most")))
+            }
         }
     }
 
@@ -183,5 +187,7 @@ fn solution(problem: &Problem, packing: &Packing) -> Solution {
 
 /// FNV-1a, 64 bits.
 fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -98,10 +98,9 @@ impl<'text> Iterator for Lines<'text> {
     type Item = Line<'text>;
 
     fn next(&mut self) -> Option<Line<'text>> {
-        self.lines.find(|(_, text)| !text.trim_ascii().is_empty()).map(|(index, text)| Line {
-            number: index + 1,
-            words: text.split_ascii_whitespace(),
-        })
+        self.lines
+            .find(|(_, text)| !text.trim_ascii().is_empty())
+            .map(|(index, text)| Line { number: index + 1, words: text.split_ascii_whitespace() })
     }
 }
 
@@ -118,7 +117,9 @@ impl Line<'_> {
         };
         match word.parse() {
             Ok(number) if (0..=max).contains(&number) => Ok(number),
-            _ => Err(self.error(&format!("`{word}` where {what} is expected, a whole number from 0 to {max}"))),
+            _ => {
+                Err(self.error(&format!("`{word}` where {what} is expected, a whole number from 0 to {max}")))
+            }
         }
     }
 
@@ -127,7 +128,9 @@ impl Line<'_> {
     }
 
     fn finish(&mut self) -> Result<(), BadInput> {
-        self.words.next().map_or(Ok(()), |word| Err(self.error(&format!("`{word}` is too much on this line"))))
+        self.words
+            .next()
+            .map_or(Ok(()), |word| Err(self.error(&format!("`{word}` is too much on this line"))))
     }
 
     fn error(&self, message: &str) -> BadInput {

@@ -54,8 +54,11 @@ pub struct Sums {
 impl Problem {
     /// All items that fit on their own; those without weight are packed.
     pub fn new(items: &Items, cut: Cut) -> Self {
-        let candidate = |(position, &item): (usize, &Item)| {
-            Candidate { weight: item.weight, value: cut.value(item), profit: item.profit, position }
+        let candidate = |(position, &item): (usize, &Item)| Candidate {
+            weight: item.weight,
+            value: cut.value(item),
+            profit: item.profit,
+            position,
         };
         let fitting = (items.items.iter().enumerate()).filter(|(_, item)| item.weight <= items.capacity);
         let (weightless, mut candidates): (Vec<_>, Vec<_>) =
@@ -132,7 +135,8 @@ impl Problem {
             is_packed[nth as usize] ^= true;
         }
         let undecided = self.items.iter().zip(is_packed).filter(|(_, is_packed)| *is_packed);
-        let mut chosen: Vec<usize> = undecided.map(|(item, _)| item.position).chain(self.packed.iter().copied()).collect();
+        let mut chosen: Vec<usize> =
+            undecided.map(|(item, _)| item.position).chain(self.packed.iter().copied()).collect();
         chosen.sort_unstable();
         chosen
     }

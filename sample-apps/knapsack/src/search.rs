@@ -99,21 +99,57 @@ impl<'problem> Search<'problem> {
     /// Takes up to `steps` steps, one down to a child or up to a parent each. The tree is the same
     /// wherever and however often the search is stopped.
     pub fn run(&mut self, steps: u64) {
+        let problem = self.problem;
         let Some(mut node) = self.stack.pop() else { return };
-        for _ in 0..steps {
-            match self.next_child(&mut node) {
-                Some(child) => {
-                    self.stack.push(node);
-                    node = child;
-                    let profit = node.profit + self.problem.sums[node.broken as usize].profit;
-                    if profit > self.floor {
-                        self.note(profit, node);
+        let mut steps = steps;
+        'node: while steps > 0 {
+            steps -= 1;
+            let sums = &problem.sums[node.broken as usize];
+            let rest = node.room - sums.weight;
+            let needed = self.floor + 1 - node.value - sums.value;
+            let (value, weight) = problem.efficiency(node.broken as usize);
+            // Otherwise, since the node was made, so good a packing was found that no child counts.
+            if needed <= value {
+                while node.next > node.first {
+                    node.next -= 1;
+                    let item = &problem.items[node.next as usize];
+                    // Cheap and not quite exact: the room given back, filled as the broken item fills it.
+                    let debt = needed + item.value;
+                    if debt > 0 && (rest + item.weight) * value < debt * weight {
+                        continue;
                     }
+                    let first = node.next + 1;
+                    let room = node.room + item.weight;
+                    let broken = problem.broken(room, node.broken.max(first) as usize);
+                    let sums = &problem.sums[broken];
+                    let debt = self.floor + 1 - (node.value - item.value) - sums.value;
+                    if debt > 0 {
+                        let (value, weight) = problem.efficiency(broken);
+                        if debt > value || (room - sums.weight) * value < debt * weight {
+                            continue;
+                        }
+                    }
+                    let child = Node {
+                        room,
+                        value: node.value - item.value,
+                        profit: node.profit - item.profit,
+                        first,
+                        broken: index(broken),
+                        next: 0,
+                        turned: node.next,
+                    };
+                    self.stack.push(node);
+                    node = child.unvisited(problem);
+                    let packed = node.profit + sums.profit;
+                    if packed > self.floor {
+                        self.note(packed, node);
+                    }
+                    continue 'node;
                 }
-                None => match self.stack.pop() {
-                    Some(parent) => node = parent,
-                    None => return,
-                },
+            }
+            match self.stack.pop() {
+                Some(parent) => node = parent,
+                None => return,
             }
         }
         self.stack.push(node);
@@ -140,58 +176,6 @@ impl<'problem> Search<'problem> {
             parts.push(Part { node: *node, turned: self.turned.clone() });
         }
         parts
-    }
-
-    /// The next child of `node` that may hold a better packing.
-    #[inline(always)]
-    fn next_child(&self, node: &mut Node) -> Option<Node> {
-        let problem = self.problem;
-        if node.first as usize >= problem.worthwhile {
-            return self.next_packed(node);
-        }
-        let sums = &problem.sums[node.broken as usize];
-        let rest = node.room - sums.weight;
-        let needed = self.floor + 1 - node.value - sums.value;
-        let (value, weight) = problem.efficiency(node.broken as usize);
-        if needed > value {
-            // Since the node was made, so good a packing was found that no child counts.
-            return None;
-        }
-        while node.next > node.first {
-            node.next -= 1;
-            let turned = node.next;
-            if turned as usize == problem.worthwhile {
-                // Everything worthwhile is packed; the items after it are what is left to decide.
-                return Some(Node { first: turned, turned: Node::NONE, ..*node });
-            }
-            let item = &problem.items[turned as usize];
-            let room = node.room + item.weight;
-            // Cheap and not quite exact: the room given back, filled as the broken item fills it.
-            let debt = needed + item.value;
-            if debt > 0 && (rest + item.weight) * value < debt * weight {
-                continue;
-            }
-            let broken = problem.broken(room, node.broken.max(turned + 1) as usize);
-            let sums = &problem.sums[broken];
-            let child = Node {
-                room,
-                value: node.value - item.value,
-                profit: node.profit - item.profit,
-                first: turned + 1,
-                broken: index(broken),
-                next: 0,
-                turned,
-            };
-            let needed = self.floor + 1 - child.value - sums.value;
-            if needed > 0 {
-                let (value, weight) = problem.efficiency(broken);
-                if needed > value || (room - sums.weight) * value < needed * weight {
-                    continue;
-                }
-            }
-            return Some(child.unvisited(problem));
-        }
-        None
     }
 
     /// As [`next_child`](Self::next_child), where all worthwhile items are decided.

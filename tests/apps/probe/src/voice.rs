@@ -107,3 +107,9 @@ pub fn arguments(
 ) -> String {
     format!("{whole} {signed} {real} {flag} {letter} {word} {rest:?}")
 }
+
+/// Parameters that have the names of what the macros write.
+#[main]
+pub fn echo(arguments: String, echo: Vec<String>) -> String {
+    format!("{arguments} {}", echo.join(" "))
+}

@@ -1,0 +1,101 @@
+//! Reading and writing files, with errors that name the file.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use sateen_host::{Limits, size};
+
+use crate::exit::{Failure, USAGE, say};
+
+/// The module's bytes. One that is too large is not read to its end.
+pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
+    let wrong = |error: io::Error| Failure::usage(format!("{}: {}", path.display(), readable(&error)));
+    let file = File::open(path).map_err(wrong)?;
+    let mut bytes = Vec::new();
+    file.take(limits.module_bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    Ok(bytes)
+}
+
+/// The inputs, by name.
+pub fn read_inputs(inputs: &[(String, PathBuf)]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+    let mut read = BTreeMap::new();
+    for (name, path) in inputs {
+        let wrong = |why: String| Failure::usage(format!("input `{name}`: {}: {why}", path.display()));
+        let bytes = fs::read(path).map_err(|error| wrong(readable(&error)))?;
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(wrong(format!("{} is more than a guest can hold", size(bytes.len() as u64))));
+        }
+        if read.insert(name.clone(), bytes).is_some() {
+            return Err(Failure::usage(format!("the input `{name}` is given twice")));
+        }
+    }
+    Ok(read)
+}
+
+/// An I/O error for people, without the number that the system gives it.
+pub fn readable(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "you may not read or write it".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// A file for the result. Opened before the run, so that a wrong name costs no run; what was in it is
+/// there until the result is.
+pub struct OutputFile {
+    path: PathBuf,
+    file: File,
+    /// Made by us, and of no use if no result comes.
+    to_remove: bool,
+}
+
+impl OutputFile {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let to_remove = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|error| output_failure(path, &error))?;
+        Ok(Self { path: path.to_owned(), file, to_remove })
+    }
+
+    /// Replaces what is in the file.
+    pub fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.to_remove = false;
+        // Devices and pipes can be neither emptied nor wound back, and need not be.
+        let _ = self.file.set_len(0);
+        let _ = self.file.rewind();
+        self.file.write_all(bytes).map_err(|error| output_failure(&self.path, &error))
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if self.to_remove {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn output_failure(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("output {}: {}", path.display(), readable(error)))
+}
+
+/// Writes to stdout. A reader that has gone away has seen what it wanted: that is said, and no error.
+pub fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            say("the reader of stdout went away before it had the whole result");
+            Ok(())
+        }
+        Err(error) => Err(Failure {
+            code: USAGE,
+            message: format!("the result cannot be written to stdout: {error}"),
+            backtrace: Vec::new(),
+        }),
+    }
+}

@@ -1,0 +1,101 @@
+//! What is counted of a run, and shown.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Shared;
+
+/// Jobs of a run, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// Spawned, and the root.
+    pub spawned: u64,
+    /// Of these, made visible to the scheduler.
+    pub exposed: u64,
+    /// Run, in place or elsewhere.
+    pub executed: u64,
+    /// Run by a worker other than the one that exposed them.
+    pub stolen: u64,
+    /// Not run because the result was known.
+    pub reused: u64,
+    /// Run again after a crash.
+    pub redone: u64,
+    /// Dropped without a sync, or stopped because nobody wanted them any more.
+    pub aborted: u64,
+}
+
+/// A run as it stands.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Its jobs so far; spawns are counted once a millisecond.
+    pub jobs: JobCounts,
+    /// Workers that have something to do.
+    pub busy: usize,
+    /// Workers in all.
+    pub threads: usize,
+    /// What the app reported: done, of how much.
+    pub progress: Option<(u64, u64)>,
+    /// Instances that exist, waiting ones included.
+    pub instances: usize,
+    /// Since the start.
+    pub elapsed: Duration,
+}
+
+/// Counters that workers add to.
+#[derive(Default)]
+pub struct Counters {
+    pub spawned: AtomicU64,
+    pub exposed: AtomicU64,
+    pub taken: AtomicU64,
+    pub stolen: AtomicU64,
+    pub aborted: AtomicU64,
+    pub log_lines: AtomicU64,
+    work_ns: AtomicU64,
+    progress_done: AtomicU64,
+    progress_total: AtomicU64,
+}
+
+impl Shared {
+    pub fn report_work(&self, work: Duration) {
+        let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.work_ns.fetch_add(work_ns, Relaxed);
+    }
+
+    pub fn work(&self) -> Duration {
+        Duration::from_nanos(self.counters.work_ns.load(Relaxed))
+    }
+
+    pub fn report_progress(&self, done: u64, total: u64) {
+        self.counters.progress_done.store(done.min(total), Relaxed);
+        self.counters.progress_total.store(total, Relaxed);
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let counters = &self.counters;
+        let spawned = counters.spawned.load(Relaxed) + 1;
+        let aborted = counters.aborted.load(Relaxed);
+        let total = counters.progress_total.load(Relaxed);
+        Snapshot {
+            jobs: JobCounts {
+                spawned,
+                exposed: counters.exposed.load(Relaxed),
+                executed: spawned.saturating_sub(aborted),
+                stolen: counters.stolen.load(Relaxed),
+                reused: 0,
+                redone: 0,
+                aborted,
+            },
+            busy: self.threads().saturating_sub(self.idle.hungry()),
+            threads: self.threads(),
+            progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
+            instances: self.task_count(),
+            elapsed: self.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Spawned jobs give what the sequential program gives, on one worker and on many, whatever they do
+//! with their handles, their parameters and their failures.
+
+mod failures;
+mod limits;
+mod orders;
+mod parameters;
+mod random_programs;
+mod shapes;
+mod statics;
+mod voice;
+mod waits;
