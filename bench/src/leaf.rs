@@ -8,7 +8,8 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{WORKLOADS, Workload, native};
 
 const BENCH: &str = "leaf";
-const ROUNDS: usize = 9;
+/// For each app.
+const BUDGET_S: f64 = 15.0;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
@@ -33,7 +34,7 @@ pub fn bench() -> Result<Vec<Figure>> {
 
 fn measure(workload: &Workload) -> Result<[Samples; 2]> {
     let app = Sandbox::app(workload.name)?;
-    interleave(&format!("leaf: {}", workload.name), ROUNDS, || {
+    interleave(&format!("leaf: {}", workload.name), BUDGET_S, || {
         let run = app.run("plain", &workload.words(), 1)?;
         let (took, answer) = time(|| native(workload.name, workload.arguments));
         ensure!(run.text == answer?, "{}: the sandbox and the machine disagree", workload.name);

@@ -9,6 +9,7 @@
 
 use std::hint::black_box;
 use std::io::{IsTerminal, stderr};
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -74,16 +75,21 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// Calls `round` once to warm up and then `count` times; each call measures every side once, in
-/// turn, and gives the `N` values in that order.
+/// How many rounds there are at least, and at most, whatever the time that they take.
+const ROUNDS: RangeInclusive<usize> = 5..=51;
+
+/// Calls `round` once to warm up and then again for about `budget_s` seconds; each call measures
+/// every side once, in turn, and gives the `N` values in that order.
 pub fn interleave<const N: usize>(
     about: &str,
-    count: usize,
+    budget_s: f64,
     mut round: impl FnMut() -> Result<[f64; N]>,
 ) -> Result<[Samples; N]> {
     let is_terminal = stderr().is_terminal();
-    eprint!("{about}: {count} rounds");
-    round()?;
+    let (warm_up, result) = time(&mut round);
+    result?;
+    let count = ((budget_s / warm_up.wall) as usize).clamp(*ROUNDS.start(), *ROUNDS.end());
+    eprint!("{about}: {count} rounds ");
     let mut values = Vec::with_capacity(count);
     for nth in 1..=count {
         if is_terminal {
@@ -154,11 +160,11 @@ mod tests {
     #[test]
     fn the_first_round_does_not_count() {
         let mut calls = 0.0;
-        let [counted] = interleave("test", 3, || {
+        let [counted] = interleave("test", 0.0, || {
             calls += 1.0;
             Ok([calls])
         })
         .expect("the rounds give values");
-        assert_eq!(counted, samples(&[2.0, 3.0, 4.0]));
+        assert_eq!(counted, samples(&[2.0, 3.0, 4.0, 5.0, 6.0]));
     }
 }

@@ -39,11 +39,16 @@ impl Wide {
     }
 }
 
+/// `n`, if the other words are what [`Wide::new`] made of it, so that none can be left out.
+fn checked_word(n: u64, rest: [u64; 7]) -> u64 {
+    if rest.iter().fold(0, |sum, word| sum ^ word) == n { n } else { u64::MAX }
+}
+
 /// `fib(n)` with joins that carry 64 bytes to each side.
 pub fn rayon_wide_fib(wide: Wide) -> u64 {
     let Wide { n, rest } = wide;
     if n < 2 {
-        return n + (rest.iter().fold(n, |sum, word| sum ^ word) & 0);
+        return checked_word(n, rest);
     }
     let (left, right) = (Wide::new(n - 1), Wide::new(n - 2));
     let (left, right) = rayon::join(move || rayon_wide_fib(left), move || rayon_wide_fib(right));
@@ -55,7 +60,7 @@ pub fn rayon_wide_fib(wide: Wide) -> u64 {
 pub fn plain_wide_fib(wide: Wide) -> u64 {
     let Wide { n, rest } = wide;
     if n < 2 {
-        return n + (rest.iter().fold(n, |sum, word| sum ^ word) & 0);
+        return checked_word(n, rest);
     }
     let left = plain_wide_fib(Wide::new(n - 1));
     let right = plain_wide_fib(Wide::new(n - 2));

@@ -13,12 +13,13 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{WORKLOADS, Workload};
 
 const BENCH: &str = "scale";
-const ROUNDS: usize = 5;
+/// For each app.
+const BUDGET_S: f64 = 20.0;
 
 /// The flat bag of coarse jobs.
 const JOBS: u64 = 64;
 const JOB_S: f64 = 0.2;
-const JOBS_ROUNDS: usize = 3;
+const JOBS_BUDGET_S: f64 = 50.0;
 /// Jobs in a row that are timed for the length of one, before and after each bag.
 const SINGLES: u64 = 5;
 
@@ -36,7 +37,7 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
     let Workload { name, arguments } = workload;
     let app = Sandbox::app(name)?;
     let words = workload.words();
-    let [plain, one_alone, one, two, copy, copies] = interleave(&format!("scale: {name}"), ROUNDS, || {
+    let [plain, one_alone, one, two, copy, copies] = interleave(&format!("scale: {name}"), BUDGET_S, || {
         let plain = app.run("plain", &words, 1)?;
         let one = app.run("main", &words, 1)?;
         let copy = copies::run(1, name, arguments)?;
@@ -76,9 +77,9 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
     let app = Sandbox::bench_app("coarse")?;
     let turns = turns_of(&app, JOB_S)?;
     let singles =
-        || Ok::<_, anyhow::Error>(app.run("plain", &[SINGLES, turns], 1)?.took.wall / SINGLES as f64);
+        || Ok::<_, anyhow::Error>(app.run("plain", &[SINGLES, turns], 1)?.took.processor / SINGLES as f64);
     let copy = format!("{SINGLES} {turns}");
-    let [single, bag, alone, copies] = interleave("scale: coarse jobs", JOBS_ROUNDS, || {
+    let [single, bag, alone, copies] = interleave("scale: coarse jobs", JOBS_BUDGET_S, || {
         let before = singles()?;
         let alone = copies::run(1, "coarse", &copy)?;
         let bag = app.run("main", &[JOBS, turns], 2)?;
@@ -106,7 +107,7 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
 fn turns_of(app: &Sandbox, seconds: f64) -> Result<u64> {
     let mut turns = 1_000_000;
     loop {
-        let taken = app.run("plain", &[1, turns], 1)?.took.wall;
+        let taken = app.run("plain", &[1, turns], 1)?.took.processor;
         if taken >= seconds / 2.0 {
             return Ok((turns as f64 * seconds / taken) as u64);
         }

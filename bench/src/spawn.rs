@@ -9,7 +9,7 @@ use std::num::NonZero;
 use anyhow::{Result, ensure};
 
 use crate::figure::{Figure, shown};
-use crate::measure::{Samples, interleave, time};
+use crate::measure::{Samples, Took, interleave, time};
 use crate::native::{
     Wide, chili_fib, chili_pool, plain_fib, plain_wide_fib, rayon_fib, rayon_pool, rayon_wide_fib,
 };
@@ -21,106 +21,91 @@ const N: u64 = 38;
 const ANSWER: u64 = 39_088_169;
 /// Additions of fib(38), each a spawn or a join: one less than fib(39).
 const SPAWNS: u64 = 63_245_985;
-const ROUNDS: usize = 9;
-
-/// What each side took. One worker is measured in processor time, two on the wall.
-struct Sides {
-    plain: Samples,
-    spawned: Samples,
-    spawned_by_two: Samples,
-    wide_plain: Samples,
-    wide: Samples,
-    native: Samples,
-    rayon: Samples,
-    rayon_by_two: Samples,
-    chili: Samples,
-    native_wide: Samples,
-    rayon_wide: Samples,
-}
+/// For each of the three comparisons.
+const BUDGET_S: f64 = 25.0;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    let sides = measure()?;
-    let each = |with: &Samples, without: &Samples| with.less(without).times(1e9 / SPAWNS as f64);
-    let sateen = each(&sides.spawned, &sides.plain);
-    let rayon = each(&sides.rayon, &sides.native);
-    let chili = each(&sides.chili, &sides.native);
-    let wide = each(&sides.wide, &sides.wide_plain);
-    let rayon_wide = each(&sides.rayon_wide, &sides.native_wide);
-    let in_ns = |name: &str, cost: &Samples| format!("{name}, {} ns", shown(cost.median()));
-    let in_s = |name: &str, time: &Samples| format!("{name}, {} s", shown(time.median()));
-    let join = in_ns("native rayon::join on 1 thread", &rayon);
-    let join_wide = in_ns("native rayon::join with the same parameter", &rayon_wide);
-    let ratio = |name: &str, samples: Samples| Figure::ratio(BENCH, name, samples);
+    let app = Sandbox::app("fib")?;
+    let mut figures = one_worker(&app)?;
+    figures.extend(wide_parameters(&app)?);
+    figures.extend(two_workers(&app)?);
+    Ok(figures)
+}
 
+fn one_worker(app: &Sandbox) -> Result<Vec<Figure>> {
+    let rayon = rayon_pool(1)?;
+    let chili = chili_pool(NonZero::<usize>::MIN);
+    let [plain, spawned, native, joined, chili] = interleave("spawn: 1 worker", BUDGET_S, || {
+        Ok([
+            sandboxed(app, "plain", 1)?.processor,
+            sandboxed(app, "main", 1)?.processor,
+            natively(plain_fib)?.processor,
+            natively(|n| rayon.install(|| rayon_fib(n)))?.processor,
+            natively(|n| chili_fib(&mut chili.scope(), n))?.processor,
+        ])
+    })?;
+    let (sateen, join, chili) = (each(&spawned, &plain), each(&joined, &native), each(&chili, &native));
+    let against = format!("native rayon::join on 1 thread, {} ns", shown(join.median()));
+    let without = format!("native fib(38) without joins, {} s", shown(native.median()));
     Ok(vec![
-        ratio("spawn and sync, 1 worker", sateen.over(&rayon)).against(&join).goal(0.6, 0.25),
-        ratio("native chili join, 1 thread", chili.over(&rayon)).against(&join),
-        ratio("spawn and sync of 64 bytes, 1 worker", wide.over(&rayon_wide)).against(join_wide),
-        ratio("all of fib(38), 1 worker", sides.spawned.over(&sides.rayon))
-            .against(in_s("native rayon on 1 thread", &sides.rayon)),
-        ratio("all of fib(38), 2 workers", sides.spawned_by_two.over(&sides.rayon_by_two))
-            .against(in_s("native rayon on 2 threads", &sides.rayon_by_two)),
-        ratio("time of a spawn and sync", sateen)
+        Figure::ratio(BENCH, "spawn and sync, 1 worker", sateen.over(&join))
+            .against(&against)
+            .goal(0.6, 0.25),
+        Figure::ratio(BENCH, "native chili join, 1 thread", chili.over(&join)).against(against),
+        Figure::ratio(BENCH, "all of fib(38), 1 worker", spawned.over(&joined))
+            .against(format!("native rayon on 1 thread, {} s", shown(joined.median()))),
+        Figure::ratio(BENCH, "time of a spawn and sync", sateen)
             .unit("ns")
-            .against(in_s("fib(38) in the sandbox without spawns", &sides.plain)),
-        ratio("time of a spawn and sync of 64 bytes", wide)
-            .unit("ns")
-            .against(in_s("the same without spawns", &sides.wide_plain)),
-        ratio("time of a native rayon join", rayon)
-            .unit("ns")
-            .against(in_s("native fib(38) without joins", &sides.native)),
-        ratio("time of a native chili join", chili)
-            .unit("ns")
-            .against(in_s("native fib(38) without joins", &sides.native)),
+            .against(format!("fib(38) in the sandbox without spawns, {} s", shown(plain.median()))),
+        Figure::ratio(BENCH, "time of a native rayon join", join).unit("ns").against(&without),
+        Figure::ratio(BENCH, "time of a native chili join", chili).unit("ns").against(without),
     ])
 }
 
-fn measure() -> Result<Sides> {
-    let app = Sandbox::app("fib")?;
-    let sandboxed = |function: &str, threads: usize| {
-        let run = app.run(function, &[N], threads)?;
-        ensure!(run.text == ANSWER.to_string(), "fib({N}) gave {}", run.text);
-        ensure!(run.spawns == 0 || run.spawns == SPAWNS, "fib({N}) counts {} spawns", run.spawns);
-        Ok::<_, anyhow::Error>(run.took)
-    };
-    let native = |call: &dyn Fn(u64) -> u64| {
-        let (took, answer) = time(|| call(black_box(N)));
-        ensure!(answer == ANSWER, "native fib({N}) gave {answer}");
-        Ok::<_, anyhow::Error>(took)
-    };
-    let (rayon, rayon_by_two) = (rayon_pool(1)?, rayon_pool(2)?);
-    let chili = chili_pool(NonZero::<usize>::MIN);
-    // What is set in relation stands side by side.
-    let times = interleave("spawn: fib(38)", ROUNDS, || {
+fn wide_parameters(app: &Sandbox) -> Result<Vec<Figure>> {
+    let rayon = rayon_pool(1)?;
+    let [plain, spawned, native, joined] = interleave("spawn: 64 bytes", BUDGET_S, || {
         Ok([
-            sandboxed("plain", 1)?.processor,
-            sandboxed("main", 1)?.processor,
-            native(&plain_fib)?.processor,
-            native(&|n| rayon.install(|| rayon_fib(n)))?.processor,
-            native(&|n| chili_fib(&mut chili.scope(), n))?.processor,
-            sandboxed("wide_plain", 1)?.processor,
-            sandboxed("wide", 1)?.processor,
-            native(&|n| plain_wide_fib(Wide::new(n)))?.processor,
-            native(&|n| rayon.install(|| rayon_wide_fib(Wide::new(n))))?.processor,
-            sandboxed("main", 2)?.wall,
-            native(&|n| rayon_by_two.install(|| rayon_fib(n)))?.wall,
+            sandboxed(app, "wide_plain", 1)?.processor,
+            sandboxed(app, "wide", 1)?.processor,
+            natively(|n| plain_wide_fib(Wide::new(n)))?.processor,
+            natively(|n| rayon.install(|| rayon_wide_fib(Wide::new(n))))?.processor,
         ])
     })?;
-    let [plain, spawned, native, rayon, chili, wide_plain, wide, native_wide, rayon_wide, by_two @ ..] =
-        times;
-    let [spawned_by_two, rayon_by_two] = by_two;
-    Ok(Sides {
-        plain,
-        spawned,
-        spawned_by_two,
-        wide_plain,
-        wide,
-        native,
-        rayon,
-        rayon_by_two,
-        chili,
-        native_wide,
-        rayon_wide,
-    })
+    let (sateen, join) = (each(&spawned, &plain), each(&joined, &native));
+    Ok(vec![
+        Figure::ratio(BENCH, "spawn and sync of 64 bytes, 1 worker", sateen.over(&join))
+            .against(format!("native rayon::join with the same parameter, {} ns", shown(join.median()))),
+        Figure::ratio(BENCH, "time of a spawn and sync of 64 bytes", sateen)
+            .unit("ns")
+            .against(format!("the same in the sandbox without spawns, {} s", shown(plain.median()))),
+    ])
+}
+
+fn two_workers(app: &Sandbox) -> Result<Vec<Figure>> {
+    let rayon = rayon_pool(2)?;
+    let [spawned, joined] = interleave("spawn: 2 workers", BUDGET_S, || {
+        Ok([sandboxed(app, "main", 2)?.wall, natively(|n| rayon.install(|| rayon_fib(n)))?.wall])
+    })?;
+    let all = Figure::ratio(BENCH, "all of fib(38), 2 workers", spawned.over(&joined));
+    Ok(vec![all.against(format!("native rayon on 2 threads, {} s", shown(joined.median())))])
+}
+
+/// Nanoseconds that one spawn adds.
+fn each(with: &Samples, without: &Samples) -> Samples {
+    with.less(without).times(1e9 / SPAWNS as f64)
+}
+
+fn sandboxed(app: &Sandbox, function: &str, threads: usize) -> Result<Took> {
+    let run = app.run(function, &[N], threads)?;
+    ensure!(run.text == ANSWER.to_string(), "fib({N}) gave {}", run.text);
+    ensure!(run.spawns == 0 || run.spawns == SPAWNS, "fib({N}) counts {} spawns", run.spawns);
+    Ok(run.took)
+}
+
+fn natively(fib: impl FnOnce(u64) -> u64) -> Result<Took> {
+    let (took, answer) = time(|| fib(black_box(N)));
+    ensure!(answer == ANSWER, "native fib({N}) gave {answer}");
+    Ok(took)
 }

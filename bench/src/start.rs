@@ -11,20 +11,20 @@ use crate::measure::{interleave, time};
 use crate::sandbox::dist;
 
 const BENCH: &str = "start";
-const ROUNDS: usize = 31;
-const COLD_ROUNDS: usize = 5;
+/// For warm and for cold starts each.
+const BUDGET_S: f64 = 2.0;
 const MIB: f64 = (1 << 20) as f64;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
     // A cache of its own, so that the first start is one.
     let cache = tempfile::tempdir()?;
-    let [cold, _] = interleave("start: cold", COLD_ROUNDS, || {
+    let [cold, _] = interleave("start: cold", BUDGET_S, || {
         let empty = tempfile::tempdir_in(&cache)?;
         let first = run(&mut sateen(empty.path()))?;
         Ok([first.seconds * 1e3, run(&mut bare())?.seconds * 1e3])
     })?;
-    let [warm, memory, process, process_memory] = interleave("start: warm", ROUNDS, || {
+    let [warm, memory, process, process_memory] = interleave("start: warm", BUDGET_S, || {
         let warm = run(&mut sateen(cache.path()))?;
         let bare = run(&mut bare())?;
         Ok([warm.seconds * 1e3, warm.memory / MIB, bare.seconds * 1e3, bare.memory / MIB])

@@ -1,10 +1,11 @@
-//! The apps, each with an instance that takes about a second, and their plain versions natively.
+//! The apps, each with an instance, and their plain versions natively.
 //!
 //! A native version is the very function that the sandbox runs, from the same crate, compiled for
 //! this machine with optimisation.
 
 use std::fmt::Display;
 use std::hint::black_box;
+use std::str::{FromStr, SplitAsciiWhitespace};
 
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 pub struct Workload {
     /// The app's name.
     pub name: &'static str,
-    /// The words of its command line, with blanks between.
+    /// The words of its command line, with blanks between. A fraction of a second.
     pub arguments: &'static str,
 }
 
@@ -32,13 +33,12 @@ pub const WORKLOADS: [Workload; 3] = [
 
 /// What the plain version of the app `name` gives natively.
 pub fn native(name: &str, arguments: &str) -> Result<String> {
-    let arguments = black_box(arguments);
-    let [first, second] = numbers(arguments)?;
+    let mut words = Words(black_box(arguments).split_ascii_whitespace());
     match name {
-        "fib" => shown(fib::plain(first)),
-        "nqueens" => shown(nqueens::plain(first)),
-        "knapsack" => shown(knapsack::plain(Some(first), Some(second))),
-        "coarse" => Ok(coarse::plain(first, second).to_string()),
+        "fib" => shown(fib::plain(words.next()?)),
+        "nqueens" => shown(nqueens::plain(words.next()?)),
+        "knapsack" => shown(knapsack::plain(Some(words.next()?), Some(words.next()?))),
+        "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }
 }
@@ -47,13 +47,13 @@ fn shown<T: Display, E: Display>(result: Result<T, E>) -> Result<String> {
     result.map(|value| value.to_string()).map_err(|error| anyhow!("{error}"))
 }
 
-/// One or two numbers; a missing one is 0.
-fn numbers(arguments: &str) -> Result<[u64; 2]> {
-    let mut numbers = [0; 2];
-    for (place, word) in numbers.iter_mut().zip(arguments.split_ascii_whitespace()) {
-        *place = word.parse().with_context(|| format!("`{word}` is no number"))?;
+struct Words<'a>(SplitAsciiWhitespace<'a>);
+
+impl Words<'_> {
+    fn next<T: FromStr>(&mut self) -> Result<T> {
+        let word = self.0.next().context("an argument is missing")?;
+        word.parse().map_err(|_| anyhow!("the argument `{word}` is of another type"))
     }
-    Ok(numbers)
 }
 
 #[cfg(test)]
@@ -65,6 +65,6 @@ mod tests {
         assert_eq!(native("fib", "20").ok().as_deref(), Some("6765"));
         assert_eq!(native("nqueens", "8").ok().as_deref(), Some("92"));
         assert_eq!(native("coarse", "2 9").ok(), Some(coarse::main(2, 9).to_string()));
-        assert!(native("fib", "x").is_err() && native("none", "1").is_err());
+        assert!(native("fib", "x").is_err() && native("fib", "").is_err() && native("none", "1").is_err());
     }
 }

@@ -108,12 +108,18 @@ fn install_target() -> Result<(), Failure> {
 
 /// Compiles for speed, with names kept for backtraces; gives the module's place.
 fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
-    let flags = format!(
-        "target.{TARGET}.rustflags=[\"-Ctarget-feature=+simd128\", \"-Clink-arg=-zstack-size={stack_bytes}\"]"
+    let mut command = cargo();
+    add_flags(
+        &mut command,
+        &[
+            "-Ctarget-feature=+simd128".to_owned(),
+            format!("-Clink-arg=-zstack-size={stack_bytes}"),
+            // The host tells by it whether the app ran out of that stack.
+            "-Clink-arg=--export=__stack_pointer".to_owned(),
+        ],
     );
-    let mut child = cargo()
+    let mut child = command
         .args(["build", "--release", "--lib", "--target", TARGET, "--message-format=json-render-diagnostics"])
-        .args(["--config", &flags])
         .args(["--config", "profile.release.opt-level=3"])
         .args(["--config", "profile.release.lto=\"fat\""])
         .args(["--config", "profile.release.codegen-units=1"])
@@ -151,6 +157,26 @@ fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
         });
     }
     module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))
+}
+
+/// Gives `flags` to rustc, besides the user's own. Where those come from the environment, cargo looks
+/// nowhere else.
+fn add_flags(command: &mut Command, flags: &[String]) {
+    const SEPARATOR: &str = "\x1f";
+    let of_user = match (std::env::var("CARGO_ENCODED_RUSTFLAGS"), std::env::var("RUSTFLAGS")) {
+        (Ok(encoded), _) => encoded,
+        (_, Ok(plain)) => plain.split_whitespace().collect::<Vec<_>>().join(SEPARATOR),
+        _ => {
+            let quoted: Vec<String> = flags.iter().map(|flag| format!("{flag:?}")).collect();
+            command.args(["--config", &format!("target.{TARGET}.rustflags=[{}]", quoted.join(", "))]);
+            return;
+        }
+    };
+    let all: Vec<&str> = std::iter::once(of_user.as_str())
+        .chain(flags.iter().map(String::as_str))
+        .filter(|flag| !flag.is_empty())
+        .collect();
+    command.env("CARGO_ENCODED_RUSTFLAGS", all.join(SEPARATOR));
 }
 
 /// Writes the module in one step: whoever runs it meanwhile sees the old one or the new one.

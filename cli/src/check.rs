@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sateen_host::{Inspection, Limits, inspect, size};
 use serde_json::json;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, visible};
 use crate::files::{print, read_module};
 use crate::flags::Check as Flags;
 
@@ -24,7 +24,7 @@ pub fn check(flags: &Flags) -> Result<(), Failure> {
 fn as_text(inspection: &Inspection) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<12} {value}");
+        let _ = writeln!(text, "{:<12} {}", visible(name), visible(&value));
     };
     row("module", inspection.hash.clone());
     row(

@@ -31,7 +31,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         say(&self.message);
         for frame in &self.backtrace {
-            write_line(&format!("    in {frame}"));
+            write_line(&format!("    in {}", visible(frame)));
         }
         ExitCode::from(self.code)
     }
@@ -57,7 +57,21 @@ impl From<RunError> for Failure {
 /// One line on stderr, with the command's name.
 pub fn say(message: impl Display) {
     let line = message.to_string().replace('\n', "; ");
-    write_line(&format!("sateen: {line}"));
+    write_line(&format!("sateen: {}", visible(&line)));
+}
+
+/// `text` with its control characters spelled out: names and messages may come from a stranger's
+/// module, and must neither steer a terminal nor begin a line of their own.
+pub fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && character != '\t' {
+            visible.extend(character.escape_default());
+        } else {
+            visible.push(character);
+        }
+    }
+    visible
 }
 
 /// A line on stderr. What cannot be said there cannot be said.

@@ -18,14 +18,21 @@ pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The inputs, by name.
-pub fn read_inputs(inputs: &[(String, PathBuf)]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+/// The inputs, by name. One that no guest could hold is not read to its end.
+pub fn read_inputs(
+    inputs: &[(String, PathBuf)],
+    limits: &Limits,
+) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+    let limit = limits.memory_bytes_max;
     let mut read = BTreeMap::new();
     for (name, path) in inputs {
         let wrong = |why: String| Failure::usage(format!("input `{name}`: {}: {why}", path.display()));
-        let bytes = fs::read(path).map_err(|error| wrong(readable(&error)))?;
-        if u32::try_from(bytes.len()).is_err() {
-            return Err(wrong(format!("{} is more than a guest can hold", size(bytes.len() as u64))));
+        let file = File::open(path).map_err(|error| wrong(readable(&error)))?;
+        let mut bytes = Vec::new();
+        file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| wrong(readable(&error)))?;
+        if bytes.len() > limit {
+            let limit = size(limit as u64);
+            return Err(wrong(format!("it is more than a guest can hold, {limit}; raise that with --memory")));
         }
         if read.insert(name.clone(), bytes).is_some() {
             return Err(Failure::usage(format!("the input `{name}` is given twice")));

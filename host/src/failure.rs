@@ -110,20 +110,26 @@ pub fn innermost_job<'a>(
     found.unwrap_or(instance).to_owned()
 }
 
-/// What made the engine stop a guest, from its error. `stack_bytes_max` is the limit in force.
+/// What made the engine stop a guest, from its error. `stack_bytes_max` is the limit in force, `panic`
+/// what the guest said before a trap, `off_stack` whether its own stack is known to have overflowed.
 pub fn classify<'a>(
     error: &wasmtime::Error,
     jobs: impl Iterator<Item = &'a str> + Clone,
     instance: &str,
     stack_bytes_max: usize,
+    panic: Option<Stop>,
+    off_stack: Option<bool>,
 ) -> Stop {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return stop.clone();
     }
+    if let (Some(Trap::UnreachableCodeReached), Some(panic)) = (error.downcast_ref::<Trap>(), panic) {
+        return panic;
+    }
     let backtrace = error.downcast_ref::<WasmBacktrace>().map(frames).unwrap_or_default();
     let message = match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => return Stop::Limit(LimitExceeded::Stack { limit: stack_bytes_max }),
-        Some(Trap::MemoryOutOfBounds) if fell_off_the_guest_stack(error) => {
+        Some(Trap::MemoryOutOfBounds) if off_stack.unwrap_or_else(|| is_beyond_the_top(error)) => {
             return Stop::Limit(LimitExceeded::GuestStack);
         }
         Some(trap) => format!("trap: {trap}"),
@@ -133,9 +139,8 @@ pub fn classify<'a>(
     Stop::Failed(JobFailure { job: innermost_job(&backtrace, jobs, instance), message, backtrace })
 }
 
-/// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end,
-/// addresses wrap around to the very top of the 32-bit space, where nothing else ever is.
-fn fell_off_the_guest_stack(error: &wasmtime::Error) -> bool {
+/// Whether the address is where those beyond the end of a guest's own stack wrap around to.
+fn is_beyond_the_top(error: &wasmtime::Error) -> bool {
     const TOP: u64 = 0xf000_0000;
     let text = format!("{error:#}");
     let address = text.split_once("wasm address 0x").and_then(|(_, rest)| {

@@ -1,6 +1,6 @@
 //! Runs within this process, on the host's library.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Output, Run, RunError, RunOptions};
@@ -33,12 +33,11 @@ pub const fn pristine(threads: usize) -> Setting {
 }
 
 /// The probe app under the usual limits.
-pub fn usual() -> &'static App {
-    static APP: OnceLock<App> = OnceLock::new();
-    APP.get_or_init(|| limited(&Limits::default()))
+pub fn usual() -> App {
+    limited(&Limits::default())
 }
 
-/// The probe app under `limits`.
+/// The probe app under `limits`, on an engine of its own: tests that run at once share no instances.
 pub fn limited(limits: &Limits) -> App {
     let engine = Engine::new(limits, false).expect("this machine can run guests");
     let cache = ModuleCache::open(&kept().join("cache")).expect("target/ can hold a cache");
@@ -81,7 +80,7 @@ pub fn call_logging(
 /// The text that the probe app's `function` returns under the usual limits.
 #[track_caller]
 pub fn text(function: &str, arguments: &[&str], setting: Setting) -> String {
-    match call(usual(), function, arguments, setting) {
+    match call(&usual(), function, arguments, setting) {
         Ok(Finished { output: Output::Text(text), .. }) => text,
         other => panic!("{function} {arguments:?} with {setting:?} gave {other:?}"),
     }

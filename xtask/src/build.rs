@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::setup::wasm_target;
-use crate::shell::{cargo, command, root, run};
+use crate::shell::{aside, cargo, command, root, run};
 
 const BINARIES: [&str; 1] = ["sateen"];
 
@@ -15,10 +15,10 @@ pub fn dist(name: &str) -> PathBuf {
     root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Builds the binaries and all sample apps.
+/// Builds the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
     wasm_target()?;
-    run(cargo(["build", "--release", "--locked", "--package", "sateen-cli"]))?;
+    aside(cargo(["build", "--release", "--locked", "--package", "sateen-cli"]))?;
     let target = target_folder()?;
     fs::create_dir_all(root().join("dist/apps"))?;
     for binary in BINARIES {
@@ -27,10 +27,15 @@ pub fn build() -> Result<()> {
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
     }
-    for app in apps()? {
-        let manifest = root().join("sample-apps").join(&app).join("Cargo.toml");
-        let module = root().join("dist/apps").join(format!("{app}.wasm"));
-        run(command(
+    build_apps("sample-apps", "apps")
+}
+
+/// Builds every app in `folder` to `dist/OUTPUT/NAME.wasm`.
+fn build_apps(folder: &str, output: &str) -> Result<()> {
+    for app in apps(folder)? {
+        let manifest = root().join(folder).join(&app).join("Cargo.toml");
+        let module = root().join("dist").join(output).join(format!("{app}.wasm"));
+        aside(command(
             dist("sateen"),
             [
                 "build".as_ref(),
@@ -44,9 +49,9 @@ pub fn build() -> Result<()> {
     Ok(())
 }
 
-/// The sample apps' names, sorted.
-pub fn apps() -> Result<Vec<String>> {
-    let mut apps: Vec<String> = fs::read_dir(root().join("sample-apps"))?
+/// The names of the apps in `folder`, sorted.
+fn apps(folder: &str) -> Result<Vec<String>> {
+    let mut apps: Vec<String> = fs::read_dir(root().join(folder))?
         .filter_map(|entry| {
             let entry = entry.ok()?;
             entry
@@ -65,17 +70,13 @@ fn target_folder() -> Result<PathBuf> {
         .map_or_else(|| root().join("target"), |folder| root().join(folder)))
 }
 
-/// `cargo xtask bench …`: builds, then hands over to the crate `bench`.
+/// `cargo xtask bench …`: builds, then hands over to the crate `bench`, whose stdout is this one's.
 pub fn bench(arguments: &[&str]) -> Result<()> {
-    build_quietly()?;
+    build()?;
+    build_apps("bench/apps", "bench")?;
     run(cargo(
         ["run", "--quiet", "--release", "--locked", "--package", "bench", "--"]
             .into_iter()
             .chain(arguments.iter().copied()),
     ))
-}
-
-/// As `build`, with nothing on stdout.
-fn build_quietly() -> Result<()> {
-    build()
 }

@@ -36,6 +36,12 @@ pub fn run(mut command: Command) -> Result<()> {
     Ok(())
 }
 
+/// As `run`, with the command's stdout on stderr.
+pub fn aside(mut command: Command) -> Result<()> {
+    command.stdout(std::io::stderr());
+    run(command)
+}
+
 /// The command as one would type it.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Output, Run, RunError, RunOptions};
 
-use crate::exit::{Failure, say};
+use crate::exit::{Failure, say, visible};
 use crate::files::{OutputFile, print, read_inputs, read_module};
 use crate::flags::{LimitFlags, Run as Flags};
 use crate::progress::{PERIOD, Progress};
@@ -23,7 +23,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     let threads = flags.threads.unwrap_or_else(|| RunOptions::default().threads);
     let limits = limits(&flags.limits, threads);
     let bytes = read_module(&flags.app, &limits)?;
-    let inputs = read_inputs(&flags.input)?;
+    let inputs = read_inputs(&flags.input, &limits)?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
 
     let engine = Engine::new(&limits, flags.strict_nan)?;
@@ -122,5 +122,9 @@ fn log_to(progress: &Progress, quiet: bool) -> Arc<dyn Fn(LogLine) + Send + Sync
         return Arc::new(|_| {});
     }
     let progress = progress.clone();
-    Arc::new(move |line: LogLine| progress.print(&format!("[{}] {}", line.job, line.text)))
+    Arc::new(move |line: LogLine| {
+        for text in line.text.split('\n') {
+            progress.print(&visible(&format!("[{}] {text}", line.job)));
+        }
+    })
 }

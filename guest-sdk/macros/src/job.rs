@@ -26,7 +26,12 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     };
     let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
 
+    // A job that was inlined could not be named when it fails.
+    let apart = (!function.attrs.iter().any(|attribute| attribute.path().is_ident("inline")))
+        .then(|| quote!(#[cfg_attr(target_family = "wasm", inline(never))]));
+
     Ok(quote! {
+        #apart
         #function
 
         #[doc = #about]

@@ -1,6 +1,6 @@
 //! `#[main]`: the function, and its entry point with parsed arguments.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Error, ItemFn, Result};
@@ -19,6 +19,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
     let Signature { names, types, output } = &signature;
     let own_names = signature.own_names();
+    // Not to be confused with anything that the app calls so.
+    let arguments = Ident::new("arguments", Span::mixed_site());
     let labels: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
 
     let export = format!("sateen_main_{name}");
@@ -33,9 +35,9 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         #[doc(hidden)]
         #[unsafe(export_name = #export)]
         extern "C" fn #entry(length: usize) -> u64 {
-            ::sateen::wasm::run_main(length, |mut arguments| {
-                #(let #own_names = <#types as ::sateen::Argument>::take(&mut arguments, #labels)?;)*
-                arguments.finish(#usage)?;
+            ::sateen::wasm::run_main(length, |mut #arguments| {
+                #(let #own_names = <#types as ::sateen::Argument>::take(&mut #arguments, #labels)?;)*
+                #arguments.finish(#usage)?;
                 ::core::result::Result::Ok(#ident(#(#own_names),*))
             })
         }

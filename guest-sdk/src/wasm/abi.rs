@@ -15,8 +15,6 @@ pub enum Synced {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum Fault {
-    /// A panic; the text is its message and place.
-    Panic = 0,
     /// The job that was synced last had failed, and so has this one.
     Child = 1,
     /// Parameters or a result that do not decode.
@@ -41,7 +39,10 @@ mod raw {
         pub fn abandon(job: u32);
         /// Calls the export `sateen_attempt` with the argument; a trap comes back as a failure.
         pub fn attempt(argument: *mut u8) -> u64;
-        /// Ends this instance.
+        /// Says why the trap that follows will end this instance or attempt: the text is a panic's
+        /// message and place.
+        pub fn panic(text: *const u8, length: usize);
+        /// Ends this instance or attempt.
         pub fn fail(fault: u32, text: *const u8, length: usize) -> !;
         pub fn log(text: *const u8, length: usize);
         pub fn progress(done: u64, total: u64);
@@ -94,6 +95,11 @@ pub fn attempt(argument: *mut u8) -> Option<usize> {
     // SAFETY: the host hands the pointer to `sateen_attempt` and does not look behind it.
     let answer = unsafe { raw::attempt(argument) };
     (answer >> 32 != 0).then_some(answer as u32 as usize)
+}
+
+pub fn panic(text: &str) {
+    // SAFETY: the host copies the text.
+    unsafe { raw::panic(text.as_ptr(), text.len()) }
 }
 
 pub fn fail(fault: Fault, text: &str) -> ! {

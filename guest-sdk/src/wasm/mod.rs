@@ -48,7 +48,9 @@ pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result
 
 fn enter<T: DeserializeOwned>(length: usize) -> T {
     latent::attach();
-    std::panic::set_hook(Box::new(|panic| abi::fail(abi::Fault::Panic, &panic.to_string())));
+    // The hook must return: where it does not, the standard library takes the next panic, after an
+    // attempt was caught, for one within this hook, and its message is lost.
+    std::panic::set_hook(Box::new(|panic| abi::panic(&panic.to_string())));
     codec::decode(&abi::take(length)).unwrap_or_else(|error| abi::fail(abi::Fault::Encoding, &error))
 }
 

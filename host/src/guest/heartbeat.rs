@@ -45,9 +45,9 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
         let Some(record) = data.get_mut(address..address + KIND_BYTES) else { continue };
         let spawned = word(record, SPAWNED);
         let dropped = word(record, DROPPED);
-        let delta = spawned.wrapping_sub(live.spawned);
+        let delta = difference(live.spawned, spawned);
         shared.counters.spawned.fetch_add(delta, Relaxed);
-        shared.counters.aborted.fetch_add(dropped.wrapping_sub(live.dropped), Relaxed);
+        shared.counters.aborted.fetch_add(difference(live.dropped, dropped), Relaxed);
         live.spawned = spawned;
         live.dropped = dropped;
         if judge && shared.exposes() {
@@ -55,6 +55,12 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
             record[..4].copy_from_slice(&u32::from(live.coarse).to_le_bytes());
         }
     }
+}
+
+/// How far a counter moved. The guest may write anything there, and must not make a run's figures
+/// overflow; no guest can honestly move it further in the time between two samples.
+fn difference(before: u64, now: u64) -> u64 {
+    now.wrapping_sub(before).min(u64::from(u32::MAX))
 }
 
 fn judge_grain(live: &mut LiveKind, delta: u64, fine: &std::sync::atomic::AtomicBool) {

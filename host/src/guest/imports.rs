@@ -9,8 +9,10 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
 use super::state::{Guest, LiveKind, LogLine, Offered, sound_alarm};
+use super::stopped::stop_of;
+use super::task::Assignment;
 use crate::engine::ATTEMPT_STACKS;
-use crate::failure::{JobFailure, Stop, classify, frames, innermost_job};
+use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, wait_for};
 
@@ -27,7 +29,7 @@ const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 11] = [
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 12] = [
     ("attach", &[I32], &[]),
     ("register", &[I32, I32, I32], &[I32]),
     ("expose", &[I32, I32, I32], &[I32]),
@@ -35,6 +37,7 @@ pub const IMPORTS: [(&str, &[ValType], &[ValType]); 11] = [
     ("take", &[I32], &[]),
     ("abandon", &[I32], &[]),
     ("attempt", &[I32], &[I64]),
+    ("panic", &[I32, I32], &[]),
     ("fail", &[I32, I32, I32], &[]),
     ("log", &[I32, I32], &[]),
     ("progress", &[I64, I64], &[]),
@@ -82,10 +85,14 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap_async(IMPORT_MODULE, "attempt", |caller, (argument,): (u32,)| {
             Box::new(attempt(caller, argument))
         })?
+        .func_wrap(IMPORT_MODULE, "panic", panic)?
         .func_wrap(IMPORT_MODULE, "fail", fail)?
         .func_wrap(IMPORT_MODULE, "log", log)?
         .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
-            caller.data().shared.report_progress(done, total);
+            // Other jobs do not know how much there is in all.
+            if matches!(caller.data().assignment, Assignment::Root { .. }) {
+                caller.data().shared.report_progress(done, total);
+            }
         })?
         .func_wrap(IMPORT_MODULE, "input", input)?;
     Ok(linker)
@@ -185,7 +192,9 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
     let Some(function) = export else {
         return Err(broken(caller.data(), "it attempts a job but does not export sateen_attempt".to_owned()));
     };
-    let function = function.typed::<u32, ()>(&caller)?;
+    let function = function
+        .typed::<u32, ()>(&caller)
+        .map_err(|error| broken(caller.data(), format!("sateen_attempt has another type: {error}")))?;
     let Some(permit) = shared.attempts.acquire() else {
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Attempts {
             limit: ATTEMPT_STACKS as usize,
@@ -193,18 +202,34 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
     };
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
-    let guest = caller.data_mut();
     let Err(error) = result else { return Ok(0) };
-    let name = guest.job_name().to_owned();
-    match classify(&error, shared.app.job_names(), &name, shared.limits().stack_bytes_max) {
-        Stop::Failed(failure) => offer_failure(guest, &failure),
+    match stop_of(&mut caller, &error) {
+        Stop::Failed(failure) => offer_failure(caller.data_mut(), &failure),
         stop => Err(wasmtime::Error::new(stop)),
     }
 }
 
+/// The guest panics: it will trap, and this is what the trap means.
+fn panic(mut caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()> {
+    let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
+    let backtrace = frames(&WasmBacktrace::capture(&caller));
+    let guest = caller.data_mut();
+    guest.panic = Some(if is_address_space_full(&message) {
+        Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
+    } else {
+        let job = innermost_job(&backtrace, guest.shared.app.job_names(), guest.job_name());
+        Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
+    });
+    Ok(())
+}
+
+/// Rust's own panic when a collection would be larger than half of a 32-bit address space.
+fn is_address_space_full(panic: &str) -> bool {
+    panic.contains("library/alloc/") && panic.ends_with("\ncapacity overflow")
+}
+
 /// The guest gives up.
 fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wasmtime::Result<()> {
-    const PANIC: u32 = 0;
     const CHILD: u32 = 1;
     let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
     let backtrace = frames(&WasmBacktrace::capture(&caller));
@@ -214,9 +239,6 @@ fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wa
             Some(failure) => Stop::Failed(failure),
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
-        PANIC if message.contains("capacity overflow") => {
-            Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
-        }
         _ => {
             let job = innermost_job(&backtrace, guest.shared.app.job_names(), guest.job_name());
             Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
@@ -265,6 +287,13 @@ fn input(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_collection_that_is_too_large_fills_the_address_space() {
+        let rust = "panicked at /rustc/1234/library/alloc/src/raw_vec/mod.rs:28:5:\ncapacity overflow";
+        assert!(is_address_space_full(rust));
+        assert!(!is_address_space_full("panicked at src/lib.rs:3:5:\ncapacity overflow"));
+    }
 
     #[test]
     fn panics_become_one_line() {

@@ -5,6 +5,7 @@ mod heartbeat;
 mod imports;
 mod memory;
 mod state;
+mod stopped;
 mod task;
 
 pub use imports::{ABI_VERSION, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, linker};

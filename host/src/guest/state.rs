@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Memory, ResourceLimiter, StoreContextMut};
+use wasmtime::{Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
 use super::task::Assignment;
@@ -56,6 +56,8 @@ pub struct Guest {
     pub task: TaskId,
     pub assignment: Assignment,
     pub memory: Option<Memory>,
+    /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
+    pub stack_pointer: Option<Global>,
     /// Where the alarm's two words are.
     pub alarm: Option<u32>,
     pub kinds: Vec<LiveKind>,
@@ -64,6 +66,8 @@ pub struct Guest {
     pub offered: Offered,
     /// How the child failed that was synced last.
     pub child_failure: Option<JobFailure>,
+    /// What the trap will mean that a panic ends in.
+    pub panic: Option<Stop>,
     pub clock: Clock,
 }
 
@@ -74,12 +78,14 @@ impl Guest {
             task,
             assignment,
             memory: None,
+            stack_pointer: None,
             alarm: None,
             kinds: Vec::new(),
             children: Vec::new(),
             free_numbers: Vec::new(),
             offered: Offered::Owned(parameters),
             child_failure: None,
+            panic: None,
             clock: Clock::start(),
         }
     }

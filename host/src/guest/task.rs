@@ -7,7 +7,8 @@ use wasmtime::{AsContextMut, ModuleExport, Store};
 use super::Guest;
 use super::heartbeat::{heartbeat, sample};
 use super::memory::broken;
-use crate::failure::{JobFailure, Stop, classify};
+use super::stopped::stop_of;
+use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, Shared, TaskId};
 
@@ -40,11 +41,10 @@ pub async fn run_task(
 
     let result = call(&mut store, export, length).await;
     sample(&mut store.as_context_mut(), false);
+    let (address, length) = result.map_err(|error| stop_of(&mut store, &error))?;
     let guest = store.data_mut();
     let span = guest.clock.span();
     let name = guest.job_name().to_owned();
-    let (address, length) =
-        result.map_err(|error| classify(&error, app.job_names(), &name, limits.stack_bytes_max))?;
     if length > limits.output_bytes_max {
         let what = format!("the result of `{name}`");
         return Err(Stop::Limit(LimitExceeded::Output {
@@ -80,6 +80,9 @@ async fn call(
     let memory =
         instance.get_module_export(&mut *store, &app.0.memory).and_then(wasmtime::Extern::into_memory);
     store.data_mut().memory = memory;
+    let stack_pointer = (app.0.stack_pointer.as_ref())
+        .and_then(|export| instance.get_module_export(&mut *store, export)?.into_global());
+    store.data_mut().stack_pointer = stack_pointer;
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);
     let Some(function) = function else {
         return Err(broken(store.data(), "an export is no function".to_owned()));

@@ -18,6 +18,8 @@ pub(crate) struct Loaded {
     pub engine: Engine,
     pub instance_pre: InstancePre<Guest>,
     pub memory: ModuleExport,
+    /// Where its own stack ends, in its memory.
+    pub stack_pointer: Option<ModuleExport>,
     /// By kind: the job's name and its export.
     pub jobs: Vec<(String, ModuleExport)>,
     pub attempt: Option<ModuleExport>,
@@ -54,9 +56,18 @@ impl App {
             .filter_map(|name| Some((name.clone(), export(&format!("{JOB_PREFIX}{name}"))?)))
             .collect();
         let attempt = export("sateen_attempt");
+        let stack_pointer = export("__stack_pointer");
         let instance_pre =
             linker(&engine.inner).and_then(|linker| linker.instantiate_pre(&module)).map_err(refused)?;
-        Ok(Self(Arc::new(Loaded { inspection, engine: engine.clone(), instance_pre, memory, jobs, attempt })))
+        Ok(Self(Arc::new(Loaded {
+            inspection,
+            engine: engine.clone(),
+            instance_pre,
+            memory,
+            stack_pointer,
+            jobs,
+            attempt,
+        })))
     }
 
     /// What the module is.

@@ -56,7 +56,7 @@ impl ModuleCache {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let (hash, code) = bytes.split_at_checked(HASH_BYTES)?;
-        let expected = blake3::keyed_hash(&self.secret, code);
+        let expected = self.authenticate(&path, code);
         // blake3's own comparison takes the same time wherever the difference is.
         if blake3::Hash::from_slice(hash).ok()? != expected {
             let _ = fs::remove_file(&path);
@@ -77,11 +77,20 @@ impl ModuleCache {
         module: &wasmtime::Module,
     ) -> io::Result<()> {
         let code = module.serialize().map_err(io::Error::other)?;
+        let path = self.path(engine, module_hash);
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(blake3::keyed_hash(&self.secret, &code).as_bytes())?;
+        file.write_all(self.authenticate(&path, &code).as_bytes())?;
         file.write_all(&code)?;
-        file.persist(self.path(engine, module_hash))?;
+        file.persist(path)?;
         self.evict()
+    }
+
+    /// The keyed hash of a file's name and code: one module's code under another's name is a miss.
+    fn authenticate(&self, path: &Path, code: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(path.file_name().unwrap_or_default().as_encoded_bytes());
+        hasher.update(code);
+        hasher.finalize()
     }
 
     /// The file for a module as this engine compiles it: another version of wasmtime, other settings

@@ -14,7 +14,7 @@ use super::figures::Counters;
 use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
-use super::worker::{is_worker_of, own_index, push_own};
+use super::worker::{is_worker_of, own_index, push_own, trim_own};
 use crate::engine::ATTEMPT_STACKS;
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
@@ -172,7 +172,11 @@ impl Shared {
         if self.parts.pristine && self.instances.are_left() {
             return false;
         }
-        self.withdraw(job)
+        let reclaimed = self.withdraw(job);
+        if reclaimed {
+            trim_own();
+        }
+        reclaimed
     }
 
     fn withdraw(&self, job: &Job) -> bool {
@@ -189,6 +193,8 @@ impl Shared {
             self.counters.aborted.fetch_add(1, Relaxed);
         } else {
             self.wake(job.abort());
+            // This worker may go on with its guest for long; the other end need not wait for that.
+            self.idle.wake_one();
         }
     }
 

@@ -15,11 +15,16 @@ use crate::guest::{Assignment, run_task};
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
 
+/// The length at which a deque is first cleared.
+const CLEAR_AT: usize = 1024;
+
 struct Own {
     /// The run's address, to tell runs apart.
     run: usize,
     index: usize,
     deque: Deque<Arc<Job>>,
+    /// At this length the deque is cleared of jobs that were taken back.
+    clear_at: usize,
     /// Picks victims; any sequence will do.
     random: u64,
 }
@@ -30,11 +35,40 @@ thread_local! {
 
 /// Puts a job on the deque of the worker that this thread is.
 pub fn push_own(job: Arc<Job>) {
-    OWN.with_borrow(|own| {
+    OWN.with_borrow_mut(|own| {
         if let Some(own) = own {
             own.deque.push(job);
+            if own.deque.len() >= own.clear_at {
+                own.clear();
+            }
         }
     });
+}
+
+/// Drops the newest entries of this worker's deque whose jobs were taken back.
+pub fn trim_own() {
+    OWN.with_borrow(|own| {
+        let Some(own) = own else { return };
+        while let Some(job) = own.deque.pop() {
+            if job.is_open() {
+                own.deque.push(job);
+                break;
+            }
+        }
+    });
+}
+
+impl Own {
+    /// Drops all entries whose jobs are no longer open. A thief drops those it meets; where nobody
+    /// steals for hours, they must not pile up.
+    fn clear(&mut self) {
+        let mut open: Vec<Arc<Job>> =
+            std::iter::from_fn(|| self.deque.pop()).filter(|job| job.is_open()).collect();
+        self.clear_at = CLEAR_AT.max(2 * open.len());
+        while let Some(job) = open.pop() {
+            self.deque.push(job);
+        }
+    }
 }
 
 /// Whether this thread is a worker of that run.
@@ -50,7 +84,7 @@ pub fn own_index() -> Option<usize> {
 /// The body of a worker's thread: works until the run has ended and nothing of it is left.
 pub fn run_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Arc<Job>>) {
     let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(index as u64 + 1);
-    OWN.set(Some(Own { run: Arc::as_ptr(shared) as usize, index, deque, random }));
+    OWN.set(Some(Own { run: Arc::as_ptr(shared) as usize, index, deque, clear_at: CLEAR_AT, random }));
     while step(shared) || rest(shared) {}
     OWN.set(None);
 }

@@ -52,7 +52,7 @@ impl Cut {
         violated.sort_by_key(|(excess, cut)| Reverse(excess * 1000 / cut.limit.max(1)));
         let profit_max = items.items.iter().map(|item| item.profit).max().unwrap_or(0);
         let sorts = profit_max.checked_ilog2().unwrap_or(0) as usize + 3;
-        violated.truncate((ITEMS_SORTED_MAX / (items.items.len() * sorts).max(1)).max(2));
+        violated.truncate((ITEMS_SORTED_MAX / (items.items.len() * sorts).max(1)).max(1));
 
         let mut best = (plain.bound, Self::NONE);
         for (_, cut) in violated {

@@ -38,7 +38,7 @@ impl SplitMix64 {
 
     /// A number below `bound`, a small one.
     fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 32) * bound >> 32
+        ((self.next() >> 32) * bound) >> 32
     }
 }
 

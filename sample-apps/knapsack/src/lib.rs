@@ -39,7 +39,7 @@ use search::{Part, Search};
 
 /// Steps that a job searches before it spawns what is left: half a millisecond of work, less than
 /// the time after which an idle worker is fed, and a thousand times what dividing costs.
-const PLAIN_STEPS: u64 = 30_000;
+const PLAIN_STEPS: u64 = 60_000;
 
 /// The most items that are generated.
 const GENERATED_MAX: u64 = 100_000;
@@ -55,7 +55,7 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
     let items = source.items()?;
     let opening = Opening::of(&items);
     let plan = Plan { source, cut: opening.cut, floor: opening.solution.profit };
-    let whole = Part::whole(&*plan.problem());
+    let whole = Part::whole(&plan.problem());
     let better = best_in(plan, whole, plan.floor);
     Ok(better.unwrap_or(opening.solution).to_string())
 }

@@ -1,6 +1,6 @@
 //! A good packing to begin with: dynamic programming over the core, cut to the best few states.
 
-use crate::problem::Problem;
+use crate::problem::{Problem, broken_step};
 
 /// States kept a stage. More find better packings, and nobody helps meanwhile: with these numbers
 /// the opening takes a few milliseconds.
@@ -28,13 +28,13 @@ pub struct Packing {
 /// bounds. So it proves nothing; but the search that starts from its profit visits about the same
 /// nodes however it is divided.
 pub fn open(problem: &Problem) -> Packing {
-    let broken = problem.broken(problem.room, 0);
-    let start = problem.sums[broken];
+    let broken = broken_step(&problem.steps, problem.room, 0);
+    let start = problem.steps[broken];
     let mut turns = Turns { turns: Vec::new() };
     let mut states = vec![State {
-        weight: start.weight,
-        value: problem.value + start.value,
-        profit: problem.profit + start.profit,
+        weight: start.weight_before,
+        value: problem.value + start.value_before,
+        profit: problem.profit + start.profit_before,
         turn: Turns::NONE,
     }];
     let mut best = states[0];
@@ -130,8 +130,13 @@ fn merged(a: &[State], b: &[State]) -> Vec<State> {
 
 /// Keeps the states that promise more than `floor`, and of those the ones that promise most.
 fn keep_the_best(states: &mut Vec<State>, problem: &Problem, low: usize, high: usize, floor: i64) {
-    let above = problem.efficiency(high);
-    let below = if low > 0 { problem.efficiency(low - 1) } else { (i64::from(i32::MAX), 1) };
+    // What is packed beyond the decided items, and what may be taken out before them.
+    let end = problem.steps[high.min(problem.worthwhile())];
+    let above = (end.value, end.weight);
+    let below = match low.checked_sub(1) {
+        Some(nth) => (problem.items[nth].value, problem.items[nth].weight),
+        None => (i64::from(i32::MAX), 1),
+    };
     let bound = |state: &State| {
         let room = problem.room - state.weight;
         let (value, weight) = if room >= 0 { above } else { below };

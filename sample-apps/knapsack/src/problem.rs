@@ -5,16 +5,15 @@ use crate::items::{Item, Items};
 
 /// The items that are yet to be decided, the most valuable for their weight first.
 ///
-/// All that the search asks is in the sums over the first k items: taking them in this order until
-/// one does not fit is the linear relaxation's solution, and leaving one of them out is the same as
-/// having its weight as further room and its value as debt.
+/// All that the search asks is in the sums over the first items: taking them in this order until one
+/// does not fit is the linear relaxation's solution, and leaving one of them out is the same as having
+/// its weight as further room and its value as debt.
 pub struct Problem {
     /// By falling value a weight.
     pub items: Vec<Candidate>,
-    /// `sums[k]`: of the first k items, for each k up to the number of items.
-    pub sums: Vec<Sums>,
-    /// The first items, as many as have a value above nothing: the relaxation packs no others.
-    pub worthwhile: usize,
+    /// One for each of the items whose value is above nothing, which are the *worthwhile* ones: the
+    /// relaxation packs no others. A last step, of an item without value that never fits, ends them.
+    pub steps: Vec<Step>,
     /// The room that the decided items leave.
     pub room: i64,
     /// The allowance of the cut and the values of the items that are packed for sure.
@@ -38,16 +37,23 @@ pub struct Candidate {
     position: usize,
 }
 
-/// Sums over the first items, and what is known of the others.
+/// A worthwhile item as the search meets it, in one line of a cache.
 #[derive(Debug, Clone, Copy)]
-pub struct Sums {
-    /// Of their weights.
+#[repr(align(64))]
+pub struct Step {
+    /// The item's weight.
     pub weight: i64,
-    /// Of their values.
+    /// The item's value.
     pub value: i64,
-    /// Of their profits.
-    pub profit: i64,
-    /// The weight of the lightest of the *other* items, which is `i64::MAX` when there are none.
+    /// The weights of the items before this one, added up.
+    pub weight_before: i64,
+    /// Their values.
+    pub value_before: i64,
+    /// Their profits.
+    pub profit_before: i64,
+    /// The room needed for those and this one.
+    pub weight_through: i64,
+    /// The weight of the lightest item after this one; `i64::MAX` if there is none.
     pub lightest_after: i64,
 }
 
@@ -76,10 +82,10 @@ impl Problem {
 
     /// Without the items that a packing worth more than `floor` must hold, or cannot hold.
     pub fn reduced(self, floor: i64) -> Self {
-        let broken = self.broken(self.room, 0);
-        let bound_whole = self.value + self.sums[broken].value;
-        let rest = self.room - self.sums[broken].weight;
-        let (value, weight) = self.efficiency(broken);
+        let broken = broken_step(&self.steps, self.room, 0);
+        let Step { weight, value, weight_before, value_before, .. } = self.steps[broken];
+        let bound_whole = self.value + value_before;
+        let rest = self.room - weight_before;
         let mut kept = Vec::new();
         let (mut room, mut base, mut profit, mut packed) = (self.room, self.value, self.profit, self.packed);
         for (nth, item) in self.items.into_iter().enumerate() {
@@ -104,27 +110,10 @@ impl Problem {
         Self::over(kept, room, base, profit, packed)
     }
 
-    /// The item that the relaxation breaks when `room` is filled in order: the first that does not
-    /// fit whole, or [`worthwhile`](Self::worthwhile) when all that are worth it do. The search goes
-    /// up from `from`, which must not be beyond it.
-    #[inline]
-    pub fn broken(&self, room: i64, from: usize) -> usize {
-        let mut broken = from;
-        while broken < self.worthwhile && self.sums[broken + 1].weight <= room {
-            broken += 1;
-        }
-        broken
-    }
-
-    /// Value and weight of an item that fills the room left before item `broken`.
-    #[inline]
-    pub fn efficiency(&self, broken: usize) -> (i64, i64) {
-        if broken < self.worthwhile {
-            let item = &self.items[broken];
-            (item.value, item.weight)
-        } else {
-            (0, 1)
-        }
+    /// How many items are worthwhile.
+    #[inline(always)]
+    pub fn worthwhile(&self) -> usize {
+        self.steps.len() - 1
     }
 
     /// Positions in the file, ascending, of all that is packed when the first `prefix` items are,
@@ -142,20 +131,47 @@ impl Problem {
     }
 
     fn over(items: Vec<Candidate>, room: i64, value: i64, profit: i64, packed: Vec<usize>) -> Self {
-        let mut sum = Sums { weight: 0, value: 0, profit: 0, lightest_after: i64::MAX };
-        let mut sums = vec![sum];
-        let mut lightest = i64::MAX;
-        for item in &items {
-            sum.weight += item.weight;
-            sum.value += item.value;
-            sum.profit += item.profit;
-            sums.push(sum);
-        }
-        for (sum, item) in sums.iter_mut().rev().skip(1).zip(items.iter().rev()) {
-            lightest = item.weight.min(lightest);
-            sum.lightest_after = lightest;
-        }
         let worthwhile = items.partition_point(|item| item.value > 0);
-        Self { items, sums, worthwhile, room, value, profit, packed }
+        let mut lightest = items[worthwhile..].iter().map(|item| item.weight).min().unwrap_or(i64::MAX);
+        let mut steps: Vec<Step> = Vec::with_capacity(worthwhile + 1);
+        let mut step = Step {
+            weight: 1,
+            value: 0,
+            weight_before: 0,
+            value_before: 0,
+            profit_before: 0,
+            weight_through: 0,
+            lightest_after: lightest,
+        };
+        for &Candidate { weight, value, profit, .. } in &items[..worthwhile] {
+            step.weight_through = step.weight_before + weight;
+            steps.push(Step { weight, value, ..step });
+            step.weight_before += weight;
+            step.value_before += value;
+            step.profit_before += profit;
+        }
+        for step in steps.iter_mut().rev() {
+            step.lightest_after = lightest;
+            lightest = lightest.min(step.weight);
+        }
+        steps.push(Step { weight_through: i64::MAX, ..step });
+        Self { items, steps, room, value, profit, packed }
+    }
+}
+
+/// The step at which the relaxation ends when `room` is filled in order: the first whose item
+/// does not fit whole. The search goes up from `from`, which must not be beyond it.
+#[inline(always)]
+pub fn broken_step(steps: &[Step], room: i64, from: usize) -> usize {
+    let mut broken = from;
+    // Nearly always one of the first two: a turn of a loop is dearer than a test.
+    loop {
+        if steps[broken].weight_through > room {
+            return broken;
+        }
+        if steps[broken + 1].weight_through > room {
+            return broken + 1;
+        }
+        broken += 2;
     }
 }

@@ -3,77 +3,58 @@
 use serde::{Deserialize, Serialize};
 
 use crate::opening::Packing;
-use crate::problem::Problem;
+use crate::problem::{Problem, Step, broken_step};
 
-/// A node of the search tree that still has children to visit.
+/// A node of the search tree that has children left to visit.
 ///
 /// A node stands for the packings that have a given decision on the items before `first`. Leaving
 /// out an item that the relaxation packs gives its weight back as room, so the node's relaxation
 /// packs the first `broken` items of *all*, into `room`. The node's children are told apart by the
-/// first item from `first` on that is decided otherwise than in this relaxation: left out, if it is
-/// before `broken` (or is the broken item itself, which does not fit). Once all items that are
-/// worthwhile by value are decided, the children are told apart by the next item that is packed
-/// nevertheless, since its profit may be more than its value.
+/// first item, from `first` on, that is left out though the relaxation packs it or a part of it.
+///
+/// Once all worthwhile items are decided, what is left are those whose value is negative: their
+/// profits may be worth it nevertheless. Such a node, in the *tail*, has children that are told
+/// apart by the next item that is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     /// The room for the first `broken` items, decided ones included.
     room: i64,
     /// What the packings are worth by value, less the values of the first `broken` items.
     value: i64,
-    /// The same by profit.
-    profit: i64,
     /// The first item that is not decided.
     first: u32,
     /// The item that the relaxation breaks.
     broken: u32,
-    /// The children before this one are yet to be visited, from the last; or, where all worthwhile
-    /// items are decided, the children from this one on.
+    /// The children yet to be visited are those of the items from `first` to before `next`. In the
+    /// tail, those of the items from `next - 1` on: so there, and only there, `next` is above the
+    /// number of worthwhile items.
     next: u32,
-    /// The item whose decision made this node out of its parent; [`Node::NONE`] if none was turned.
-    turned: u32,
-}
-
-impl Node {
-    const NONE: u32 = u32::MAX;
-
-    /// The node with `next` set so that all children are yet to be visited, but for the one without
-    /// the broken item when nothing after that fits: it would hold the same packing once more.
-    #[inline(always)]
-    fn unvisited(self, problem: &Problem) -> Self {
-        let broken = self.broken as usize;
-        let next = if self.first as usize >= problem.worthwhile {
-            self.first
-        } else if broken == problem.worthwhile {
-            self.broken + 1
-        } else {
-            let fits = self.room - problem.sums[broken].weight >= problem.sums[broken + 1].lightest_after;
-            self.broken + u32::from(fits)
-        };
-        Self { next, ..self }
-    }
+    /// How many items are decided otherwise than in the root's relaxation.
+    depth: u32,
 }
 
 /// A part of the search: what is left to visit below one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     node: Node,
-    /// The items that are decided otherwise than in the relaxation, on the way to the node.
+    /// The items that are decided otherwise than in the root's relaxation.
     turned: Vec<u32>,
 }
 
 impl Part {
     /// The whole search.
     pub fn whole(problem: &Problem) -> Self {
+        let broken = broken_step(&problem.steps, problem.room, 0);
+        let end = &problem.steps[broken];
         let node = Node {
             room: problem.room,
             value: problem.value,
-            profit: problem.profit,
             first: 0,
-            broken: index(problem.broken(problem.room, 0)),
-            next: 0,
-            turned: Node::NONE,
+            broken: index(broken),
+            next: first_visit(broken, problem.room - end.weight_before, end),
+            depth: 0,
         };
-        Self { node: node.unvisited(problem), turned: Vec::new() }
+        Self { node, turned: Vec::new() }
     }
 }
 
@@ -83,73 +64,36 @@ pub struct Search<'problem> {
     /// Only packings worth more are looked for.
     floor: i64,
     best: Option<Packing>,
-    /// Turned on the way to the first node of the stack, that one's included.
+    /// The items that are decided otherwise on the way to the node that is visited; beyond its depth
+    /// stand items of nodes visited before.
     turned: Vec<u32>,
     /// Nodes with children left, each below the one before.
     stack: Vec<Node>,
 }
 
 impl<'problem> Search<'problem> {
-    /// The search of `part` for packings worth more than `floor`, which the packing that its node's
-    /// relaxation holds whole is not.
+    /// The search of `part` for packings worth more than `floor`. The packing that the relaxation of
+    /// the part's own node holds whole is known already.
     pub fn new(problem: &'problem Problem, part: Part, floor: i64) -> Self {
-        Self { problem, floor, best: None, turned: part.turned, stack: vec![part.node] }
+        let mut turned = part.turned;
+        turned.resize(problem.items.len() + 1, 0);
+        Self { problem, floor, best: None, turned, stack: vec![part.node] }
     }
 
-    /// Takes up to `steps` steps, one down to a child or up to a parent each. The tree is the same
+    /// Takes up to about `steps_max` steps, to a child or back to a parent each. The tree is the same
     /// wherever and however often the search is stopped.
-    pub fn run(&mut self, steps: u64) {
-        let problem = self.problem;
+    pub fn run(&mut self, steps_max: u64) {
+        let steps = self.problem.steps.as_slice();
         let Some(mut node) = self.stack.pop() else { return };
-        let mut steps = steps;
-        'node: while steps > 0 {
-            steps -= 1;
-            let sums = &problem.sums[node.broken as usize];
-            let rest = node.room - sums.weight;
-            let needed = self.floor + 1 - node.value - sums.value;
-            let (value, weight) = problem.efficiency(node.broken as usize);
-            // Otherwise, since the node was made, so good a packing was found that no child counts.
-            if needed <= value {
-                while node.next > node.first {
-                    node.next -= 1;
-                    let item = &problem.items[node.next as usize];
-                    // Cheap and not quite exact: the room given back, filled as the broken item fills it.
-                    let debt = needed + item.value;
-                    if debt > 0 && (rest + item.weight) * value < debt * weight {
-                        continue;
-                    }
-                    let first = node.next + 1;
-                    let room = node.room + item.weight;
-                    let broken = problem.broken(room, node.broken.max(first) as usize);
-                    let sums = &problem.sums[broken];
-                    let debt = self.floor + 1 - (node.value - item.value) - sums.value;
-                    if debt > 0 {
-                        let (value, weight) = problem.efficiency(broken);
-                        if debt > value || (room - sums.weight) * value < debt * weight {
-                            continue;
-                        }
-                    }
-                    let child = Node {
-                        room,
-                        value: node.value - item.value,
-                        profit: node.profit - item.profit,
-                        first,
-                        broken: index(broken),
-                        next: 0,
-                        turned: node.next,
-                    };
-                    self.stack.push(node);
-                    node = child.unvisited(problem);
-                    let packed = node.profit + sums.profit;
-                    if packed > self.floor {
-                        self.note(packed, node);
-                    }
-                    continue 'node;
-                }
-            }
-            match self.stack.pop() {
-                Some(parent) => node = parent,
-                None => return,
+        // A guest can be stopped at each turn of a loop, and checks for it. That takes as long as a
+        // good part of a step, so there are several steps to a turn.
+        for _ in 0..steps_max.div_ceil(4) {
+            let goes_on = self.step(steps, &mut node)
+                && self.step(steps, &mut node)
+                && self.step(steps, &mut node)
+                && self.step(steps, &mut node);
+            if !goes_on {
+                return;
             }
         }
         self.stack.push(node);
@@ -167,49 +111,121 @@ impl<'problem> Search<'problem> {
 
     /// What is left to visit, as one part a node: the part next to the root comes first, and is
     /// likely the largest; the depth-first order is the other way round.
-    pub fn into_parts(mut self) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for (depth, node) in self.stack.iter().enumerate() {
-            if depth > 0 && node.turned != Node::NONE {
-                self.turned.push(node.turned);
-            }
-            parts.push(Part { node: *node, turned: self.turned.clone() });
-        }
-        parts
+    pub fn into_parts(self) -> Vec<Part> {
+        let part = |node: &Node| Part { node: *node, turned: self.turned[..node.depth as usize].to_vec() };
+        self.stack.iter().map(part).collect()
     }
 
-    /// As [`next_child`](Self::next_child), where all worthwhile items are decided.
+    /// Makes `node` its next child that may hold a better packing, or, when there is none, the node
+    /// on top of the stack. A node with further children goes there. Says whether there was one.
+    #[inline(always)]
+    fn step(&mut self, steps: &[Step], node: &mut Node) -> bool {
+        // The node in variables: what is copied as a whole lives in memory, and a guest's compiler
+        // leaves it there.
+        let Node { room, value, first, broken, mut next, depth } = *node;
+        if next as usize >= steps.len() {
+            let Some(next) = self.step_tail(*node) else { return false };
+            *node = next;
+            return true;
+        }
+        let needed = self.floor + 1 - value;
+        while next > first {
+            next -= 1;
+            let item = &steps[next as usize];
+            let child_room = room + item.weight;
+            let child_broken = broken_step(steps, child_room, broken.max(next + 1) as usize);
+            let end = &steps[child_broken];
+            let rest = child_room - end.weight_before;
+            // What the part of the broken item that fits must be worth for the child to count.
+            let debt = needed + item.value - end.value_before;
+            if debt > 0 && (debt > end.value || rest * end.value < debt * end.weight) {
+                continue;
+            }
+            if next > first {
+                self.stack.push(Node { room, value, first, broken, next, depth });
+            }
+            self.turned[depth as usize] = next;
+            *node = Node {
+                room: child_room,
+                value: value - item.value,
+                first: next + 1,
+                broken: index(child_broken),
+                next: first_visit(child_broken, rest, end),
+                depth: depth + 1,
+            };
+            if debt <= 0 {
+                self.consider(node.broken, node.depth);
+            }
+            return true;
+        }
+        self.step_back(node)
+    }
+
+    /// Makes `node` the one on top of the stack, if there is one.
+    #[inline(always)]
+    fn step_back(&mut self, node: &mut Node) -> bool {
+        match self.stack.pop() {
+            Some(Node { room, value, first, broken, next, depth }) => {
+                *node = Node { room, value, first, broken, next, depth };
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// As [`step`](Self::step), at a node in the tail or on the way into it.
     #[inline(never)]
-    fn next_packed(&self, node: &mut Node) -> Option<Node> {
+    fn step_tail(&mut self, mut node: Node) -> Option<Node> {
         let problem = self.problem;
-        let sums = &problem.sums[node.broken as usize];
-        let rest = node.room - sums.weight;
-        let value = node.value + sums.value;
-        for (nth, item) in problem.items.iter().enumerate().skip(node.next as usize) {
-            if item.weight <= rest && value + item.value > self.floor {
-                node.next = index(nth + 1);
-                return Some(Node {
-                    room: node.room - item.weight,
-                    value: node.value + item.value,
-                    profit: node.profit + item.profit,
-                    first: node.next,
-                    next: node.next,
-                    turned: index(nth),
-                    broken: node.broken,
-                });
-            }
+        let worthwhile = index(problem.worthwhile());
+        if node.first < worthwhile {
+            // All that is worthwhile fits. That it be packed is one child, and the others follow.
+            self.stack.push(Node { next: worthwhile, ..node });
+            return Some(Node { first: worthwhile, ..node });
         }
-        None
+        let end = &problem.steps[node.broken as usize];
+        let rest = node.room - end.weight_before;
+        let value = node.value + end.value_before;
+        let left = problem.items.iter().enumerate().skip(node.next as usize - 1);
+        let mut fitting = left.filter(|(_, item)| item.weight <= rest && value + item.value > self.floor);
+        let Some((nth, item)) = fitting.next() else { return self.stack.pop() };
+        node.next = index(nth) + 2;
+        self.stack.push(node);
+        self.turned[node.depth as usize] = index(nth);
+        node.room -= item.weight;
+        node.value += item.value;
+        node.first = index(nth) + 1;
+        node.depth += 1;
+        self.consider(node.broken, node.depth);
+        Some(node)
     }
 
-    /// Takes note of the packing that the relaxation of `node` holds whole.
+    /// Takes note of the whole items in the relaxation of a node at `depth`, if they are worth more
+    /// than the floor.
     #[cold]
-    fn note(&mut self, profit: i64, node: Node) {
-        let below = self.stack.iter().skip(1).chain(Some(&node)).map(|node| node.turned);
-        let turned = self.turned.iter().copied().chain(below).filter(|&item| item != Node::NONE).collect();
-        self.floor = profit;
-        self.best = Some(Packing { profit, prefix: node.broken as usize, turned });
+    #[inline(never)]
+    fn consider(&mut self, broken: u32, depth: u32) {
+        let problem = self.problem;
+        let turned = &self.turned[..depth as usize];
+        let gain = |&nth: &u32| {
+            let profit = problem.items[nth as usize].profit;
+            if nth < broken { -profit } else { profit }
+        };
+        let prefix = problem.steps[broken as usize].profit_before;
+        let profit = problem.profit + prefix + turned.iter().map(gain).sum::<i64>();
+        if profit > self.floor {
+            self.floor = profit;
+            self.best = Some(Packing { profit, prefix: broken as usize, turned: turned.to_vec() });
+        }
     }
+}
+
+/// [`Node::next`] of a node with no child visited, whose relaxation leaves the room `rest` at the
+/// step `end`. The child without the broken item is left out if nothing after that item fits: it
+/// would hold the same packing once more.
+#[inline(always)]
+fn first_visit(broken: usize, rest: i64, end: &Step) -> u32 {
+    index(broken) + u32::from(rest >= end.lightest_after)
 }
 
 /// An item's place: there are a million at most.

@@ -34,6 +34,12 @@ impl Board {
         self.all & !(self.taken | self.rising | self.falling)
     }
 
+    /// The columns of the next row that no queen attacks, each as a single bit.
+    pub fn each_free_column(self) -> impl Iterator<Item = u32> {
+        let free = self.free_columns();
+        (0..u32::BITS).map(|column| 1 << column).filter(move |column| free & column != 0)
+    }
+
     /// The board with a queen on `column`, a single bit, in the next row.
     #[inline]
     pub fn with_queen(self, column: u32) -> Self {

@@ -25,7 +25,15 @@ const SIZE_MAX: u64 = 20;
 #[main]
 pub fn main(n: u64) -> Result<u64, BadInput> {
     let board = empty_board(n)?;
-    Ok(count(board, board.free_columns()))
+    // The first row column by column, so that the progress can be told.
+    let mut handles: Vec<_> = board.each_free_column().map(|column| count::spawn(board, column)).collect();
+    let total = handles.len() as u64;
+    let mut solutions = 0;
+    while let Some(handle) = handles.pop() {
+        solutions += handle.sync();
+        sateen::progress(total - handles.len() as u64, total);
+    }
+    Ok(solutions)
 }
 
 /// The same count without spawns: what the spawning version is measured against.

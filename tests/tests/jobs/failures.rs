@@ -6,7 +6,7 @@ use sateen_tests::grid::{SETTINGS, call, gives, gives_everywhere, shared, text, 
 #[test]
 fn a_panic_ends_the_run_and_names_the_innermost_job() {
     for setting in SETTINGS {
-        let Err(RunError::Job(failure)) = call(usual(), "panic_passes", &["12"], setting) else {
+        let Err(RunError::Job(failure)) = call(&usual(), "panic_passes", &["12"], setting) else {
             panic!("the run must fail with {setting:?}");
         };
         assert_eq!(failure.job, "fragile", "with {setting:?}");
@@ -19,7 +19,7 @@ fn a_panic_ends_the_run_and_names_the_innermost_job() {
 
 #[test]
 fn a_panic_of_two_lines_is_one_line() {
-    let Err(RunError::Job(failure)) = call(usual(), "panic_in_root", &[], shared(1)) else {
+    let Err(RunError::Job(failure)) = call(&usual(), "panic_in_root", &[], shared(1)) else {
         panic!("the run must fail");
     };
     assert!(failure.message.starts_with("the root fails; in two lines, at "), "{}", failure.message);
@@ -40,9 +40,14 @@ fn a_caught_panic_carries_the_guests_backtrace() {
 }
 
 #[test]
+fn a_failed_job_has_its_name_on_the_grid() {
+    gives_everywhere("failure_of_renamed", &["7"], "renamed.job: 7 is too many");
+}
+
+#[test]
 fn a_trap_is_caught_like_a_panic() {
     gives_everywhere("trap_caught", &["10"], "trapping; 55");
-    let Err(RunError::Job(failure)) = call(usual(), "trap", &[], shared(1)) else {
+    let Err(RunError::Job(failure)) = call(&usual(), "trap", &[], shared(1)) else {
         panic!("the run must fail");
     };
     assert!(failure.message.starts_with("trap: "), "{}", failure.message);
@@ -57,7 +62,7 @@ fn an_err_of_a_job_is_a_value() {
 #[test]
 fn an_err_of_the_root_is_told_from_bad_input() {
     let error = |function, argument| {
-        call(usual(), function, &[argument], shared(2)).map(|_| ()).expect_err("the app returns an error")
+        call(&usual(), function, &[argument], shared(2)).map(|_| ()).expect_err("the app returns an error")
     };
     assert!(matches!(error("error_text", "7"), RunError::App(why) if why == "7 is odd"));
     assert!(matches!(error("error_boxed", "-1"), RunError::BadInput(why) if why == "-1 is negative"));
@@ -100,7 +105,7 @@ fn a_dropped_failure_behind_many_jobs_never_happens() {
 
 #[test]
 fn the_stack_of_latent_jobs_survives_a_sweep_within_a_failed_attempt() {
-    for (below, within) in [(10, 10), (1_000, 40_000), (20_001, 40_000)] {
+    for (below, within) in [(10, 10), (1_001, 40_000), (20_001, 40_000)] {
         let expected: u64 =
             (0..below).chain(0..within).map(|n| probe::shapes::balanced(n % 3)).sum::<u64>() + 1;
         let arguments = [below.to_string(), within.to_string()];

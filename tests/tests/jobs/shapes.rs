@@ -17,7 +17,7 @@ fn a_balanced_tree_gives_its_known_answer() {
 fn every_spawn_is_counted_once_whoever_runs_it() {
     let spawns = probe::shapes::balanced(16) + probe::shapes::balanced(15) - 1;
     for setting in SETTINGS {
-        let jobs = call(usual(), "balanced", &["16"], setting).expect("it runs").jobs;
+        let jobs = call(&usual(), "balanced", &["16"], setting).expect("it runs").jobs;
         assert_eq!(jobs.spawned, spawns + 1, "the spawns and the root, with {setting:?}");
         assert_eq!((jobs.executed, jobs.aborted), (jobs.spawned, 0), "with {setting:?}");
         assert!(jobs.exposed <= spawns && jobs.stolen <= jobs.exposed, "{jobs:?} with {setting:?}");
@@ -44,7 +44,7 @@ fn recursion_100_000_deep_works_or_names_its_limit() {
 }
 
 fn works_or_names_its_limit(function: &str, depth: u64, expected: u64, setting: Setting) {
-    match call(usual(), function, &[&depth.to_string()], setting) {
+    match call(&usual(), function, &[&depth.to_string()], setting) {
         Ok(finished) => assert_eq!(finished.output, sateen_host::Output::Text(expected.to_string())),
         Err(RunError::Limit(limit)) => {
             assert!(limit.to_string().contains("; raise it with"), "{limit}");
@@ -86,6 +86,6 @@ fn flat_spawns_beyond_what_may_be_outstanding_work() {
 fn coarse_jobs_are_found_without_another_spawn() {
     let expected = probe::shapes::coarse_flat(16, 2_000_000);
     gives_everywhere("coarse_flat", &["16", "2000000"], expected);
-    let jobs = call(usual(), "coarse_flat", &["16", "20000000"], shared(2)).expect("it runs").jobs;
+    let jobs = call(&usual(), "coarse_flat", &["16", "20000000"], shared(2)).expect("it runs").jobs;
     assert!(jobs.stolen >= 4, "a flat parent shares its coarse jobs: {jobs:?}");
 }

@@ -13,7 +13,7 @@ fn logged(function: &str, argument: &str, setting: Setting) -> (Vec<LogLine>, u6
         let lines = lines.clone();
         Arc::new(move |line| lines.lock().expect("nobody panics with the lock").push(line))
     };
-    let finished = call_logging(usual(), function, &[argument], setting, log).expect("it runs");
+    let finished = call_logging(&usual(), function, &[argument], setting, log).expect("it runs");
     let lines = std::mem::take(&mut *lines.lock().expect("nobody panics with the lock"));
     (lines, finished.log_lines_dropped)
 }
@@ -47,7 +47,7 @@ fn progress_is_seen_from_outside_and_never_beyond_its_total() {
         arguments: vec!["200".to_owned()],
         ..RunOptions::default()
     };
-    let run = Run::start(usual(), options).expect("it starts");
+    let run = Run::start(&usual(), options).expect("it starts");
     let mut seen = BTreeSet::new();
     while !run.wait_for(Duration::from_millis(1)) {
         seen.extend(run.snapshot().progress);
@@ -67,7 +67,7 @@ fn with_inputs(
         inputs.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
     let arguments = if function == "read_input" { vec!["6".to_owned()] } else { Vec::new() };
     finish(Run::start(
-        usual(),
+        &usual(),
         RunOptions {
             function: function.to_owned(),
             arguments,
@@ -106,8 +106,9 @@ fn inputs_that_are_missing_or_no_text_are_bad_input() {
 
 #[test]
 fn outputs_are_text_or_bytes_as_they_are() {
-    let output =
-        |function, arguments: &[&str]| call(usual(), function, arguments, shared(1)).expect("it runs").output;
+    let output = |function, arguments: &[&str]| {
+        call(&usual(), function, arguments, shared(1)).expect("it runs").output
+    };
     assert_eq!(output("text", &["a", "", "b"]), Output::Text("a  b".to_owned()));
     assert_eq!(output("bytes", &["2"]), Output::Bytes((0..=255).cycle().take(512).collect()));
     assert_eq!(output("silence", &[]), Output::Bytes(Vec::new()));
@@ -116,7 +117,13 @@ fn outputs_are_text_or_bytes_as_they_are() {
 #[test]
 fn arguments_are_parsed_as_their_types() {
     let words = ["18446744073709551615", "-7", "1e3", "true", "ß", "two words", "1", "255"];
-    let given = call(usual(), "arguments", &words, shared(1)).expect("they fit");
+    let given = call(&usual(), "arguments", &words, shared(1)).expect("they fit");
     let expected = "18446744073709551615 -7 1000 true ß two words [1, 255]";
     assert_eq!(given.output, Output::Text(expected.to_owned()));
+}
+
+#[test]
+fn parameters_may_have_any_name() {
+    let given = call(&usual(), "echo", &["a", "b", "c"], shared(1)).expect("they fit");
+    assert_eq!(given.output, Output::Text("a b c".to_owned()));
 }

@@ -39,7 +39,7 @@ impl Stage {
     fn play(self: Arc<Self>, function: &str, arguments: &[&str], threads: usize) -> Vec<(String, ThreadId)> {
         let stage = self.clone();
         let log = Arc::new(move |line: LogLine| stage.enter(line.text));
-        call_logging(usual(), function, arguments, shared(threads), log).expect("it runs");
+        call_logging(&usual(), function, arguments, shared(threads), log).expect("it runs");
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with the lock"))
     }
 }

@@ -1,6 +1,6 @@
 //! Calling a job so that its failure is a value: the host stands in between and catches the trap.
 
-use super::stack::{abort_from, top};
+use super::stack::{abort_from, attempt_base, set_attempt_base, top};
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
 
@@ -25,15 +25,18 @@ pub fn attempt<J: Job>(parameters: J::Parameters) -> Result<J::Output, JobError>
         parameters: Some(parameters),
         result: None,
     };
-    let records_end = top();
-    match abi::attempt((&raw mut attempt).cast()) {
+    let (outer, own) = (attempt_base(), top());
+    set_attempt_base(own);
+    let failed = abi::attempt((&raw mut attempt).cast());
+    set_attempt_base(outer);
+    match failed {
         None => match attempt.result {
             Some(result) => Ok(result),
             None => abi::fail(Fault::Encoding, "an attempted job left no result"),
         },
         Some(length) => {
             let error = taken_error(length);
-            abort_from(records_end);
+            abort_from(own);
             Err(error)
         }
     }

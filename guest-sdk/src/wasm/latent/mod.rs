@@ -17,8 +17,9 @@
 //!   values back and exposes the oldest latent record. An alarm costs the fast path nothing.
 //! * A job kind that is *coarse* (seldom spawned, so long-running for all that is known) is exposed
 //!   at every spawn: nobody may come by later to do it.
-//! * When the stack is full, holes at its end are swept away; if that does not help, a job runs at
-//!   its spawn. Older ones are there to be exposed, so nothing is lost but order.
+//! * When the stack is full, holes at its end are swept away; if that does not help, a job's parameters
+//!   go into a box until its sync. Older jobs are there to be exposed. (To run it at its spawn instead
+//!   would take no box, but then its failure came too early: not at its sync, and even if dropped.)
 //!
 //! The words that the host writes are read volatile: the compiler may not keep them in a register
 //! across a loop without calls.

@@ -9,12 +9,12 @@ use super::stack::{answer_alarm, expose_oldest, floor, limit, make_room, remove,
 use crate::wasm::abi::{self, Fault, Synced};
 use crate::{Job, JobError, codec};
 
-/// Marks a handle's address, which is a multiple of 8: the job ran at its spawn, and this is where its
-/// result is.
-const RAN: usize = 1;
+/// Marks a handle's address, which is a multiple of 8: the stack was full, and this is where the job's
+/// parameters are.
+const KEPT: usize = 1;
 
-/// A spawned job: the address of its record, on the stack or, when it ran at its spawn, in a box of
-/// its own that holds its result.
+/// A spawned job: the address of its record on the stack or, when that was full, of its parameters in
+/// a box of their own.
 pub struct Pending<J: Job> {
     record: usize,
     job: PhantomData<J>,
@@ -58,8 +58,8 @@ impl<J: Job> Pending<J> {
             if alarmed {
                 expose_oldest();
             }
-            let result = Box::new(Ready(J::call(parameters)));
-            return Self { record: Box::into_raw(result) as usize | RAN, job: PhantomData };
+            let kept = Box::new(Kept(parameters));
+            return Self { record: Box::into_raw(kept) as usize | KEPT, job: PhantomData };
         }
         let record = top();
         Record::<J>::write(record, parameters);
@@ -94,10 +94,11 @@ impl<J: Job> Pending<J> {
         let alarmed = answer_alarm();
         let record = self.record;
         forget(self);
-        if record & RAN != 0 {
-            // SAFETY: made by `spawn_slowly` from a box, and handed out once.
-            let ready = unsafe { Box::from_raw((record & !RAN) as *mut Ready<J::Output>) };
-            return Claimed::Result(ready.0);
+        if record & KEPT != 0 {
+            if alarmed {
+                expose_oldest();
+            }
+            return Claimed::Parameters(take_kept::<J>(record));
         }
         if !is_marked(record, EXPOSED) {
             let parameters = Record::<J>::read(record);
@@ -130,9 +131,15 @@ impl<J: Job> Pending<J> {
     }
 }
 
-/// The result of a job that ran at its spawn; aligned so that its address has room for a mark.
+/// The parameters of a job that found the stack full; aligned so that their address has room for a mark.
 #[repr(align(8))]
-struct Ready<T>(T);
+struct Kept<T>(T);
+
+fn take_kept<J: Job>(record: usize) -> J::Parameters {
+    // SAFETY: made by `spawn_slowly` from a box; its only handle is consumed.
+    let kept = unsafe { Box::from_raw((record & !KEPT) as *mut Kept<J::Parameters>) };
+    kept.0
+}
 
 /// What a sync finds.
 enum Claimed<J: Job> {
@@ -147,9 +154,9 @@ impl<J: Job> Drop for Pending<J> {
     /// A handle dropped without a sync aborts its job.
     fn drop(&mut self) {
         let record = self.record;
-        if record & RAN != 0 {
-            // SAFETY: made by `spawn_slowly` from a box, and handed out once.
-            drop(unsafe { Box::from_raw((record & !RAN) as *mut Ready<J::Output>) });
+        if record & KEPT != 0 {
+            J::kind().count_drop();
+            drop(take_kept::<J>(record));
             return;
         }
         if is_marked(record, EXPOSED) {

@@ -6,7 +6,7 @@ use std::ptr::{read, read_volatile, write, write_volatile};
 use super::record::{EXPOSED, HOLE, is_marked, job_of, kind_of, mark, mark_exposed};
 use crate::wasm::abi;
 
-/// Room for some ten thousand records; what does not fit runs at its spawn.
+/// Room for some ten thousand records; what does not fit is kept elsewhere and cannot be exposed.
 const STACK_BYTES: usize = 512 * 1024;
 
 #[repr(C, align(8))]
@@ -21,6 +21,8 @@ struct Control {
     floor: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
+    /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
+    attempt_base: UnsafeCell<usize>,
     /// Spawns to let pass before a full stack is swept again.
     sweep_after: UnsafeCell<u32>,
 }
@@ -36,6 +38,7 @@ static CONTROL: Control = Control {
     floor: UnsafeCell::new(usize::MAX),
     top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
+    attempt_base: UnsafeCell::new(0),
     sweep_after: UnsafeCell::new(0),
 };
 
@@ -66,6 +69,7 @@ word!(limit, set_limit, read_volatile, write_volatile);
 word!(floor, set_floor, read_volatile, write_volatile);
 word!(top, set_top, read, write);
 word!(real_floor, set_real_floor, read, write);
+word!(attempt_base, set_attempt_base, read, write);
 
 /// Moves the boundary between exposed and latent records.
 fn move_floor(to: usize) {
@@ -86,6 +90,7 @@ pub fn answer_alarm() -> bool {
 /// Called at the start of every job that has an instance of its own.
 pub fn attach() {
     set_top(base());
+    set_attempt_base(base());
     set_limit(end());
     move_floor(base());
     abi::attach(CONTROL.limit.get().cast());
@@ -141,11 +146,11 @@ pub fn make_room(bytes: usize) -> bool {
     top() + bytes <= end()
 }
 
-/// Frees the holes at the stack's end.
+/// Frees the holes at the stack's end, down to where the innermost attempt began.
 #[cold]
 fn sweep() {
-    let mut record = base();
-    let mut live_end = base();
+    let mut record = attempt_base().min(top());
+    let mut live_end = record;
     while record < top() {
         let next = record + kind_of(record).record_bytes;
         if !is_marked(record, HOLE) {

@@ -173,6 +173,19 @@ pub fn dropped_failure_behind_many(count: u64) -> u64 {
     handles.sync_all().iter().sum()
 }
 
+/// Under another name than its function's.
+#[job(name = "renamed.job")]
+pub fn other_name(n: u64) -> u64 {
+    assert!(n < 5, "{n} is too many");
+    n
+}
+
+/// How a job is called that fails in place.
+#[main]
+pub fn failure_of_renamed(n: u64) -> String {
+    other_name::spawn(n).try_sync().map_or_else(|error| told(&error), |n| n.to_string())
+}
+
 /// A job with records of another size than those around it; leaves many of them behind and fails.
 #[job]
 pub fn littering(count: u64) -> u64 {
@@ -181,7 +194,8 @@ pub fn littering(count: u64) -> u64 {
     for handle in litter {
         handle.sync();
     }
-    let _unsynced: Vec<_> = (0..3).map(fib::spawn).collect();
+    // A full stack is not swept at once, so many spawns are needed until it is.
+    let _unsynced: Vec<_> = (0..5_000).map(|n| crate::parameters::medium::spawn([n; 20])).collect();
     panic!("after {count} records");
 }
 

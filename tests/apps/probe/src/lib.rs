@@ -20,8 +20,7 @@ pub fn mix(seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Some work without spawns: about `steps` nanoseconds of it.
-#[must_use]
+/// Some work without spawns that is not optimised away: about `steps` nanoseconds of it.
 pub fn spin(steps: u64) -> u64 {
-    (0..steps).fold(steps, |state, step| mix(state ^ step))
+    std::hint::black_box((0..steps).fold(std::hint::black_box(steps), |state, step| mix(state ^ step)))
 }

@@ -135,9 +135,26 @@ pub fn large_parameter(mebibytes: usize) -> u64 {
     handle.sync()
 }
 
+/// Says that it has begun, and does not end.
+#[main]
+pub fn begin_for_ever() -> u64 {
+    sateen::log!("begun");
+    endless(1)
+}
+
+/// Says that it has begun, and does not end: one worker computes while the others wait.
+#[main]
+pub fn begin_waiting_for_ever() -> u64 {
+    let endless = endless::spawn(1);
+    sateen::log!("begun");
+    crate::spin(20_000_000);
+    endless.sync()
+}
+
 /// Fills all the memory it can get, again and again, with single instructions.
 #[main]
 pub fn fill_for_ever(mebibytes: usize) -> u64 {
+    sateen::log!("begun");
     let mut bytes = vec![1u8; mebibytes << 20];
     for round in 0u8.. {
         bytes.fill(round);

@@ -50,6 +50,12 @@ pub fn wide(count: u64) -> u64 {
     handles.into_iter().flat_map(Spawned::sync).flatten().fold(0, |sum, word| crate::mix(sum ^ word))
 }
 
+/// As much as a record holds in place, and more than most do.
+#[job]
+pub fn medium(words: [u64; 20]) -> u64 {
+    words.iter().sum()
+}
+
 /// Nothing in, nothing out.
 #[job]
 pub fn nothing() {}

@@ -110,7 +110,7 @@ const ATTEMPTS: u64 = 6;
 fn body(seed: u64, depth: u32) -> u64 {
     let mut choices = Choices(seed);
     if depth == 0 || choices.one_in(8) {
-        let _work = std::hint::black_box(crate::spin(choices.below(2_000)));
+        crate::spin(choices.below(2_000));
         assert!(!choices.one_in(FAILING_LEAVES), "leaf {seed} fails");
         return mix(seed);
     }

@@ -31,6 +31,12 @@ pub fn log_long(bytes: usize) -> u64 {
     bytes as u64
 }
 
+/// A panic whose message would move a terminal's cursor or begin a line of its own.
+#[main]
+pub fn panic_control() -> u64 {
+    panic!("one\nsateen: forged\r\x1b[2J\x07two");
+}
+
 /// Writes to the log what would move a terminal's cursor or begin a line of its own.
 #[main]
 pub fn log_control() -> u64 {

@@ -1,0 +1,73 @@
+//! Jobs that are not what they seem, and counters that lie.
+
+use sateen_host::{App, Engine, Run, RunOptions};
+use sateen_tests::grid::finish;
+use sateen_tests::wat::End::{Broken, Fine, Limit, Trap};
+use sateen_tests::wat::{app_with, bytes, ends, tight};
+
+/// Spawns the job, and leaves time for the other worker to take it before the sync.
+const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32)
+    (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))
+    (loop $more (br_if $more (i32.lt_u
+        (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 30000000))))
+    (if (i64.eq (i64.shr_u (call $sync (local.get $job)) (i64.const 32)) (i64.const 2))
+        (then (call $fail (i32.const 1) (i32.const 0) (i32.const 0)) unreachable))";
+
+fn job(body: &str) -> String {
+    app_with(&format!(r#"(func (export "sateen_job_j") (param i32) (result i64) {body})"#), SPAWN_AND_SYNC)
+}
+
+#[test]
+fn what_a_stolen_job_does_reaches_its_parents_sync() {
+    ends("good", &job("(i64.const 0)"), Fine);
+    ends("trap", &job("unreachable"), Trap("unreachable"));
+    ends("result", &job("(i64.const 0xffffffff00000001)"), Broken("its result is at 4294967295"));
+    ends("large result", &job("(i64.const 0xffffffff)"), Limit("raise it with --max-output"));
+    ends("import", &job("(call $abandon (i32.const 1)) (i64.const 0)"), Broken("which it has not exposed"));
+}
+
+#[test]
+fn a_job_of_another_type_is_broken_and_no_panic() {
+    for field in [
+        r#"(func (export "sateen_job_j"))"#,
+        r#"(func (export "sateen_job_j") (param i32) (result i32) (i32.const 0))"#,
+    ] {
+        ends(field, &app_with(field, SPAWN_AND_SYNC), Broken("another type"));
+    }
+    let none = r#"(global (export "sateen_job_j") i32 (i32.const 0))"#;
+    ends(none, &app_with(none, SPAWN_AND_SYNC), Broken("of the kind 0"));
+}
+
+/// Each job exposes two more and leaves; nobody waits for anybody.
+#[test]
+fn a_fork_bomb_fizzles_out() {
+    let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))";
+    ends("bomb", &job(&format!("{expose} {expose} (i64.const 0)")), Fine);
+}
+
+/// Each job spawns the next and waits for it, and so on for ever: all instances wait, and then the last
+/// ones recurse in place, until a limit is met.
+#[test]
+fn a_chain_of_waits_without_end_meets_a_limit() {
+    let expose =
+        "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
+    let chain = app_with(
+        &format!(
+            r#"(func (export "sateen_job_j") (param i32) (result i64) (loop {expose} (br 0)) (i64.const 0))"#
+        ),
+        SPAWN_AND_SYNC,
+    );
+    ends("chain", &chain, Limit("raise it with"));
+}
+
+#[test]
+fn counters_that_lie_make_no_nonsense_of_the_figures() {
+    let body = "(drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))
+        (i64.store (i32.const 1032) (i64.const -1)) (i64.store (i32.const 1040) (i64.const -1))";
+    let engine = Engine::new(&tight(), false).expect("this machine can run guests");
+    let text = sateen_tests::wat::app(body);
+    let app = App::load(&engine, &bytes(&text), None).expect("it loads");
+    let run = Run::start(&app, RunOptions { threads: 2, ..RunOptions::default() }).expect("it starts");
+    let jobs = finish(run).expect("it harms nobody").jobs;
+    assert!(jobs.spawned >= 1, "the root at least: {jobs:?}");
+}

@@ -1,0 +1,10 @@
+//! Hostile modules end with a clear error of the right kind, and the host goes on. Nothing that a
+//! module does or is may make the host panic, hang, or run it without limits.
+
+mod bytes;
+mod imports;
+mod jobs;
+mod refusals;
+mod resources;
+mod results;
+mod starts;
