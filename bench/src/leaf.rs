@@ -9,7 +9,7 @@ use crate::workloads::{WORKLOADS, Workload, native};
 
 const BENCH: &str = "leaf";
 /// For each app.
-const BUDGET_S: f64 = 15.0;
+const BUDGET_S: f64 = 12.0;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {

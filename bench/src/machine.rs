@@ -42,6 +42,17 @@ impl Usage {
         Some(Self { total: all.iter().sum(), idle: idle + waiting, stolen, own: own.sum() })
     }
 
+    /// Whether others took so much since then that a measurement suffers. What was too short for the
+    /// system's ticks to tell was not.
+    pub fn is_disturbed_since(&self) -> bool {
+        const TICKS_MIN: u64 = 50;
+        const SHARE_MAX: f64 = 0.05;
+        Self::now().is_some_and(|now| {
+            let Interference { others, stolen } = now.since(self);
+            now.total - self.total >= TICKS_MIN && others + stolen > SHARE_MAX
+        })
+    }
+
     /// What others took since `earlier`.
     pub fn since(&self, earlier: &Self) -> Interference {
         let total = (self.total - earlier.total).max(1) as f64;

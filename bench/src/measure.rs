@@ -14,6 +14,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::machine::Usage;
+
 /// One quantity, a value for each round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples(Vec<f64>);
@@ -80,6 +82,9 @@ const ROUNDS: RangeInclusive<usize> = 5..=51;
 
 /// Calls `round` once to warm up and then again for about `budget_s` seconds; each call measures
 /// every side once, in turn, and gives the `N` values in that order.
+///
+/// A round in which other processes ran is repeated, as long as there is as much time again; it counts
+/// only if there are too few others.
 pub fn interleave<const N: usize>(
     about: &str,
     budget_s: f64,
@@ -89,16 +94,21 @@ pub fn interleave<const N: usize>(
     let (warm_up, result) = time(&mut round);
     result?;
     let count = ((budget_s / warm_up.wall) as usize).clamp(*ROUNDS.start(), *ROUNDS.end());
-    eprint!("{about}: {count} rounds ");
-    let mut values = Vec::with_capacity(count);
-    for nth in 1..=count {
+    let (mut quiet, mut disturbed) = (Vec::new(), Vec::new());
+    while quiet.len() < count && quiet.len() + disturbed.len() < 2 * count {
         if is_terminal {
-            eprint!("\r{about}: round {nth} of {count} ");
+            eprint!("\r{about}: round {} of {count} ", quiet.len() + 1);
         }
-        values.push(round()?);
+        let before = Usage::now();
+        let values = round()?;
+        let is_disturbed = before.is_some_and(|before| before.is_disturbed_since());
+        if is_disturbed { &mut disturbed } else { &mut quiet }.push(values);
     }
-    eprintln!();
-    Ok(std::array::from_fn(|side| values.iter().map(|round| round[side]).collect()))
+    eprintln!("\r{about}: {} rounds, and {} in which others ran", quiet.len(), disturbed.len());
+    if quiet.len() < *ROUNDS.start() {
+        quiet.append(&mut disturbed);
+    }
+    Ok(std::array::from_fn(|side| quiet.iter().map(|round| round[side]).collect()))
 }
 
 /// How long something took, in seconds.

@@ -14,7 +14,7 @@ use crate::workloads::{WORKLOADS, Workload};
 
 const BENCH: &str = "scale";
 /// For each app.
-const BUDGET_S: f64 = 20.0;
+const BUDGET_S: f64 = 12.0;
 
 /// The flat bag of coarse jobs.
 const JOBS: u64 = 64;

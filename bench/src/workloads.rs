@@ -25,10 +25,12 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 3] = [
-    Workload { name: "fib", arguments: "40" },
+pub const WORKLOADS: [Workload; 4] = [
+    Workload { name: "fib", arguments: "38" },
     Workload { name: "nqueens", arguments: "14" },
-    Workload { name: "knapsack", arguments: "300 3" },
+    Workload { name: "knapsack", arguments: "400 2" },
+    // Unsatisfiable, so that whoever searches which part first makes no difference to the work.
+    Workload { name: "sat", arguments: "random 220 2" },
 ];
 
 /// What the plain version of the app `name` gives natively.
@@ -38,6 +40,7 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
         "fib" => shown(fib::plain(words.next()?)),
         "nqueens" => shown(nqueens::plain(words.next()?)),
         "knapsack" => shown(knapsack::plain(Some(words.next()?), Some(words.next()?))),
+        "sat" => shown(sat::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }
@@ -65,6 +68,7 @@ mod tests {
         assert_eq!(native("fib", "20").ok().as_deref(), Some("6765"));
         assert_eq!(native("nqueens", "8").ok().as_deref(), Some("92"));
         assert_eq!(native("coarse", "2 9").ok(), Some(coarse::main(2, 9).to_string()));
+        assert_eq!(native("sat", "holes 3 0").ok().as_deref(), Some("s UNSATISFIABLE"));
         assert!(native("fib", "x").is_err() && native("fib", "").is_err() && native("none", "1").is_err());
     }
 }

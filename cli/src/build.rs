@@ -109,6 +109,7 @@ fn install_target() -> Result<(), Failure> {
 /// Compiles for speed, with names kept for backtraces; gives the module's place.
 fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
     let mut command = cargo();
+    command.arg("build");
     add_flags(
         &mut command,
         &[
@@ -119,7 +120,7 @@ fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
         ],
     );
     let mut child = command
-        .args(["build", "--release", "--lib", "--target", TARGET, "--message-format=json-render-diagnostics"])
+        .args(["--release", "--lib", "--target", TARGET, "--message-format=json-render-diagnostics"])
         .args(["--config", "profile.release.opt-level=3"])
         .args(["--config", "profile.release.lto=\"fat\""])
         .args(["--config", "profile.release.codegen-units=1"])

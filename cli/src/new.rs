@@ -14,7 +14,7 @@ pub fn new(flags: &Flags) -> Result<(), Failure> {
     let folder = Path::new(&flags.name);
     let name = checked_name(folder)?;
     let sdk = find_sdk(flags.sdk.as_deref().unwrap_or(Path::new(SDK)))?;
-    if folder.exists() {
+    if folder.symlink_metadata().is_ok() {
         return Err(Failure::usage(format!("{} is there already", folder.display())));
     }
 
@@ -44,7 +44,7 @@ fn checked_name(folder: &Path) -> Result<String, Failure> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        && !["sateen", "std", "core", "alloc", "test", "self", "super", "crate"].contains(&name.as_str());
+        && !["sateen", "sateen-macros", "std", "core", "alloc", "test", "self", "super", "crate"].contains(&name.as_str());
     if fits {
         Ok(name)
     } else {

@@ -38,8 +38,9 @@ use problem::Problem;
 use search::{Part, Search};
 
 /// Steps that a job searches before it spawns what is left: half a millisecond of work, less than
-/// the time after which an idle worker is fed, and a thousand times what dividing costs.
-const PLAIN_STEPS: u64 = 60_000;
+/// the time after which an idle worker is fed, and a thousand times what dividing costs. In unit
+/// tests so few that small instances are divided all over.
+const PLAIN_STEPS: u64 = if cfg!(test) { 40 } else { 60_000 };
 
 /// The most items that are generated.
 const GENERATED_MAX: u64 = 100_000;
@@ -190,4 +191,31 @@ fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use problem::broken_step;
+
+    #[test]
+    fn parts_that_find_better_packings_change_nothing_but_the_bound() {
+        for seed in 0..20 {
+            let source = Source::Generated { count: 30, seed };
+            let items = source.items().expect("30 items can be generated");
+            // Without a good opening, better packings are found again and again on the way.
+            let plan = Plan { source, cut: Cut::best_for(&items), floor: 0 };
+            let problem = plan.problem();
+            let broken = broken_step(&problem.steps, problem.room, 0);
+            let floor = problem.profit + problem.steps[broken].profit_before;
+            let whole = Part::whole(&problem);
+            let mut search = Search::new(&problem, whole.clone(), floor);
+            search.run(u64::MAX);
+            let expected = search.best().map(|packing| solution(&problem, &packing));
+            let found = best_in(plan, whole, floor);
+            assert_eq!(found, expected, "seed {seed}");
+            let optimum = found.map_or(floor, |solution| solution.profit);
+            assert_eq!(optimum, solve_plain(&items).profit, "seed {seed}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ struct Node {
     room: i64,
     /// What the packings are worth by value, less the values of the first `broken` items.
     value: i64,
-    /// The first item that is not decided.
+    /// The first item that is not decided, or the lowest of those whose child is not another part's.
     first: u32,
     /// The item that the relaxation breaks.
     broken: u32,
@@ -109,11 +109,24 @@ impl<'problem> Search<'problem> {
         self.floor
     }
 
-    /// What is left to visit, as one part a node: the part next to the root comes first, and is
-    /// likely the largest; the depth-first order is the other way round.
+    /// What is left to visit: two parts for each node of the stack, or one where there is nothing to
+    /// halve. The parts next to the root come first, and are likely the largest; the depth-first
+    /// order is the other way round.
     pub fn into_parts(self) -> Vec<Part> {
-        let part = |node: &Node| Part { node: *node, turned: self.turned[..node.depth as usize].to_vec() };
-        self.stack.iter().map(part).collect()
+        let mut parts = Vec::with_capacity(2 * self.stack.len());
+        for node in &self.stack {
+            let turned = self.turned[..node.depth as usize].to_vec();
+            let middle = node.first.midpoint(node.next);
+            // Halved, since a job that is called in place goes on inside the one that left it over: so
+            // nested, a node with a thousand children is ten calls deep and not a thousand.
+            if middle > node.first && (node.next as usize) < self.problem.steps.len() {
+                parts.push(Part { node: Node { next: middle, ..*node }, turned: turned.clone() });
+                parts.push(Part { node: Node { first: middle, ..*node }, turned });
+            } else {
+                parts.push(Part { node: *node, turned });
+            }
+        }
+        parts
     }
 
     /// Makes `node` its next child that may hold a better packing, or, when there is none, the node

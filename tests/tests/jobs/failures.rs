@@ -79,6 +79,13 @@ fn attempts_nest() {
     gives_everywhere("nested_attempts", &["6"], format!("{expected}; {bottom}"));
 }
 
+/// On no path are there many attempts within one another; on all paths that run or wait at once there
+/// are. What is nested too deeply must not depend on how many workers there are.
+#[test]
+fn attempts_of_many_workers_do_not_add_up() {
+    gives_everywhere("attempts_everywhere", &["13"], 8192);
+}
+
 #[test]
 fn attempts_that_fail_leave_nothing_behind() {
     gives_everywhere("many_failures", &["400"], 200);

@@ -143,6 +143,23 @@ pub fn nested_attempts(depth: u32) -> String {
     all.join("; ")
 }
 
+/// A tree in which every sync is an attempt.
+#[job]
+pub fn attempted_tree(depth: u32) -> u64 {
+    if depth == 0 {
+        crate::spin(2_000);
+        return 1;
+    }
+    let handles = [attempted_tree::spawn(depth - 1), attempted_tree::spawn(depth - 1)];
+    handles.into_iter().map(|handle| handle.try_sync().unwrap_or_default()).sum()
+}
+
+/// The leaves of a tree `depth` deep, so many attempts within one another on each path.
+#[main]
+pub fn attempts_everywhere(depth: u32) -> u64 {
+    attempted_tree(depth)
+}
+
 /// Attempts `count` jobs that fail, one after another: nothing may be left behind each time.
 #[main]
 pub fn many_failures(count: u64) -> u64 {

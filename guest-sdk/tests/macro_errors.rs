@@ -1,0 +1,6 @@
+//! What cannot be a job or an entry point is told at the user's own code.
+
+#[test]
+fn errors_of_the_macros_point_at_the_users_code() {
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}

@@ -1,0 +1,12 @@
+use sateen::prelude::*;
+
+struct Board(u64);
+
+impl Board {
+    #[job]
+    fn count(&self) -> u64 {
+        self.0
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use sateen::prelude::*;
+
+#[job]
+struct Board {
+    rows: u64,
+}
+
+fn main() {}

@@ -1,0 +1,165 @@
+//! What a user can get wrong: exit code 2, and one line that says what to do.
+
+use std::path::PathBuf;
+
+use sateen_tests::command::{Ended, app, run, run_probe};
+use sateen_tests::wat;
+use tempfile::TempDir;
+
+/// `run` of a file with these bytes.
+fn run_bytes(bytes: &[u8]) -> Ended {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    run(["run".into(), file(&folder, "app.wasm", bytes)])
+}
+
+fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).expect("a temporary file can be written");
+    path
+}
+
+#[test]
+fn a_file_that_is_no_module() {
+    run_bytes(b"not wasm at all").fails_with(2, &["app.wasm: not a wasm module"]);
+    run_bytes(b"").fails_with(2, &["app.wasm: not a wasm module"]);
+    run_bytes(b"\0asm\x0d\0\x01\0").fails_with(2, &["a component", "sateen build"]);
+}
+
+#[test]
+fn a_truncated_module() {
+    let whole = std::fs::read(app("fib")).expect("it can be read");
+    for length in [8, 100, whole.len() / 2, whole.len() - 1] {
+        let ended = run_bytes(&whole[..length]);
+        // Eight bytes are a whole module, and no app.
+        let why = if length == 8 { "not a Sateen app" } else { "not a valid module, at byte" };
+        ended.fails_with(2, &["app.wasm: ", why]);
+    }
+}
+
+#[test]
+fn a_module_with_foreign_imports() {
+    let text = r#"(module (import "wasi_snapshot_preview1" "random_get" (func (param i32 i32) (result i32)))
+        (import "env" "clock" (func (result i64))))"#;
+    let names = ["`wasi_snapshot_preview1.random_get`", "`env.clock`", "what no host offers"];
+    run_bytes(&wat::bytes(text)).fails_with(2, &names);
+}
+
+#[test]
+fn names_in_a_module_cannot_forge_lines() {
+    let text = r#"(module (import "a\0asateen: all is well\1b[2J" "b" (func)))"#;
+    run_bytes(&wat::bytes(text)).fails_with(2, &["a; sateen: all is well\\u{1b}[2J.b"]);
+}
+
+#[test]
+fn a_module_for_a_newer_abi() {
+    let newer = wat::app("").replace("sateen_abi_1", "sateen_abi_2");
+    run_bytes(&wat::bytes(&newer)).fails_with(2, &["version 2 of the ABI", "update Sateen"]);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    run(["run", "/nonexistent/app.wasm"]).fails_with(2, &["/nonexistent/app.wasm: there is no such file"]);
+    run(["run".as_ref(), folder.path().as_os_str()]).fails_with(2, &["it is a folder"]);
+    run(["check", "/nonexistent/app.wasm"]).fails_with(2, &["there is no such file"]);
+    // Endless, and read no further than a module may be long.
+    run(["run", "/dev/zero"]).fails_with(2, &["/dev/zero: the module is 64 MiB and the limit is 64 MiB"]);
+}
+
+#[test]
+fn an_entry_point_that_is_not_there() {
+    run_probe("nothing_like_that", &[]).fails_with(2, &["no entry point `nothing_like_that`", "it has: ", "balanced"]);
+    let none = wat::bytes(&format!("(module {} {})", wat::IMPORTS, wat::FRAME));
+    run_bytes(&none).fails_with(2, &["no entry point; mark a function with #[main]"]);
+}
+
+#[test]
+fn arguments_of_the_wrong_number_or_type() {
+    run_probe("balanced", &[]).fails_with(2, &["argument `n` is missing: a whole number"]);
+    run_probe("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`, but a whole number"]);
+    run_probe("balanced", &["-1"]).fails_with(2, &["argument `n` is `-1`"]);
+    run_probe("balanced", &["99999999999999999999"]).fails_with(2, &["argument `n` is"]);
+    run_probe("balanced", &["7", "8", "9"]).fails_with(2, &["3 arguments are too many, from `8` on", "(n: u64)"]);
+    run_probe("arguments", &["1", "2", "3", "true", "ab", "w"]).fails_with(2, &["`letter` is `ab`", "one character"]);
+}
+
+#[test]
+fn inputs_that_are_missing_or_unreadable() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let input = |given: &str| run_probe("read_input", &["1", "--input", given]);
+    run_probe("read_input", &["1"]).fails_with(2, &["needs the input `data`", "--input data=FILE"]);
+    input("data=/nonexistent/file").fails_with(2, &["input `data`: /nonexistent/file: there is no such file"]);
+    input(&format!("data={}", folder.path().display())).fails_with(2, &["input `data`: ", "it is a folder"]);
+    input("data").fails_with(2, &["NAME=FILE is expected"]);
+    input("=file").fails_with(2, &["NAME=FILE is expected"]);
+    let twice = ["1", "--input", "data=/dev/null", "--input", "data=/dev/null"];
+    run_probe("read_input", &twice).fails_with(2, &["the input `data` is given twice"]);
+    let endless = ["1", "--input", "data=/dev/zero", "--memory", "4M"];
+    run_probe("read_input", &endless).fails_with(2, &["input `data`: /dev/zero: ", "--memory"]);
+}
+
+#[test]
+fn an_input_that_one_may_not_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let path = file(&folder, "secret", b"x");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).expect("it is ours");
+    if std::fs::read(&path).is_ok() {
+        eprintln!("skipped: root may read everything");
+        return;
+    }
+    let given = format!("data={}", path.display());
+    run_probe("read_input", &["1", "--input", &given]).fails_with(2, &["you may not read"]);
+}
+
+#[test]
+fn an_input_that_nobody_reads_is_told_and_does_no_harm() {
+    let ended = run_probe("balanced", &["10", "--input", "spare=/dev/null"]);
+    assert_eq!((ended.code, ended.text()), (Some(0), "55\n"));
+    ended.says_one_line(&["the input `spare` was never read"]);
+}
+
+#[test]
+fn malformed_dimacs_names_the_line() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    for (name, text, line) in [
+        ("letters", "c fine\np cnf 2 2\n1 -2 0\n1 x 0\n", "line 4"),
+        ("header", "c fine\np cnf two 2\n", "line 2"),
+        ("variable", "p cnf 2 1\n1 3 0\n", "line 2"),
+    ] {
+        let input = format!("cnf={}", file(&folder, name, text.as_bytes()).display());
+        run(["run".as_ref(), app("sat").as_os_str(), "--input".as_ref(), input.as_ref()]).fails_with(2, &[line]);
+    }
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let cases: [(&[&str], &str); 15] = [
+        (&["run", "app.wasm", "--thread", "2"], "--thread"),
+        (&["run", "app.wasm", "--frobnicate"], "--frobnicate"),
+        (&["run"], "APP.wasm"),
+        (&["rum", "app.wasm"], "rum"),
+        (&[], "no command; see `sateen --help`"),
+        (&["run", "app.wasm", "--threads", "0"], "1 to 1024"),
+        (&["run", "app.wasm", "--threads", "-1"], "1 to 1024"),
+        (&["run", "app.wasm", "--threads", "100000"], "1 to 1024"),
+        (&["run", "app.wasm", "--memory", "1K"], "64K to 4G"),
+        (&["run", "app.wasm", "--memory", "5G"], "64K to 4G"),
+        (&["run", "app.wasm", "--stack", "lots"], "16M"),
+        (&["run", "app.wasm", "--time-limit", "0"], "no time at all"),
+        (&["run", "app.wasm", "--time-limit", "soon"], "90s"),
+        (&["run", "app.wasm", "--max-output", "0"], "16M"),
+        (&["check"], "APP"),
+    ];
+    for (words, why) in cases {
+        run(words).fails_with(2, &[why]);
+    }
+}
+
+#[test]
+fn help_goes_to_stdout() {
+    for words in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let ended = run(words);
+        assert!(ended.result().contains("sateen"), "{ended:?}");
+    }
+}

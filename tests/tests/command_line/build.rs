@@ -1,0 +1,151 @@
+//! `sateen build`, and what it says when it cannot.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sateen_tests::command::{Ended, command, ended, run};
+use sateen_tests::{kept, root};
+use tempfile::TempDir;
+
+const MAIN: &str = "#[sateen::main] fn main(n: u64) -> u64 { n + 1 }";
+
+fn folder() -> TempDir {
+    TempDir::new().expect("a temporary folder can be made")
+}
+
+/// A crate with this library in `folder`.
+fn write_crate(folder: &Path, name: &str, kinds: &str, source: &str) {
+    let sdk = root().join("guest-sdk");
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[lib]\ncrate-type = [{kinds}]\n\
+         [dependencies]\nsateen = {{ path = {sdk:?} }}\n[workspace]\n"
+    );
+    std::fs::create_dir_all(folder.join("src")).expect("it can be made");
+    std::fs::write(folder.join("Cargo.toml"), manifest).expect("it can be written");
+    std::fs::write(folder.join("src/lib.rs"), source).expect("it can be written");
+}
+
+fn build_command(folder: &Path, more: &[&str]) -> Command {
+    let mut command = command(["build"]);
+    command.args(more).current_dir(folder).env("CARGO_TARGET_DIR", kept().join("crates")).stdin(Stdio::null());
+    command
+}
+
+/// Builds a crate of this name with this source.
+fn build(name: &str, source: &str) -> (TempDir, Ended) {
+    let folder = folder();
+    write_crate(folder.path(), name, "\"cdylib\"", source);
+    let ended = ended(build_command(folder.path(), &[]));
+    (folder, ended)
+}
+
+#[test]
+fn a_crate_becomes_a_module_in_this_folder() {
+    let (folder, built) = build("good-app", MAIN);
+    assert_eq!((built.code, built.text()), (Some(0), ""), "{built:?}");
+    assert!(built.stderr.lines().last().is_some_and(|line| line.starts_with("sateen: built good-app.wasm (")));
+    let module = folder.path().join("good-app.wasm");
+    assert_eq!(run(["run".as_ref(), module.as_os_str(), "41".as_ref()]).result(), "42\n");
+
+    // From a folder within, to a place of one's own choice, made for it.
+    let output = folder.path().join("out/of/the/way.wasm").display().to_string();
+    let built = ended(build_command(&folder.path().join("src"), &["--output", &output]));
+    assert_eq!(built.code, Some(0), "{built:?}");
+    assert_eq!(std::fs::read(output).expect("it was made"), std::fs::read(module).expect("it was made"));
+}
+
+#[test]
+fn outside_a_crate_there_is_nothing_to_build() {
+    let folder = folder();
+    ended(build_command(folder.path(), &[])).fails_with(2, &["no Cargo.toml here or above", "sateen new"]);
+    let missing = build_command(folder.path(), &["--manifest-path", "none/Cargo.toml"]);
+    ended(missing).fails_with(2, &["none/Cargo.toml: there is no such file"]);
+}
+
+/// The last line of a failed build is ours; those above are the compiler's.
+#[track_caller]
+fn fails(name: &str, source: &str, code: i32, last: &str, above: &str) {
+    let (folder, built) = build(name, source);
+    assert_eq!((built.code, built.text()), (Some(code), ""), "{built:?}");
+    let line = built.stderr.lines().last().unwrap_or_default();
+    assert!(line.starts_with("sateen: ") && line.contains(last), "{built:?}");
+    assert!(built.stderr.contains(above), "{built:?}");
+    assert!(!folder.path().join(format!("{name}.wasm")).exists());
+}
+
+#[test]
+fn an_app_that_does_not_compile_is_the_apps_failure() {
+    let source = "#[sateen::main] fn main() -> u64 { \"no number\" }";
+    fails("bad-types", source, 1, "the app does not compile", "mismatched types");
+}
+
+#[test]
+fn an_app_without_an_entry_point_is_refused() {
+    fails("no-entry", "#[sateen::job] fn f(n: u64) -> u64 { n }", 2, "mark a function with #[main]", "");
+}
+
+#[test]
+fn an_app_with_foreign_imports_is_refused() {
+    let source = format!("unsafe extern \"C\" {{ fn clock() -> u64; }}\n{}", MAIN.replace("n + 1", "n + unsafe { clock() }"));
+    fails("foreign", &source, 2, "would be refused: it imports what no host offers: `env.clock`", "");
+}
+
+/// Natively both would be found; on the grid a name is all there is.
+#[test]
+fn two_jobs_of_one_name_do_not_build() {
+    let job = "#[sateen::job] pub fn twin(n: u64) -> u64 { n }";
+    let source = format!("mod a {{ {job} }} mod b {{ {job} }}\n{MAIN}");
+    fails("twins", &source, 1, "the app does not compile", "twin");
+}
+
+#[test]
+fn a_crate_that_makes_no_module_is_refused() {
+    let folder = folder();
+    write_crate(folder.path(), "no-module", "\"rlib\"", MAIN);
+    ended(build_command(folder.path(), &[])).fails_with(2, &["cdylib", "[lib]"]);
+}
+
+#[test]
+fn a_workspace_is_no_app() {
+    let folder = folder();
+    std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n").expect("it can be written");
+    ended(build_command(folder.path(), &[])).fails_with(2, &["is no package", "the app's own folder"]);
+}
+
+#[test]
+fn a_manifest_that_cargo_cannot_read_is_told() {
+    let folder = folder();
+    std::fs::write(folder.path().join("Cargo.toml"), "[package\n").expect("it can be written");
+    let built = ended(build_command(folder.path(), &[]));
+    assert_eq!(built.code, Some(2), "{built:?}");
+    let line = built.stderr.lines().last().unwrap_or_default();
+    assert!(line.starts_with("sateen: ") && line.ends_with("cargo cannot read it"), "{built:?}");
+}
+
+/// A user's own flags for rustc, as many a CI sets them, must not take ours away.
+#[test]
+fn the_stack_has_its_size_whatever_flags_are_in_the_environment() {
+    let folder = folder();
+    write_crate(folder.path(), "flagged", "\"cdylib\"", MAIN);
+    for flags in [None, Some("--cfg mine"), Some("")] {
+        for (stack, mebibytes) in [("4M", 4), ("32M", 32)] {
+            let mut command = build_command(folder.path(), &["--stack", stack]);
+            command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS").envs(flags.map(|f| ("RUSTFLAGS", f)));
+            let built = ended(command);
+            assert_eq!(built.code, Some(0), "{built:?}");
+            let module = folder.path().join("flagged.wasm");
+            let described = run(["check".as_ref(), module.as_os_str(), "--json".as_ref()]).json();
+            let memory = described["memory_bytes"].as_u64().unwrap_or_default() >> 20;
+            assert!((mebibytes..mebibytes + 3).contains(&memory), "{memory} MiB with {stack} and {flags:?}");
+        }
+    }
+}
+
+/// Vectors of 128 bits, in an app that asks for none.
+#[test]
+fn what_is_built_may_use_simd() {
+    let source = "#[sateen::main] fn main() -> bool { cfg!(target_feature = \"simd128\") }";
+    let (folder, built) = build("with-simd", source);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    assert_eq!(run(["run".as_ref(), folder.path().join("with-simd.wasm").as_os_str()]).result(), "true\n");
+}

@@ -1,0 +1,87 @@
+//! `--json`: one object for machines.
+
+use sateen_tests::command::{app, run, run_probe};
+use serde_json::{Value, json};
+
+/// The counters that every object has.
+const COUNTERS: [&str; 7] = ["spawned", "exposed", "executed", "stolen", "reused", "redone", "aborted"];
+
+#[track_caller]
+fn assert_common(object: &Value, function: &str, arguments: &[&str]) {
+    assert_eq!(object["app"], "probe");
+    assert_eq!((&object["function"], &object["arguments"]), (&json!(function), &json!(arguments)));
+    assert_eq!(object["threads"], 2);
+    assert_eq!(object["module"].as_str().map(str::len), Some(64), "{object}");
+    assert!(object["run"].as_str().is_some_and(|run| !run.is_empty()), "{object}");
+    for counter in COUNTERS {
+        assert!(object["jobs"][counter].is_u64(), "{counter} in {object}");
+    }
+}
+
+#[test]
+fn a_finished_run_is_one_object() {
+    let ended = run_probe("balanced", &["20", "--threads", "2", "--json"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let object = ended.json();
+    assert_common(&object, "balanced", &["20"]);
+    assert_eq!(object["result"], "6765");
+    assert_eq!(object["jobs"]["spawned"], 10_946, "fib(20) has so many additions, and the root");
+    let seconds = |name: &str| object[name].as_f64().unwrap_or(-1.0);
+    assert!(seconds("elapsed_s") > 0.0 && seconds("work_s") > 0.0, "{object}");
+    assert!(seconds("span_s") > 0.0 && seconds("span_s") <= seconds("work_s") * 1.01 + 0.01, "{object}");
+    assert!(seconds("parallelism") >= 0.9, "{object}");
+}
+
+#[test]
+fn every_run_has_an_id_of_its_own() {
+    let id = || run_probe("balanced", &["5", "--json"]).json()["run"].clone();
+    assert_ne!(id(), id());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_base64() {
+    let object = run_probe("bytes", &["1", "--json"]).json();
+    assert_eq!(object["result"], Value::Null);
+    let encoded = object["result_base64"].as_str().unwrap_or_default();
+    assert!(encoded.starts_with("AAECAwQF") && encoded.ends_with("/P3+/w=="), "{encoded}");
+    let text = run_probe("silence", &["--json"]).json();
+    assert_eq!((&text["result"], &text["result_base64"]), (&json!(""), &Value::Null));
+}
+
+#[test]
+fn a_failed_run_is_one_object_too() {
+    for (function, code, word) in [
+        ("panic_in_root", 1, "the root fails"),
+        ("trap", 1, "unreachable"),
+        ("recurse_for_ever", 3, "--stack"),
+        ("balanced", 2, "`n` is missing"),
+    ] {
+        let ended = run_probe(function, &["--threads", "2", "--json"]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let object = ended.json();
+        assert_common(&object, function, &[]);
+        assert_eq!((&object["result"], &object["error"]["exit_code"]), (&Value::Null, &json!(code)));
+        let message = object["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(word), "{object}");
+        assert!(object["error"]["backtrace"].is_array(), "{object}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    }
+}
+
+#[test]
+fn with_an_output_file_both_are_written() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("result");
+    let ended = run_probe("balanced", &["10", "--json", "--output", &path.display().to_string()]);
+    assert_eq!(ended.json()["result"], "55");
+    assert_eq!(std::fs::read_to_string(path).expect("it was written"), "55\n");
+}
+
+/// The example of the issue.
+#[test]
+fn queens_give_one_object() {
+    let queens = app("nqueens");
+    let words = ["run".as_ref(), queens.as_os_str(), "12".as_ref(), "--threads".as_ref(), "2".as_ref(), "--json".as_ref()];
+    let object = run(words).json();
+    assert_eq!((&object["result"], &object["app"]), (&json!("14200"), &json!("nqueens")));
+}

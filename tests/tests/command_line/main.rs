@@ -1,0 +1,14 @@
+//! The command `sateen` as a user meets it: real processes, what they print and how they end.
+
+#![cfg(unix)]
+
+mod bad_input;
+mod build;
+mod cache;
+mod check;
+mod interrupt;
+mod json;
+mod limits;
+mod log;
+mod new;
+mod output;

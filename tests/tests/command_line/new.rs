@@ -1,0 +1,120 @@
+//! `sateen new`: each template, outside this repo, from nothing to its answer.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sateen_tests::command::{Ended, ended, sateen};
+use sateen_tests::{kept, root};
+use tempfile::TempDir;
+
+/// A user's own shell: nothing of the cargo that runs these tests is in its environment, but the folder
+/// for what is built, which is kept.
+fn at_home(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str], folder: &Path) -> Ended {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars() {
+        if name.starts_with("CARGO_") || name.starts_with("RUSTUP_TOOLCHAIN") || name == "CARGO" {
+            command.env_remove(name);
+        }
+    }
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        command.env("CARGO_HOME", home);
+    }
+    command
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", kept().join("templates"))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    ended(command)
+}
+
+#[track_caller]
+fn succeeds(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str], folder: &Path) -> Ended {
+    let ended = at_home(program, arguments, folder);
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:#?}");
+    ended
+}
+
+fn folder() -> TempDir {
+    TempDir::new().expect("a temporary folder can be made")
+}
+
+/// The commands of the issue, one after another.
+fn from_nothing_to(template: &str, argument: &str, answer: &str) {
+    let outside = folder();
+    let name = format!("my-{template}");
+    let made = succeeds(sateen(), &["new", &name, "--template", template], outside.path());
+    made.says_one_line(&["made my-", "next: cd my-"]);
+    let folder = outside.path().join(&name);
+    let tested = succeeds("cargo", &["test"], &folder);
+    assert!(tested.text().contains("test result: ok. ") && !tested.text().contains("ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\nrunning"), "{tested:?}");
+    let built = succeeds(sateen(), &["build"], &folder);
+    assert_eq!(built.text(), "", "stdout carries a result and nothing else");
+    let module = format!("{name}.wasm");
+    assert!(folder.join(&module).is_file());
+    assert_eq!(succeeds(sateen(), &["run", &module, argument], &folder).result(), answer);
+    for more in ["--pristine", "--threads=1", "--threads=8"] {
+        let answered = succeeds(sateen(), &["run", &module, argument, more, "--no-cache"], &folder);
+        // Small enough a problem for an instance each is not always what was asked for.
+        assert_eq!(answered.text(), answer, "{more}");
+        if more == "--pristine" && template == "fib" {
+            break;
+        }
+    }
+    let readme = std::fs::read_to_string(folder.join("README.md")).expect("there is one");
+    assert!(readme.contains(&format!("sateen run {module}")), "{readme}");
+}
+
+#[test]
+fn the_template_search_counts_queens() {
+    from_nothing_to("search", "12", "14200\n");
+}
+
+#[test]
+fn the_template_map_counts_primes() {
+    from_nothing_to("map", "1000000", "78498\n");
+}
+
+#[test]
+fn the_template_fib_adds() {
+    // OEIS A000045; small, for one of the runs gives each job an instance of its own.
+    from_nothing_to("fib", "20", "6765\n");
+}
+
+#[test]
+fn what_cannot_be_a_name_is_refused() {
+    let outside = folder();
+    for name in ["9queens", "two words", "", ".", "..", "a/..", "sateen", "std", "naïve", "a.b", "a\nb", "sateen-macros"] {
+        at_home(sateen(), &["new", name], outside.path()).fails_with(2, &["cannot be an app's name"]);
+    }
+    at_home(sateen(), &["new", "--", "-x"], outside.path()).fails_with(2, &["cannot be an app's name"]);
+    at_home(sateen(), &["new"], outside.path()).fails_with(2, &["NAME"]);
+    at_home(sateen(), &["new", "a", "--template", "b"], outside.path()).fails_with(2, &["fib, search, map"]);
+    assert_eq!(std::fs::read_dir(outside.path()).expect("it is there").count(), 0, "nothing was made");
+}
+
+#[test]
+fn what_is_there_is_left_alone() {
+    let outside = folder();
+    std::fs::create_dir(outside.path().join("taken")).expect("it can be made");
+    std::fs::write(outside.path().join("file"), "mine").expect("it can be written");
+    for name in ["taken", "file"] {
+        at_home(sateen(), &["new", name], outside.path()).fails_with(2, &[name, "is there already"]);
+    }
+    std::os::unix::fs::symlink("nowhere", outside.path().join("link")).expect("it can be made");
+    at_home(sateen(), &["new", "link"], outside.path()).fails_with(2, &["link", "is there already"]);
+    assert_eq!(std::fs::read_to_string(outside.path().join("file")).expect("it is there"), "mine");
+}
+
+#[test]
+fn folders_above_are_made_and_the_sdk_can_be_elsewhere() {
+    let outside = folder();
+    let sdk = root().join("guest-sdk").display().to_string();
+    let made = succeeds(sateen(), &["new", "apps/mine", "--sdk", &sdk], outside.path());
+    made.says_one_line(&["made apps/mine; next: cd apps/mine"]);
+    assert!(outside.path().join("apps/mine/src/lib.rs").is_file());
+    let missing = at_home(sateen(), &["new", "other", "--sdk", "/nonexistent"], outside.path());
+    missing.fails_with(2, &["the crate `sateen` is not at /nonexistent", "--sdk"]);
+    assert!(!outside.path().join("other").exists());
+}

@@ -1,0 +1,102 @@
+//! stdout carries the result and nothing else, whoever reads it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+
+use sateen_tests::command::{ended, probe_command, run_probe};
+use tempfile::TempDir;
+
+#[test]
+fn text_ends_with_one_newline_and_bytes_are_as_they_are() {
+    assert_eq!(run_probe("balanced", &["20"]).result(), "6765\n");
+    assert_eq!(run_probe("text", &["a", "b"]).result(), "a b\n");
+    assert_eq!(run_probe("text", &[]).result(), "\n");
+    assert_eq!(run_probe("text", &["--", "--json", "-x"]).result(), "--json -x\n");
+    assert_eq!(run_probe("silence", &[]).result(), "");
+    let bytes = run_probe("bytes", &["3"]);
+    assert_eq!(bytes.stdout, (0..=255).cycle().take(768).collect::<Vec<u8>>());
+}
+
+#[test]
+fn a_result_goes_to_a_file_instead() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let path = folder.path().join("result");
+    let to_file = |function: &str, more: &[&str]| {
+        let mut command = probe_command(function, more);
+        command.arg("--output").arg(&path);
+        ended(command)
+    };
+    assert_eq!(to_file("balanced", &["30"]).result(), "");
+    assert_eq!(std::fs::read_to_string(&path).expect("it was made"), "832040\n");
+    assert_eq!(to_file("balanced", &["10"]).result(), "");
+    assert_eq!(std::fs::read_to_string(&path).expect("it was replaced"), "55\n");
+    to_file("panic_in_root", &[]).fails_with(1, &["the root fails"]);
+    assert_eq!(std::fs::read_to_string(&path).expect("a failure leaves it"), "55\n");
+    std::fs::remove_file(&path).expect("it is ours");
+    to_file("panic_in_root", &[]).fails_with(1, &["the root fails"]);
+    assert!(!path.exists(), "a failed run leaves no file behind");
+}
+
+#[test]
+fn an_output_that_cannot_be_written_costs_no_run() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let folder_itself = folder.path().display().to_string();
+    let missing = folder.path().join("missing/result").display().to_string();
+    // The app would never end: the file is looked at first.
+    run_probe("loop_for_ever", &["--output", &missing]).fails_with(2, &["output ", "there is no such file"]);
+    run_probe("loop_for_ever", &["--output", &folder_itself]).fails_with(2, &["it is a folder"]);
+}
+
+#[test]
+fn devices_and_pipes_are_outputs_too() {
+    assert_eq!(run_probe("balanced", &["10", "--output", "/dev/stdout"]).result(), "55\n");
+    assert_eq!(run_probe("balanced", &["10", "--output", "/dev/null"]).result(), "");
+    run_probe("balanced", &["10", "--output", "/dev/full"]).fails_with(2, &["output /dev/full: "]);
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_told() {
+    for more in [&["40000"][..], &["1"], &["1", "--json"]] {
+        let mut command = probe_command("bytes", more);
+        command.stdout(OpenOptions::new().write(true).open("/dev/full").expect("/dev/full is there"));
+        ended(command).fails_with(2, &["cannot be written to stdout", "No space left"]);
+    }
+}
+
+/// As `sateen run … | head -c 1`.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = probe_command("bytes", &["40000"]).spawn().expect("the command can be started");
+    let mut stdout = child.stdout.take().expect("it is piped");
+    let mut first = [1];
+    stdout.read_exact(&mut first).expect("there is a result");
+    drop(stdout);
+    let rest = child.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8(rest.stderr).expect("stderr is text");
+    assert_eq!((first, rest.status.code()), ([0], Some(0)), "{stderr}");
+    assert_eq!(stderr, "sateen: the reader of stdout went away before it had the whole result\n");
+}
+
+#[test]
+fn a_reader_that_was_never_there_is_no_error() {
+    let mut child = probe_command("balanced", &["25", "--json"]).spawn().expect("the command can be started");
+    drop(child.stdout.take());
+    let rest = child.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8(rest.stderr).expect("stderr is text");
+    assert_eq!(rest.status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn a_full_disk_behind_stderr_costs_no_result() {
+    for function in ["log_from_jobs", "log_lines"] {
+        let mut command = probe_command(function, &["100"]);
+        command.stderr(File::options().write(true).open("/dev/full").expect("/dev/full is there"));
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(!ended.stdout.is_empty());
+    }
+    let mut command = probe_command("panic_in_root", &[]);
+    command.stderr(File::options().write(true).open("/dev/full").expect("/dev/full is there"));
+    assert_eq!(ended(command).code, Some(1));
+}
