@@ -32,7 +32,9 @@ pub fn read_inputs(
         file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| wrong(readable(&error)))?;
         if bytes.len() > limit {
             let limit = size(limit as u64);
-            return Err(wrong(format!("it is more than a guest can hold, {limit}; raise that with --memory")));
+            return Err(wrong(format!(
+                "it is more than a guest can hold, {limit}; raise that with --memory"
+            )));
         }
         if read.insert(name.clone(), bytes).is_some() {
             return Err(Failure::usage(format!("the input `{name}` is given twice")));

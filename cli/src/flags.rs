@@ -123,6 +123,9 @@ pub struct LimitFlags {
     /// Stack of one instance: how deep it may recurse
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_stack)]
     pub stack: usize,
+    /// Jobs synced with try_sync that are within one another, over all workers
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub attempts: usize,
     /// Size of a result, a job's parameters, or the output
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
     pub max_output: usize,

@@ -44,7 +44,8 @@ fn checked_name(folder: &Path) -> Result<String, Failure> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        && !["sateen", "sateen-macros", "std", "core", "alloc", "test", "self", "super", "crate"].contains(&name.as_str());
+        && !["sateen", "sateen-macros", "std", "core", "alloc", "test", "self", "super", "crate"]
+            .contains(&name.as_str());
     if fits {
         Ok(name)
     } else {

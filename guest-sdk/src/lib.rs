@@ -37,6 +37,9 @@
 //! * **Errors travel.** A panic in a job reaches its parent's sync, whichever machine it ran on:
 //!   [`Spawned::sync`] passes it on, [`Spawned::try_sync`] returns it.
 //!
+//! `#[job] fn work` makes a function and a type named `work`, so there can be no module of that name
+//! beside it.
+//!
 //! # What an app must keep
 //! A job is a function of its parameters and the run's [inputs](input()), and of nothing else. There
 //! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a

@@ -7,8 +7,6 @@ use crate::limits::Limits;
 
 /// Host functions run on the guest's stack, too; this much is theirs.
 const HOST_STACK_BYTES: usize = 256 << 10;
-/// Stacks for attempted jobs, beyond one for each instance.
-pub const ATTEMPT_STACKS: u32 = 64;
 
 /// What a module may use: the features that give the same bits on every machine, and that Rust and
 /// C compilers emit. Threads, relaxed SIMD, 64-bit and multiple memories, GC and exceptions are out.
@@ -76,11 +74,12 @@ fn unpooled(config: &mut Config) -> &mut Config {
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
     let instances = u32::try_from(limits.instances_max).unwrap_or(u32::MAX);
+    let attempts = u32::try_from(limits.attempts_max).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(instances)
         .total_memories(instances)
         .total_tables(instances)
-        .total_stacks(instances.saturating_add(ATTEMPT_STACKS))
+        .total_stacks(instances.saturating_add(attempts))
         .max_memories_per_module(1)
         .max_tables_per_module(1)
         .max_memory_size(limits.memory_bytes_max)

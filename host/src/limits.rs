@@ -26,6 +26,9 @@ pub struct Limits {
     pub exposed_jobs_max: usize,
     /// Instances that exist at once, waiting ones included.
     pub instances_max: usize,
+    /// Jobs that are synced with `try_sync` and have begun, in all of a run's instances: each needs a
+    /// stack of its own.
+    pub attempts_max: usize,
     /// Wall-clock time of a run.
     pub wall_time_max: Option<Duration>,
     /// Time that all workers spend in guests, summed.
@@ -44,6 +47,7 @@ impl Default for Limits {
             log_lines_max: 100_000,
             exposed_jobs_max: 64 << 10,
             instances_max: 256,
+            attempts_max: 1024,
             wall_time_max: None,
             cpu_time_max: None,
         }
@@ -100,7 +104,9 @@ pub enum LimitExceeded {
     #[error("the run used more than {} s of processor time; raise it with --cpu-limit", .0.as_secs_f64())]
     CpuTime(Duration),
     /// Stacks for attempted jobs, one in another.
-    #[error("jobs that are synced with try_sync are nested too deeply; the limit is {limit}")]
+    #[error(
+        "more than {limit} jobs that are synced with try_sync are within one another; raise it with --attempts"
+    )]
     Attempts {
         /// The limit.
         limit: usize,

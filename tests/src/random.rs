@@ -12,14 +12,14 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = mix(self.0);
         self.0
     }
 
     /// A number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
-        (self.next() % count.max(1) as u64) as usize
+        (self.number() % count.max(1) as u64) as usize
     }
 }
 

@@ -62,6 +62,7 @@ pub fn tight() -> Limits {
         stack_bytes_max: 1 << 20,
         output_bytes_max: 1 << 20,
         instances_max: 16,
+        attempts_max: 16,
         wall_time_max: Some(Duration::from_secs(10)),
         ..Limits::default()
     }

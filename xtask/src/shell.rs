@@ -44,15 +44,11 @@ pub fn aside(mut command: Command) -> Result<()> {
 
 /// The command as one would type it.
 fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| {
-            let word = word.to_string_lossy();
-            let name = Path::new(word.as_ref())
-                .strip_prefix(root())
-                .map_or(word.as_ref().into(), Path::to_string_lossy);
-            name.into_owned()
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+    let program = Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(command.get_program()).to_string_lossy().into_owned();
+    let arguments = command.get_args().map(|word| {
+        let path = Path::new(word);
+        path.strip_prefix(root()).unwrap_or(path).to_string_lossy().into_owned()
+    });
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
 }

@@ -96,6 +96,7 @@ fn limits(flags: &LimitFlags, threads: usize) -> Limits {
     Limits {
         memory_bytes_max: flags.memory,
         stack_bytes_max: flags.stack,
+        attempts_max: flags.attempts,
         output_bytes_max: flags.max_output,
         wall_time_max: flags.time_limit,
         cpu_time_max: flags.cpu_limit,

@@ -13,8 +13,9 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let ident = &function.sig.ident;
     let name = job_name(attribute, function)?;
     let visibility = &function.vis;
-    let Signature { names, types, output } = &signature;
+    let Signature { names, types, output, .. } = &signature;
     let own_names = signature.own_names();
+    let tuple = signature.tuple();
 
     let export = format!("sateen_job_{name}");
     let entry = format_ident!("__sateen_job_{}", ident.unraw());
@@ -56,7 +57,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         }
 
         impl ::sateen::Job for #ident {
-            type Parameters = (#(#types,)*);
+            type Parameters = #tuple;
             type Output = #output;
             const NAME: &'static str = #name;
 

@@ -1,7 +1,7 @@
 //! The attributes `#[job]` and `#[main]` of the crate `sateen`; see there for how to use them.
 //!
-//! `signature` turns a function into what both attributes need and reports what cannot travel, at
-//! the user's own span; `job` and `main_fn` write the code.
+//! `signature` turns a function into what both attributes need and `travel` reports what cannot go to
+//! another machine, both at the user's own span; `job` and `main_fn` write the code.
 
 use proc_macro::TokenStream;
 use syn::{ItemFn, parse_macro_input};
@@ -9,6 +9,7 @@ use syn::{ItemFn, parse_macro_input};
 mod job;
 mod main_fn;
 mod signature;
+mod travel;
 
 /// Marks a function whose calls may run elsewhere.
 ///
@@ -21,7 +22,7 @@ mod signature;
 #[proc_macro_attribute]
 pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    job::expand(attribute.into(), &function).unwrap_or_else(syn::Error::into_compile_error).into()
+    finish(&function, job::expand(attribute.into(), &function))
 }
 
 /// Marks an entry point of the app: the root job of a run.
@@ -31,5 +32,17 @@ pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    main_fn::expand(attribute.into(), &function).unwrap_or_else(syn::Error::into_compile_error).into()
+    finish(&function, main_fn::expand(attribute.into(), &function))
+}
+
+/// What was written, or the error beside the function as it stands: without it, every mention of it
+/// were an error as well.
+fn finish(function: &ItemFn, written: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    match written {
+        Ok(tokens) => tokens.into(),
+        Err(error) => {
+            let error = error.into_compile_error();
+            quote::quote!(#error #function).into()
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let signature = Signature::read(function, "main")?;
     let ident = &function.sig.ident;
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
-    let Signature { names, types, output } = &signature;
+    let Signature { names, types, output, .. } = &signature;
     let own_names = signature.own_names();
     // Not to be confused with anything that the app calls so.
     let arguments = Ident::new("arguments", Span::mixed_site());

@@ -1,15 +1,19 @@
 //! What a marked function takes and returns, or why it cannot be marked.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Safety, Type};
+
+use crate::travel::refuse_untravelled;
 
 /// The part of a function's signature that the generated code repeats.
 pub struct Signature {
     pub names: Vec<Ident>,
     pub types: Vec<Type>,
     pub output: TokenStream,
+    /// Where the parameters stand in the user's code.
+    pub place: Span,
 }
 
 impl Signature {
@@ -26,8 +30,8 @@ impl Signature {
         refuse(&signature.abi, what, "cannot be extern: its calling convention is Sateen's")?;
         refuse(&signature.variadic, what, "cannot be variadic")?;
         if !signature.generics.params.is_empty() {
-            return Err(Error::new(
-                signature.generics.span(),
+            return Err(Error::new_spanned(
+                &signature.generics,
                 format!(
                     "a #[{what}] cannot be generic: other machines find it by its name alone; mark a function for each type"
                 ),
@@ -39,8 +43,8 @@ impl Signature {
         for input in &signature.inputs {
             let argument = match input {
                 FnArg::Receiver(receiver) => {
-                    return Err(Error::new(
-                        receiver.span(),
+                    return Err(Error::new_spanned(
+                        receiver,
                         format!(
                             "a #[{what}] cannot be a method: make it a free function and pass the value as a parameter"
                         ),
@@ -48,7 +52,7 @@ impl Signature {
                 }
                 FnArg::Typed(argument) => argument,
             };
-            refuse_borrowed(&argument.ty, what)?;
+            refuse_untravelled(&argument.ty, what)?;
             names.push(match argument.pat.as_ref() {
                 Pat::Ident(pattern) if pattern.subpat.is_none() => pattern.ident.clone(),
                 _ => Ident::new(&format!("parameter_{}", names.len()), argument.pat.span()),
@@ -59,11 +63,22 @@ impl Signature {
         let output = match &signature.output {
             ReturnType::Default => quote!(()),
             ReturnType::Type(_, ty) => {
-                refuse_borrowed(ty, what)?;
+                // The output of a run is made into text at once, and does not travel.
+                if what == "job" {
+                    refuse_untravelled(ty, what)?;
+                }
                 ty.to_token_stream()
             }
         };
-        Ok(Self { names, types, output })
+        Ok(Self { names, types, output, place: signature.paren_token.span.join() })
+    }
+
+    /// The parameters' types as a tuple; what is wrong with it is wrong with the parameters.
+    pub fn tuple(&self) -> TokenStream {
+        let types = &self.types;
+        let mut tuple = Group::new(Delimiter::Parenthesis, quote!(#(#types,)*));
+        tuple.set_span(self.place);
+        tuple.into_token_stream()
     }
 
     /// Names for the parameters where the function is called, which may have a parameter of its own
@@ -93,18 +108,6 @@ fn refuse<T: ToTokens>(found: &Option<T>, what: &str, why: &str) -> Result<()> {
         Some(tokens) => Err(Error::new_spanned(tokens, format!("a #[{what}] {why}"))),
         None => Ok(()),
     }
-}
-
-fn refuse_borrowed(ty: &Type, what: &str) -> Result<()> {
-    let why = match ty {
-        Type::Reference(_) => {
-            "a reference cannot travel to another machine; take and return owned values (`String` for `&str`, `Vec<T>` for `&[T]`)"
-        }
-        Type::Ptr(_) => "a pointer cannot travel to another machine",
-        Type::ImplTrait(_) => "an `impl Trait` cannot travel to another machine; name the type",
-        _ => return Ok(()),
-    };
-    Err(Error::new(ty.span(), format!("in a #[{what}], {why}")))
 }
 
 /// A type's tokens without the spaces that `to_string` puts between them.

@@ -14,9 +14,4 @@ fn make(n: u64) -> Board {
     Board { rows: n }
 }
 
-#[job]
-fn pointer(n: *const u64) -> bool {
-    n.is_null()
-}
-
 fn main() {}

@@ -1,5 +1,3 @@
-use sateen::prelude::*;
-
 #[sateen::main(name = "other")]
 fn run(n: u64) -> u64 {
     n

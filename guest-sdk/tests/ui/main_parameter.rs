@@ -1,5 +1,3 @@
-use sateen::prelude::*;
-
 pub struct Board;
 
 #[sateen::main]

@@ -11,7 +11,6 @@ use super::memory::{broken, read, read_text, write};
 use super::state::{Guest, LiveKind, LogLine, Offered, sound_alarm};
 use super::stopped::stop_of;
 use super::task::Assignment;
-use crate::engine::ATTEMPT_STACKS;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, wait_for};
@@ -197,7 +196,7 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
         .map_err(|error| broken(caller.data(), format!("sateen_attempt has another type: {error}")))?;
     let Some(permit) = shared.attempts.acquire() else {
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Attempts {
-            limit: ATTEMPT_STACKS as usize,
+            limit: shared.limits().attempts_max,
         })));
     };
     let result = function.call_async(&mut caller, argument).await;

@@ -15,7 +15,6 @@ use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
 use super::worker::{is_worker_of, own_index, push_own, trim_own};
-use crate::engine::ATTEMPT_STACKS;
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
 use crate::limits::{LimitExceeded, Limits};
@@ -83,7 +82,7 @@ impl Shared {
             app: parts.app.clone(),
             counters: Counters::default(),
             fine_kinds: parts.app.0.jobs.iter().map(|_| AtomicBool::new(false)).collect(),
-            attempts: Permits::new(ATTEMPT_STACKS as usize),
+            attempts: Permits::new(parts.limits.attempts_max),
             instances: Permits::new(parts.limits.instances_max),
             idle: Idle::default(),
             stealers,

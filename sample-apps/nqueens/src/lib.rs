@@ -3,7 +3,7 @@
 //! The board is filled row by row. A job is a board and the columns that it may still try in the
 //! next row: it spawns all columns but the first and goes into the first itself. So what waits
 //! longest is the largest part of the work, and that is what an idle worker is given. The last
-//! [`PLAIN_ROWS`] rows are counted by plain code.
+//! `PLAIN_ROWS` rows are counted by plain code.
 
 mod board;
 

@@ -68,7 +68,8 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn an_entry_point_that_is_not_there() {
-    run_probe("nothing_like_that", &[]).fails_with(2, &["no entry point `nothing_like_that`", "it has: ", "balanced"]);
+    run_probe("nothing_like_that", &[])
+        .fails_with(2, &["no entry point `nothing_like_that`", "it has: ", "balanced"]);
     let none = wat::bytes(&format!("(module {} {})", wat::IMPORTS, wat::FRAME));
     run_bytes(&none).fails_with(2, &["no entry point; mark a function with #[main]"]);
 }
@@ -79,8 +80,10 @@ fn arguments_of_the_wrong_number_or_type() {
     run_probe("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`, but a whole number"]);
     run_probe("balanced", &["-1"]).fails_with(2, &["argument `n` is `-1`"]);
     run_probe("balanced", &["99999999999999999999"]).fails_with(2, &["argument `n` is"]);
-    run_probe("balanced", &["7", "8", "9"]).fails_with(2, &["3 arguments are too many, from `8` on", "(n: u64)"]);
-    run_probe("arguments", &["1", "2", "3", "true", "ab", "w"]).fails_with(2, &["`letter` is `ab`", "one character"]);
+    run_probe("balanced", &["7", "8", "9"])
+        .fails_with(2, &["3 arguments are too many, from `8` on", "(n: u64)"]);
+    run_probe("arguments", &["1", "2", "3", "true", "ab", "w"])
+        .fails_with(2, &["`letter` is `ab`", "one character"]);
 }
 
 #[test]
@@ -88,7 +91,8 @@ fn inputs_that_are_missing_or_unreadable() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let input = |given: &str| run_probe("read_input", &["1", "--input", given]);
     run_probe("read_input", &["1"]).fails_with(2, &["needs the input `data`", "--input data=FILE"]);
-    input("data=/nonexistent/file").fails_with(2, &["input `data`: /nonexistent/file: there is no such file"]);
+    input("data=/nonexistent/file")
+        .fails_with(2, &["input `data`: /nonexistent/file: there is no such file"]);
     input(&format!("data={}", folder.path().display())).fails_with(2, &["input `data`: ", "it is a folder"]);
     input("data").fails_with(2, &["NAME=FILE is expected"]);
     input("=file").fails_with(2, &["NAME=FILE is expected"]);
@@ -103,7 +107,7 @@ fn an_input_that_one_may_not_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = TempDir::new().expect("a temporary folder can be made");
     let path = file(&folder, "secret", b"x");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).expect("it is ours");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o0)).expect("it is ours");
     if std::fs::read(&path).is_ok() {
         eprintln!("skipped: root may read everything");
         return;
@@ -128,7 +132,8 @@ fn malformed_dimacs_names_the_line() {
         ("variable", "p cnf 2 1\n1 3 0\n", "line 2"),
     ] {
         let input = format!("cnf={}", file(&folder, name, text.as_bytes()).display());
-        run(["run".as_ref(), app("sat").as_os_str(), "--input".as_ref(), input.as_ref()]).fails_with(2, &[line]);
+        run(["run".as_ref(), app("sat").as_os_str(), "--input".as_ref(), input.as_ref()])
+            .fails_with(2, &[line]);
     }
 }
 

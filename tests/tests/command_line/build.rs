@@ -27,7 +27,11 @@ fn write_crate(folder: &Path, name: &str, kinds: &str, source: &str) {
 
 fn build_command(folder: &Path, more: &[&str]) -> Command {
     let mut command = command(["build"]);
-    command.args(more).current_dir(folder).env("CARGO_TARGET_DIR", kept().join("crates")).stdin(Stdio::null());
+    command
+        .args(more)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", kept().join("crates"))
+        .stdin(Stdio::null());
     command
 }
 
@@ -43,7 +47,9 @@ fn build(name: &str, source: &str) -> (TempDir, Ended) {
 fn a_crate_becomes_a_module_in_this_folder() {
     let (folder, built) = build("good-app", MAIN);
     assert_eq!((built.code, built.text()), (Some(0), ""), "{built:?}");
-    assert!(built.stderr.lines().last().is_some_and(|line| line.starts_with("sateen: built good-app.wasm (")));
+    assert!(
+        built.stderr.lines().last().is_some_and(|line| line.starts_with("sateen: built good-app.wasm ("))
+    );
     let module = folder.path().join("good-app.wasm");
     assert_eq!(run(["run".as_ref(), module.as_os_str(), "41".as_ref()]).result(), "42\n");
 
@@ -86,7 +92,10 @@ fn an_app_without_an_entry_point_is_refused() {
 
 #[test]
 fn an_app_with_foreign_imports_is_refused() {
-    let source = format!("unsafe extern \"C\" {{ fn clock() -> u64; }}\n{}", MAIN.replace("n + 1", "n + unsafe { clock() }"));
+    let source = format!(
+        "unsafe extern \"C\" {{ fn clock() -> u64; }}\n{}",
+        MAIN.replace("n + 1", "n + unsafe { clock() }")
+    );
     fails("foreign", &source, 2, "would be refused: it imports what no host offers: `env.clock`", "");
 }
 
@@ -108,7 +117,8 @@ fn a_crate_that_makes_no_module_is_refused() {
 #[test]
 fn a_workspace_is_no_app() {
     let folder = folder();
-    std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n").expect("it can be written");
+    std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n")
+        .expect("it can be written");
     ended(build_command(folder.path(), &[])).fails_with(2, &["is no package", "the app's own folder"]);
 }
 
@@ -130,7 +140,10 @@ fn the_stack_has_its_size_whatever_flags_are_in_the_environment() {
     for flags in [None, Some("--cfg mine"), Some("")] {
         for (stack, mebibytes) in [("4M", 4), ("32M", 32)] {
             let mut command = build_command(folder.path(), &["--stack", stack]);
-            command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS").envs(flags.map(|f| ("RUSTFLAGS", f)));
+            command
+                .env_remove("CARGO_ENCODED_RUSTFLAGS")
+                .env_remove("RUSTFLAGS")
+                .envs(flags.map(|f| ("RUSTFLAGS", f)));
             let built = ended(command);
             assert_eq!(built.code, Some(0), "{built:?}");
             let module = folder.path().join("flagged.wasm");

@@ -148,7 +148,10 @@ fn first_runs_at_once_do_not_disturb_one_another() {
     for child in children {
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.as_slice(), stderr.as_ref()), (Some(0), &b"6765\n"[..], ""));
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice(), stderr.as_ref()),
+            (Some(0), &b"6765\n"[..], "")
+        );
     }
     only(folder.path());
     let files = fs::read_dir(folder.path().join("modules")).expect("it is there").count();

@@ -35,7 +35,9 @@ fn an_app_is_described_for_machines() {
     assert_eq!((&object["abi"], &object["determinism"]), (&1.into(), &"integer".into()));
     assert!(object["mains"].as_array().is_some_and(|mains| mains.contains(&"main".into())), "{object}");
     assert!(object["jobs"].as_array().is_some_and(|jobs| jobs.contains(&"fib".into())), "{object}");
-    assert!(object["imports"].as_array().is_some_and(|all| all.iter().all(|import| import["module"] == "sateen")));
+    assert!(
+        object["imports"].as_array().is_some_and(|all| all.iter().all(|import| import["module"] == "sateen"))
+    );
     assert!(object["exports"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "memory")));
     assert_eq!(object["refusals"], serde_json::json!([]));
     for size in ["module_bytes", "code_bytes", "functions", "memory_bytes"] {
@@ -50,7 +52,12 @@ fn a_module_that_would_be_refused_is_described_all_the_same() {
     assert_eq!(ended.code, Some(2));
     ended.says_one_line(&["app.wasm: ", "`env.clock`"]);
     assert!(ended.text().contains("import       env.clock: function () -> (i64)\n"), "{}", ended.text());
-    assert_eq!(ended.text().lines().filter(|line| line.starts_with("refused ")).count(), 2, "{}", ended.text());
+    assert_eq!(
+        ended.text().lines().filter(|line| line.starts_with("refused ")).count(),
+        2,
+        "{}",
+        ended.text()
+    );
     let ended = check(&wat::bytes(text), &["--json"]);
     assert_eq!((ended.code, ended.json()["refusals"].as_array().map(Vec::len)), (Some(2), Some(2)));
 }

@@ -46,7 +46,11 @@ fn an_interrupted_run_ends_at_once_with_130() {
     ] {
         for name in ["INT", "TERM"] {
             let ended = interrupted(function, more, name);
-            assert_eq!(ended, (Some(130), String::new(), "sateen: cancelled\n".to_owned()), "{function} {more:?}");
+            assert_eq!(
+                ended,
+                (Some(130), String::new(), "sateen: cancelled\n".to_owned()),
+                "{function} {more:?}"
+            );
         }
     }
 }

@@ -81,7 +81,14 @@ fn with_an_output_file_both_are_written() {
 #[test]
 fn queens_give_one_object() {
     let queens = app("nqueens");
-    let words = ["run".as_ref(), queens.as_os_str(), "12".as_ref(), "--threads".as_ref(), "2".as_ref(), "--json".as_ref()];
+    let words = [
+        "run".as_ref(),
+        queens.as_os_str(),
+        "12".as_ref(),
+        "--threads".as_ref(),
+        "2".as_ref(),
+        "--json".as_ref(),
+    ];
     let object = run(words).json();
     assert_eq!((&object["result"], &object["app"]), (&json!("14200"), &json!("nqueens")));
 }

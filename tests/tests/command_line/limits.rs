@@ -9,10 +9,18 @@ fn a_guest_that_panics_or_traps_or_returns_an_error() {
     for function in ["panic_passes", "error_text"] {
         for threads in ["1", "2"] {
             let more = ["7", "--threads", threads];
-            run_probe(function, &more).fails_with(1, &[if function == "error_text" { "7 is odd" } else { "job `fragile` failed: job 7 is told to fail, at " }]);
+            run_probe(function, &more).fails_with(
+                1,
+                &[if function == "error_text" {
+                    "7 is odd"
+                } else {
+                    "job `fragile` failed: job 7 is told to fail, at "
+                }],
+            );
         }
     }
-    run_probe("panic_in_root", &[]).fails_with(1, &["job `panic_in_root` failed: the root fails; in two lines"]);
+    run_probe("panic_in_root", &[])
+        .fails_with(1, &["job `panic_in_root` failed: the root fails; in two lines"]);
     run_probe("trap", &[]).fails_with(1, &["job `trap` failed: trap: ", "unreachable"]);
     run_probe("panic_passes", &["7", "--pristine"]).fails_with(1, &["job `fragile` failed"]);
 }
@@ -22,7 +30,10 @@ fn a_failed_guests_stack_is_shown_on_request() {
     let ended = run_probe("panic_passes", &["7", "--verbose"]);
     assert_eq!(ended.code, Some(1));
     let lines: Vec<&str> = ended.stderr.lines().collect();
-    assert!(lines[0].starts_with("sateen: job `fragile` failed") && lines[1].contains("failures::fragile"), "{ended:?}");
+    assert!(
+        lines[0].starts_with("sateen: job `fragile` failed") && lines[1].contains("failures::fragile"),
+        "{ended:?}"
+    );
     assert!(lines[1..].iter().all(|line| line.starts_with("    in ")), "{ended:?}");
 }
 
@@ -54,7 +65,8 @@ fn loops_for_ever() {
         let timed = run_probe(function, &["--time-limit", "300ms"]);
         timed.fails_with(3, &["longer than 0.3 s", "raise it with --time-limit"]);
         assert!(timed.took < Duration::from_secs(10), "{timed:?}");
-        run_probe(function, &["--cpu-limit", "300ms"]).fails_with(3, &["0.3 s of processor time", "--cpu-limit"]);
+        run_probe(function, &["--cpu-limit", "300ms"])
+            .fails_with(3, &["0.3 s of processor time", "--cpu-limit"]);
     }
     // A single instruction that writes a gibibyte cannot be stopped; the process ends all the same.
     let filling = run_probe("fill_for_ever", &["900", "--time-limit", "500ms", "--quiet"]);
@@ -64,10 +76,12 @@ fn loops_for_ever() {
 #[test]
 fn ten_gibibytes_and_a_gibibyte_returned() {
     run_probe("allocate", &["10"]).fails_with(3, &["more memory than a 32-bit guest can address"]);
-    run_probe("grow", &["10"]).fails_with(3, &["asked for 10 GiB of memory and the limit is 1 GiB", "raise it with --memory"]);
+    run_probe("grow", &["10"])
+        .fails_with(3, &["asked for 10 GiB of memory and the limit is 1 GiB", "raise it with --memory"]);
     run_probe("allocate", &["1"]).fails_with(3, &["raise it with --memory"]);
     run_probe("large_output", &["1024"]).fails_with(3, &["asked for", "raise it with --memory"]);
-    run_probe("large_output", &["1024", "--memory", "3G"]).fails_with(3, &["is 1 GiB", "raise it with --max-output"]);
+    run_probe("large_output", &["1024", "--memory", "3G"])
+        .fails_with(3, &["is 1 GiB", "raise it with --max-output"]);
 }
 
 #[test]
@@ -81,12 +95,16 @@ fn limits_can_be_raised() {
 #[test]
 fn spawning_for_ever() {
     run_probe("spawn_wider_for_ever", &["--memory", "64M"]).fails_with(3, &["raise it with --memory"]);
-    run_probe("spawn_wider_for_ever", &["--threads", "1", "--memory", "64M"]).fails_with(3, &["raise it with --memory"]);
+    run_probe("spawn_wider_for_ever", &["--threads", "1", "--memory", "64M"])
+        .fails_with(3, &["raise it with --memory"]);
 }
 
 #[test]
 fn attempts_nested_for_ever() {
-    run_probe("attempted_chain", &["1000000"]).fails_with(3, &["raise it with"]);
+    run_probe("attempted_chain", &["1000000"]).fails_with(3, &["raise it with --attempts"]);
+    assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "4000"]).result(), "3000\n");
+    // More than the system maps at once in one pool.
+    assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "100000"]).result(), "3000\n");
 }
 
 #[test]
@@ -98,7 +116,8 @@ fn very_many_threads_work() {
 fn little_address_space_is_enough_for_an_app_that_needs_little() {
     let probe = sateen_tests::probe::module_path().display().to_string();
     let sateen = sateen_tests::command::sateen().display().to_string();
-    let script = format!("ulimit -v 4000000; {sateen} run {probe} --function balanced 20 --threads 1 --memory 64M");
+    let script =
+        format!("ulimit -v 4000000; {sateen} run {probe} --function balanced 20 --threads 1 --memory 64M");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let ended = sateen_tests::command::ended(command);

@@ -85,7 +85,20 @@ fn the_template_fib_adds() {
 #[test]
 fn what_cannot_be_a_name_is_refused() {
     let outside = folder();
-    for name in ["9queens", "two words", "", ".", "..", "a/..", "sateen", "std", "naïve", "a.b", "a\nb", "sateen-macros"] {
+    for name in [
+        "9queens",
+        "two words",
+        "",
+        ".",
+        "..",
+        "a/..",
+        "sateen",
+        "std",
+        "naïve",
+        "a.b",
+        "a\nb",
+        "sateen-macros",
+    ] {
         at_home(sateen(), &["new", name], outside.path()).fails_with(2, &["cannot be an app's name"]);
     }
     at_home(sateen(), &["new", "--", "-x"], outside.path()).fails_with(2, &["cannot be an app's name"]);

@@ -69,7 +69,7 @@ fn damage(module: &[u8], random: &mut Random) -> Vec<u8> {
     for _ in 0..=random.below(4) {
         let at = random.below(damaged.len());
         match random.below(4) {
-            0 => damaged[at] = random.next() as u8,
+            0 => damaged[at] = random.number() as u8,
             1 => drop(damaged.remove(at)),
             _ => damaged[at] ^= 1 << random.below(8),
         }

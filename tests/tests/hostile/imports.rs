@@ -138,7 +138,11 @@ fn an_attempt_does_not_catch_limits() {
     let body = "(drop (call $attempt (i32.const 0)))";
     ends("deep", &attempting("(call $again (local.get 0))", body), Limit("raise it with --stack"));
     ends("grow", &attempting("(drop (memory.grow (i32.const 1000)))", body), Limit("raise it with --memory"));
-    ends("nested", &attempting("(drop (call $attempt (i32.const 0)))", body), Limit("nested too deeply"));
+    ends(
+        "nested",
+        &attempting("(drop (call $attempt (i32.const 0)))", body),
+        Limit("raise it with --attempts"),
+    );
 }
 
 #[test]

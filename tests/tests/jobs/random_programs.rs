@@ -19,7 +19,7 @@ fn random_programs_give_what_they_give_natively() {
     let mut compared = 0;
     let mut difference = None;
     while compared < PROGRAMS_MIN || started.elapsed() < BUDGET {
-        let (program, depth) = (random.next(), 2 + random.below(6) as u32);
+        let (program, depth) = (random.number(), 2 + random.below(6) as u32);
         let expected = probe::program::random_program(program, depth).to_string();
         let arguments = [program.to_string(), depth.to_string()];
         let arguments = [arguments[0].as_str(), arguments[1].as_str()];

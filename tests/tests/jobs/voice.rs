@@ -112,6 +112,7 @@ fn outputs_are_text_or_bytes_as_they_are() {
     assert_eq!(output("text", &["a", "", "b"]), Output::Text("a  b".to_owned()));
     assert_eq!(output("bytes", &["2"]), Output::Bytes((0..=255).cycle().take(512).collect()));
     assert_eq!(output("silence", &[]), Output::Bytes(Vec::new()));
+    assert_eq!(output("literal", &[]), Output::Text("as it stands".to_owned()));
 }
 
 #[test]

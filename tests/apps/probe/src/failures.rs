@@ -93,7 +93,7 @@ pub fn trap_caught(n: u64) -> String {
 /// A job that returns a `Result`, which is a value like any other.
 #[job]
 pub fn halved(n: u64) -> Result<u64, String> {
-    if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+    if n.is_multiple_of(2) { Ok(n / 2) } else { Err(format!("{n} is odd")) }
 }
 
 /// `Ok` and `Err` of jobs, in order; `?` works on a sync.

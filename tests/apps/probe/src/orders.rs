@@ -16,7 +16,7 @@ fn permutations() -> Vec<[usize; HANDLES]> {
         }
         for last in 0..length {
             permute(length - 1, order, all);
-            order.swap(if length % 2 == 0 { last } else { 0 }, length - 1);
+            order.swap(if length.is_multiple_of(2) { last } else { 0 }, length - 1);
         }
     }
     let mut all = Vec::new();

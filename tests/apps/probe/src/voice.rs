@@ -119,3 +119,9 @@ pub fn arguments(
 pub fn echo(arguments: String, echo: Vec<String>) -> String {
     format!("{arguments} {}", echo.join(" "))
 }
+
+/// Text that is not made anew.
+#[main]
+pub fn literal() -> &'static str {
+    "as it stands"
+}
