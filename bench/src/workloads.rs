@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(native("fib", "20").ok().as_deref(), Some("6765"));
         assert_eq!(native("nqueens", "8").ok().as_deref(), Some("92"));
         assert_eq!(native("coarse", "2 9").ok(), Some(coarse::main(2, 9).to_string()));
-        assert_eq!(native("sat", "holes 3 0").ok().as_deref(), Some("s UNSATISFIABLE"));
+        assert!(native("sat", "random 20 1").is_ok_and(|answer| answer.starts_with("s ")));
         assert!(native("fib", "x").is_err() && native("fib", "").is_err() && native("none", "1").is_err());
     }
 }

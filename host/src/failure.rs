@@ -98,23 +98,25 @@ fn is_machinery(name: &str) -> bool {
         || name.starts_with("sateen_")
 }
 
-/// The innermost of `frames` that is one of `jobs`, else `instance`, the job that the instance runs.
+/// The innermost of `frames` that is one of `jobs`, else `instance`, the job that the instance runs. A
+/// job is its name, and its function's name or whole path.
 pub fn innermost_job<'a>(
     frames: &[String],
-    jobs: impl Iterator<Item = &'a str> + Clone,
+    jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     instance: &str,
 ) -> String {
-    let found = frames
-        .iter()
-        .find_map(|frame| jobs.clone().find(|job| frame == job || frame.ends_with(&format!("::{job}"))));
-    found.unwrap_or(instance).to_owned()
+    let found = frames.iter().find_map(|frame| {
+        let is_frame = |function: &str| frame == function || frame.ends_with(&format!("::{function}"));
+        jobs.clone().find(|(_, function)| is_frame(function))
+    });
+    found.map_or(instance, |(name, _)| name).to_owned()
 }
 
 /// What made the engine stop a guest, from its error. `stack_bytes_max` is the limit in force, `panic`
 /// what the guest said before a trap, `off_stack` whether its own stack is known to have overflowed.
 pub fn classify<'a>(
     error: &wasmtime::Error,
-    jobs: impl Iterator<Item = &'a str> + Clone,
+    jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     instance: &str,
     stack_bytes_max: usize,
     panic: Option<Stop>,
@@ -157,9 +159,11 @@ mod tests {
     #[test]
     fn the_innermost_job_is_named() {
         let frames = ["app::helper", "app::inner", "app::outer"].map(str::to_owned);
-        let jobs = ["outer", "inner"];
+        let jobs = [("outer", "outer"), ("inner", "inner")];
         assert_eq!(innermost_job(&frames, jobs.into_iter(), "outer"), "inner");
         assert_eq!(innermost_job(&frames[..1], jobs.into_iter(), "outer"), "outer");
+        let renamed = [("a.job", "app::inner")];
+        assert_eq!(innermost_job(&frames, renamed.into_iter(), "outer"), "a.job");
     }
 
     #[test]

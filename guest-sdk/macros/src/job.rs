@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::{ItemFn, LitStr, Result};
 
-use crate::signature::{Signature, checked_name, manifest_entry};
+use crate::signature::{Signature, checked_name, function_entry, manifest_entry};
 
 pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     let signature = Signature::read(function, "job")?;
@@ -20,6 +20,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let export = format!("sateen_job_{name}");
     let entry = format_ident!("__sateen_job_{}", ident.unraw());
     let manifest = manifest_entry("job", &name, &signature);
+    let function_name = (ident.unraw() != name).then(|| function_entry(&name, &ident.unraw()));
     // One parameter is its own item; several are a tuple.
     let (item, unpack) = match types.as_slice() {
         [only] => (quote!(#only), quote!(|only| (only,))),
@@ -82,6 +83,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         }
 
         #manifest
+        #function_name
     })
 }
 

@@ -131,14 +131,27 @@ fn compact(tokens: &TokenStream) -> String {
 /// `sateen check` can read it without running anything).
 pub fn manifest_entry(kind: &str, name: &str, signature: &Signature) -> TokenStream {
     let line = format!("{kind} {name}({}) -> {}\n", signature.parameters(), signature.result());
-    let bytes = proc_macro2::Literal::byte_string(line.as_bytes());
-    let length = line.len();
+    in_manifest(&quote!(#line))
+}
+
+/// The line that says which function a job is that has another name: in a backtrace it has its own.
+pub fn function_entry(name: &str, function: &Ident) -> TokenStream {
+    let (line, function) = (format!("function {name} "), format!("::{function}\n"));
+    in_manifest(&quote!(#line, ::core::module_path!(), #function))
+}
+
+/// `parts`, string literals or what becomes one, in the module's manifest.
+fn in_manifest(parts: &TokenStream) -> TokenStream {
     quote! {
         #[cfg(target_family = "wasm")]
         const _: () = {
+            const TEXT: &[u8] = ::core::concat!(#parts).as_bytes();
             #[used]
             #[unsafe(link_section = "sateen.manifest")]
-            static ENTRY: [u8; #length] = *#bytes;
+            static ENTRY: [u8; TEXT.len()] = match TEXT.first_chunk() {
+                ::core::option::Option::Some(bytes) => *bytes,
+                ::core::option::Option::None => ::core::unreachable!(),
+            };
         };
     }
 }

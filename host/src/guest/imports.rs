@@ -216,7 +216,7 @@ fn panic(mut caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Res
     guest.panic = Some(if is_address_space_full(&message) {
         Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
     } else {
-        let job = innermost_job(&backtrace, guest.shared.app.job_names(), guest.job_name());
+        let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
         Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
     });
     Ok(())
@@ -239,7 +239,7 @@ fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wa
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
         _ => {
-            let job = innermost_job(&backtrace, guest.shared.app.job_names(), guest.job_name());
+            let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
             Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
         }
     };

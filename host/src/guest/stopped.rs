@@ -12,7 +12,7 @@ pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Err
     let guest = store.data_mut();
     let panic = guest.panic.take();
     let stack_bytes_max = guest.shared.limits().stack_bytes_max;
-    classify(error, guest.shared.app.job_names(), guest.job_name(), stack_bytes_max, panic, off_stack)
+    classify(error, guest.shared.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
 }
 
 /// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end, the

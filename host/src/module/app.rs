@@ -91,7 +91,9 @@ impl App {
         })
     }
 
-    pub(crate) fn job_names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.0.jobs.iter().map(|(name, _)| name.as_str())
+    /// Each job's name, and its function's name or whole path.
+    pub(crate) fn job_functions(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        let functions = &self.0.inspection.functions_of_renamed_jobs;
+        self.0.jobs.iter().map(|(name, _)| (name.as_str(), functions.get(name).unwrap_or(name).as_str()))
     }
 }

@@ -1,5 +1,6 @@
 //! What a module is, read from its bytes without running any of them, and why it would be refused.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use wasmparser::Parser;
@@ -67,6 +68,8 @@ pub struct Inspection {
     pub mains: Vec<String>,
     /// Signatures of jobs and entry points as the SDK wrote them.
     pub manifest: Vec<String>,
+    /// Whole paths of the functions of jobs that have another name than their function.
+    pub functions_of_renamed_jobs: BTreeMap<String, String>,
     /// How far its results can depend on the machine; `None` when it could not be read.
     pub determinism: Option<Determinism>,
     /// Bytes in all.

@@ -75,7 +75,14 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
             }
             Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
                 let text = String::from_utf8_lossy(section.data());
-                inspection.manifest.extend(text.lines().map(str::to_owned));
+                for line in text.lines() {
+                    match line.strip_prefix("function ").and_then(|rest| rest.split_once(' ')) {
+                        Some((job, path)) => {
+                            inspection.functions_of_renamed_jobs.insert(job.to_owned(), path.to_owned());
+                        }
+                        None => inspection.manifest.push(line.to_owned()),
+                    }
+                }
             }
             _ => {}
         }

@@ -27,7 +27,7 @@ fn attach_may_point_anywhere() {
         let body = format!("(call $attach (i32.const {address}))");
         ends(&body, &app(&body), Fine);
     }
-    let often = "(local $n i32) (loop $more (call $attach (local.get $n))
+    let often = "(local $n i32) (loop $more (call $attach (i32.add (local.get $n) (i32.const 4096)))
         (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))";
     ends("attach often", &app(often), Fine);
 }

@@ -13,7 +13,7 @@ fn runs_at_once_on_one_engine_do_not_disturb_one_another() {
             let app = app.clone();
             scope.spawn(move || {
                 for (function, arguments, expected) in [
-                    ("chain", &["2000"][..], "2000"),
+                    ("many_waits", &["20", "20"][..], "400"),
                     ("balanced", &["15"], "610"),
                     ("every_order", &["4"], ""),
                 ] {
