@@ -84,8 +84,8 @@ const QUIET_ROUNDS_MIN: usize = 3;
 /// Calls `round` once to warm up and then again for about `budget_s` seconds; each call measures
 /// every side once, in turn, and gives the `N` values in that order.
 ///
-/// A round in which other processes ran is repeated, as long as there is as much time again; it counts
-/// only if there are too few others.
+/// A round in which other processes ran is repeated, within half as much time again, and counts only if
+/// there are too few others.
 pub fn interleave<const N: usize>(
     about: &str,
     budget_s: f64,
@@ -96,7 +96,7 @@ pub fn interleave<const N: usize>(
     result?;
     let count = ((budget_s / warm_up.wall) as usize).clamp(*ROUNDS.start(), *ROUNDS.end());
     let (mut quiet, mut disturbed) = (Vec::new(), Vec::new());
-    while quiet.len() < count && quiet.len() + disturbed.len() < 2 * count {
+    while quiet.len() < count && quiet.len() + disturbed.len() < count * 3 / 2 {
         if is_terminal {
             eprint!("\r{about}: round {} of {count} ", quiet.len() + 1);
         }

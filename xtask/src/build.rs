@@ -65,9 +65,12 @@ fn apps(folder: &str) -> Result<Vec<String>> {
     Ok(apps)
 }
 
+/// Where cargo puts what it builds, which this user's settings may have moved.
 fn target_folder() -> Result<PathBuf> {
-    Ok(std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |folder| root().join(folder)))
+    let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+    Ok(PathBuf::from(folder))
 }
 
 /// `cargo xtask bench …`: builds, then hands over to the crate `bench`, whose stdout is this one's.

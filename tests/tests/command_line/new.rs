@@ -48,19 +48,14 @@ fn from_nothing_to(template: &str, argument: &str, answer: &str) {
     made.says_one_line(&["made my-", "next: cd my-"]);
     let folder = outside.path().join(&name);
     let tested = succeeds("cargo", &["test"], &folder);
-    assert!(tested.text().contains("test result: ok. ") && !tested.text().contains("ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\nrunning"), "{tested:?}");
+    assert!(tested.text().contains("known_answers ... ok"), "{tested:?}");
     let built = succeeds(sateen(), &["build"], &folder);
     assert_eq!(built.text(), "", "stdout carries a result and nothing else");
     let module = format!("{name}.wasm");
     assert!(folder.join(&module).is_file());
     assert_eq!(succeeds(sateen(), &["run", &module, argument], &folder).result(), answer);
-    for more in ["--pristine", "--threads=1", "--threads=8"] {
-        let answered = succeeds(sateen(), &["run", &module, argument, more, "--no-cache"], &folder);
-        // Small enough a problem for an instance each is not always what was asked for.
-        assert_eq!(answered.text(), answer, "{more}");
-        if more == "--pristine" && template == "fib" {
-            break;
-        }
+    for more in ["--threads=1", "--threads=8"] {
+        assert_eq!(succeeds(sateen(), &["run", &module, argument, more], &folder).result(), answer);
     }
     let readme = std::fs::read_to_string(folder.join("README.md")).expect("there is one");
     assert!(readme.contains(&format!("sateen run {module}")), "{readme}");
@@ -78,8 +73,8 @@ fn the_template_map_counts_primes() {
 
 #[test]
 fn the_template_fib_adds() {
-    // OEIS A000045; small, for one of the runs gives each job an instance of its own.
-    from_nothing_to("fib", "20", "6765\n");
+    // OEIS A000045.
+    from_nothing_to("fib", "30", "832040\n");
 }
 
 #[test]

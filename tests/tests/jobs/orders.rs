@@ -1,6 +1,10 @@
 //! Handles synced in any order, dropped, and moved about.
 
-use sateen_tests::grid::{SETTINGS, call, gives, gives_everywhere, shared, usual};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sateen_host::{LogLine, Run, RunError, RunOptions};
+use sateen_tests::grid::{SETTINGS, call, finish, gives, gives_everywhere, pristine, shared, usual};
 
 #[test]
 fn five_jobs_give_the_same_in_each_of_their_120_orders() {
@@ -33,6 +37,51 @@ fn dropped_jobs_are_aborted_and_the_others_are_not() {
 #[test]
 fn a_dropped_job_that_never_ends_is_stopped() {
     gives_everywhere("dropped_while_running", &["12"], 12);
+}
+
+/// The root goes on for ever, so that nothing but the drop can stop the dropped.
+#[test]
+fn dropped_jobs_are_stopped_while_the_run_goes_on_and_so_are_their_children() {
+    for setting in [shared(4), pristine(4)] {
+        let app = usual();
+        let (written, lines) = std::sync::mpsc::channel::<String>();
+        let (permits, permitted) = std::sync::mpsc::channel::<()>();
+        let permitted = Mutex::new(permitted);
+        let log = move |line: LogLine| {
+            let waits = line.text.ends_with("spawned");
+            let _ = written.send(line.text);
+            if waits {
+                let _ = permitted.lock().map(|permitted| permitted.recv());
+            }
+        };
+        let run = Run::start(
+            &app,
+            RunOptions {
+                function: "drop_and_go_on".to_owned(),
+                threads: setting.threads,
+                pristine: setting.pristine,
+                log: Arc::new(log),
+                ..RunOptions::default()
+            },
+        );
+        let run = run.expect("it starts");
+        let until = |instances: usize| {
+            let patience = Instant::now() + Duration::from_secs(60);
+            while run.snapshot().instances != instances {
+                assert!(Instant::now() < patience, "with {setting:?}: {:?}", run.snapshot());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        // The root, the family and its child, and the single one.
+        until(4);
+        for _root_and_family in 0..2 {
+            permits.send(()).expect("both wait for this");
+        }
+        assert!(lines.iter().any(|line| line == "root dropped"), "the log ends when the run does");
+        until(1);
+        run.canceller().cancel();
+        assert!(matches!(finish(run), Err(RunError::Cancelled)));
+    }
 }
 
 #[test]

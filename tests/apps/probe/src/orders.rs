@@ -76,6 +76,27 @@ pub fn dropped_while_running(count: u64) -> u64 {
     count
 }
 
+/// Never ends, and waits for a child that never ends.
+#[job]
+pub fn endless_family(n: u64) -> u64 {
+    let child = crate::limits::endless::spawn(n);
+    sateen::log!("family spawned");
+    child.sync()
+}
+
+/// Drops a job that never ends and one that waits for such a child; then says so and goes on for ever
+/// itself. A test holds it up in its log lines until all of them were taken.
+#[main]
+pub fn drop_and_go_on() -> u64 {
+    let family = endless_family::spawn(1);
+    let single = crate::limits::endless::spawn(2);
+    sateen::log!("root spawned");
+    drop(single);
+    drop(family);
+    sateen::log!("root dropped");
+    crate::limits::endless(3)
+}
+
 /// A handle in a struct, and another behind a pointer.
 struct Pair {
     first: Spawned<fib>,
