@@ -159,7 +159,14 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
         return Ok(RECLAIMED);
     }
     guest.clock.stop();
-    let (outcome, child_span) = wait_for(guest, &job).await.map_err(wasmtime::Error::new)?;
+    let (outcome, child_span) = match wait_for(guest, &job).await {
+        Ok(outcome) => outcome,
+        Err(stop) => {
+            // It is no longer among the children, with which it would be abandoned.
+            guest.shared.abandon(&job);
+            return Err(wasmtime::Error::new(stop));
+        }
+    };
     guest.clock.resume(job.exposed_at + child_span);
     match outcome {
         Ok(result) => {
