@@ -17,8 +17,18 @@ pub fn dist(name: &str) -> PathBuf {
 
 /// Builds the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
+    build_with(&["--package", "sateen-cli"])
+}
+
+/// As `build`, with everything else that tests need: cargo then settles on one set of features, and
+/// builds the engine once.
+pub fn build_with_tests() -> Result<()> {
+    build_with(&["--workspace", "--all-targets"])
+}
+
+fn build_with(selection: &[&str]) -> Result<()> {
     wasm_target()?;
-    aside(cargo(["build", "--release", "--locked", "--package", "sateen-cli"]))?;
+    aside(cargo(["build", "--release", "--locked"].iter().chain(selection)))?;
     let target = target_folder()?;
     fs::create_dir_all(root().join("dist/apps"))?;
     for binary in BINARIES {
