@@ -4,7 +4,9 @@
 //! also writes `bench/results.csv` and `bench/README.md`.
 
 mod copies;
+mod faults;
 mod figure;
+mod grid;
 mod leaf;
 mod machine;
 mod measure;
@@ -14,6 +16,8 @@ mod sandbox;
 mod scale;
 mod spawn;
 mod start;
+mod steal;
+mod virtual_time;
 mod workloads;
 
 use std::io::Write;
@@ -31,6 +35,10 @@ cargo xtask bench NAME [--json]
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
   start   how long `sateen run` takes to start, and its memory
+  steal   what a steal between hosts takes, directly and relayed
+  faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
+  wide    efficiency of hundreds of hosts at five sites, in virtual time
+  sim     how fast the simulator is
   all     all of them; also writes bench/results.csv and bench/README.md
 ";
 
@@ -38,8 +46,16 @@ type Bench = fn() -> Result<Vec<Figure>>;
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 4] =
-    [("start", start::bench), ("spawn", spawn::bench), ("leaf", leaf::bench), ("scale", scale::bench)];
+const BENCHES: [(&str, Bench); 8] = [
+    ("start", start::bench),
+    ("spawn", spawn::bench),
+    ("leaf", leaf::bench),
+    ("scale", scale::bench),
+    ("steal", steal::bench),
+    ("faults", faults::bench),
+    ("wide", virtual_time::wide),
+    ("sim", virtual_time::simulator),
+];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -79,7 +79,7 @@ impl FromIterator<f64> for Samples {
 /// How many rounds there are at least, and at most, whatever the time that they take.
 const ROUNDS: RangeInclusive<usize> = 5..=51;
 /// With fewer rounds in which nothing else ran, the others count as well.
-const QUIET_ROUNDS_MIN: usize = 3;
+const QUIET_ROUNDS_MIN: usize = 2;
 
 /// Calls `round` once to warm up and then again for about `budget_s` seconds; each call measures
 /// every side once, in turn, and gives the `N` values in that order.

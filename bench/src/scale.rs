@@ -6,8 +6,11 @@
 
 use anyhow::{Result, ensure};
 
+use sateen_tests::cluster::Cluster;
+
 use crate::copies;
 use crate::figure::{Figure, shown};
+use crate::grid;
 use crate::measure::{Samples, interleave};
 use crate::sandbox::Sandbox;
 use crate::workloads::{WORKLOADS, Workload};
@@ -15,6 +18,9 @@ use crate::workloads::{WORKLOADS, Workload};
 const BENCH: &str = "scale";
 /// For each app.
 const BUDGET_S: f64 = 12.0;
+
+/// Rounds of the grid.
+const HOST_ROUNDS: usize = 7;
 
 /// The flat bag of coarse jobs.
 const JOBS: u64 = 64;
@@ -30,7 +36,33 @@ pub fn bench() -> Result<Vec<Figure>> {
         figures.extend(of_app(workload)?);
     }
     figures.extend(of_coarse_jobs()?);
+    figures.push(of_two_hosts()?);
     Ok(figures)
+}
+
+/// Two hosts of one thread each against one process of two threads.
+fn of_two_hosts() -> Result<Figure> {
+    let (queens, answer) = ("15", "2279184");
+    let cluster = Cluster::start(&[("a", "here"), ("b", "here")]);
+    let (mut hosts, mut process) = (Vec::new(), Vec::new());
+    for round in 0..=HOST_ROUNDS {
+        eprintln!("scale: two hosts, round {round} of {HOST_ROUNDS}");
+        let one = grid::run_alone("apps/nqueens.wasm", &[queens], 2)?;
+        let two = grid::run(&cluster, "apps/nqueens.wasm", &[queens], Some(answer))?;
+        // The first fetches and compiles.
+        if round > 0 {
+            hosts.push(two);
+            process.push(one);
+        }
+    }
+    let process: Samples = process.into_iter().collect();
+    Ok(Figure::ratio(
+        BENCH,
+        "nqueens 15, two hosts of one thread",
+        hosts.into_iter().collect::<Samples>().over(&process),
+    )
+    .against(format!("one process of two threads, {} s", shown(process.median())))
+    .goal(1.05, 1.01))
 }
 
 fn of_app(workload: &Workload) -> Result<Vec<Figure>> {

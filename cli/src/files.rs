@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use sateen_host::{Limits, size};
+use sateen_host::{Limits, Output, size};
 
 use crate::exit::{Failure, USAGE, say};
 
@@ -90,6 +90,15 @@ impl Drop for OutputFile {
 
 fn output_failure(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("output {}: {}", path.display(), readable(error)))
+}
+
+/// A result as it is written: text ends with one newline, bytes are as they are.
+pub fn plain(output: &Output) -> Vec<u8> {
+    match output {
+        Output::Text(text) if text.ends_with('\n') => text.clone().into_bytes(),
+        Output::Text(text) => format!("{text}\n").into_bytes(),
+        Output::Bytes(bytes) => bytes.clone(),
+    }
 }
 
 /// Writes to stdout. A reader that has gone away has seen what it wanted: that is said, and no error.

@@ -5,6 +5,7 @@ mod check;
 mod exit;
 mod files;
 mod flags;
+mod grid;
 mod new;
 mod progress;
 mod run;
@@ -23,6 +24,18 @@ fn main() -> ExitCode {
         Command::Build(flags) => build::build(&flags),
         Command::Check(flags) => check::check(&flags),
         Command::Run(flags) => run::run(flags),
+        Command::Publish(flags) => grid::publish(&flags),
+        Command::Apps(flags) => grid::apps(&flags),
+        Command::Submit(flags) => grid::submit(&flags),
+        Command::Ps(flags) => grid::ps(&flags),
+        Command::Status(flags) => grid::status(&flags),
+        Command::Tree(flags) => grid::tree(&flags),
+        Command::Wait(flags) => grid::wait(&flags),
+        Command::Result(flags) => grid::result(&flags),
+        Command::Cancel(flags) => grid::cancel(&flags),
+        Command::Suspend(flags) => grid::suspend(&flags),
+        Command::Resume(flags) => grid::resume(&flags),
+        Command::Hosts(flags) => grid::hosts(&flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -31,8 +31,13 @@ impl Progress {
 
     /// Shows `snapshot`.
     pub fn show(&self, snapshot: &Snapshot) {
+        self.show_line(snapshot.progress, line(snapshot));
+    }
+
+    /// Shows how much of how much is done, if that is known, and `line`.
+    pub fn show_line(&self, fraction: Option<(u64, u64)>, line: String) {
         use std::sync::atomic::Ordering::Relaxed;
-        if let Some((done, total)) = snapshot.progress {
+        if let Some((done, total)) = fraction {
             if !self.has_fraction.swap(true, Relaxed) {
                 self.bar.set_style(style("{elapsed_precise} [{bar:24}] {percent:>3}% {msg}"));
             }
@@ -41,7 +46,7 @@ impl Progress {
         } else {
             self.bar.tick();
         }
-        self.bar.set_message(line(snapshot));
+        self.bar.set_message(line);
     }
 
     /// Writes a line above the progress, or just writes it.
@@ -74,7 +79,7 @@ fn line(snapshot: &Snapshot) -> String {
 }
 
 /// A count in at most four characters or so.
-fn short(count: u64) -> String {
+pub fn short(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k")];
     match UNITS.iter().find(|(from, _)| count >= *from) {
         Some((from, unit)) => {

@@ -27,6 +27,7 @@ pub const FEATURES: WasmFeatures = WasmFeatures::MVP
 pub struct Engine {
     pub(crate) inner: wasmtime::Engine,
     pub(crate) limits: Limits,
+    pub(crate) strict_nan: bool,
 }
 
 impl Engine {
@@ -45,7 +46,7 @@ impl Engine {
         let inner = pooled
             .or_else(|_| wasmtime::Engine::new(unpooled(&mut config(strict_nan, limits))))
             .map_err(|error| RunError::Host(format!("the sandbox cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits: limits.clone() })
+        Ok(Self { inner, limits: limits.clone(), strict_nan })
     }
 }
 

@@ -19,12 +19,17 @@
 //! * [`Engine`] is wasmtime, set up so that guests are deterministic and bounded by [`Limits`].
 //! * [`App`] is a module that was [inspected](inspect()) and compiled, if need be.
 //! * [`Run`] runs an entry point on some threads; `scheduler/README.md` tells how.
+//! * [`Portion`] is this host's portion of a run that is spread over many.
+//! * [`grid`] is how a volunteer's host takes part in a grid.
 
 mod engine;
 mod failure;
+#[cfg(unix)]
+pub mod grid;
 mod guest;
 mod limits;
 mod module;
+mod portion;
 mod run;
 mod scheduler;
 
@@ -33,5 +38,6 @@ pub use failure::{JobFailure, RunError};
 pub use guest::{ABI_VERSION, IMPORT_MODULE, LogLine};
 pub use limits::{LimitExceeded, Limits, size};
 pub use module::{App, Determinism, Export, Import, Inspection, ModuleCache, inspect};
+pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use scheduler::{JobCounts, Snapshot};

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_deque::Worker as Deque;
 use serde::Deserialize;
 
 use crate::failure::RunError;
 use crate::guest::{Assignment, LogLine};
 use crate::limits::LimitExceeded;
 use crate::module::App;
-use crate::scheduler::{Ending, JobCounts, Shared, SharedParts, Snapshot, run_worker, start_task};
+use crate::scheduler::{Ending, JobCounts, Shared, SharedParts, Snapshot, Task, Threads, start_task};
 
 /// The heartbeat's period.
-const TICK: Duration = Duration::from_millis(1);
+pub const TICK: Duration = Duration::from_millis(1);
 
 /// How to run an app.
 pub struct RunOptions {
@@ -80,7 +78,7 @@ pub struct Finished {
 /// A run on its way. Dropped, it is cancelled.
 pub struct Run {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 /// Cancels its run, from any thread.
@@ -92,6 +90,29 @@ impl Canceller {
     pub fn cancel(&self) {
         self.0.end(Ending::Cancelled);
     }
+}
+
+impl Output {
+    /// What a root job's encoded result says.
+    ///
+    /// # Errors
+    /// When the app returned an error, or the result is none of an entry point's.
+    pub fn decode(result: &[u8]) -> Result<Self, RunError> {
+        let outcome = postcard::from_bytes(result).map_err(|error| {
+            RunError::App(format!("the module breaks the ABI: its outcome cannot be read: {error}"))
+        })?;
+        match outcome {
+            Outcome::Text(text) => Ok(Self::Text(text.to_owned())),
+            Outcome::Bytes(bytes) => Ok(Self::Bytes(bytes.to_owned())),
+            Outcome::Failed(message) => Err(RunError::App(message.to_owned())),
+            Outcome::BadInput(message) => Err(RunError::BadInput(message.to_owned())),
+        }
+    }
+}
+
+/// The parameters of an entry point.
+pub fn encode_arguments(words: &[String]) -> Result<Vec<u8>, RunError> {
+    postcard::to_allocvec(words).map_err(|error| RunError::Host(error.to_string()))
 }
 
 /// How the guest's `main` ended; the SDK's `Outcome`.
@@ -110,49 +131,25 @@ impl Run {
     /// When there is no such entry point, or this machine gives no threads.
     pub fn start(app: &App, options: RunOptions) -> Result<Self, RunError> {
         let export = app.main(&options.function)?;
-        if options.threads == 0 {
-            return Err(RunError::BadInput("a run needs at least one thread".to_owned()));
-        }
-        let arguments =
-            postcard::to_allocvec(&options.arguments).map_err(|error| RunError::Host(error.to_string()))?;
-
-        let deques: Vec<_> = (0..options.threads).map(|_| Deque::new_lifo()).collect();
-        let stealers = deques.iter().map(Deque::stealer).collect();
-        let shared = Arc::new(Shared::new(
-            SharedParts {
-                app: app.clone(),
-                threads: options.threads,
-                limits: app.0.engine.limits.clone(),
-                inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
-                pristine: options.pristine,
-                log: options.log,
-            },
-            stealers,
-        ));
-
-        let mut run = Self { shared: shared.clone(), threads: Vec::new() };
+        let parameters = encode_arguments(&options.arguments)?;
+        let threads = Threads::new(SharedParts {
+            app: app.clone(),
+            threads: options.threads,
+            limits: app.0.engine.limits.clone(),
+            inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
+            pristine: options.pristine,
+            log: options.log,
+            remote: None,
+        })?;
+        let shared = threads.shared.clone();
+        let mut run = Self { shared: shared.clone(), threads };
         let root = Assignment::Root { name: options.function, export };
         let instance =
             shared.instances.acquire().ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
-        start_task(&shared, shared.new_task_id(), root, arguments, instance);
-        for (index, deque) in deques.into_iter().enumerate() {
-            let shared = shared.clone();
-            run.spawn(format!("sateen-worker-{index}"), move || run_worker(&shared, index, deque))?;
-        }
-        run.spawn("sateen-heartbeat".to_owned(), move || beat(&shared))?;
+        let task = Task { id: shared.new_task_id(), parameters, ancestry: None };
+        start_task(&shared, task, root, instance);
+        run.threads.start(beat)?;
         Ok(run)
-    }
-
-    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), RunError> {
-        let guard = EndsIfPanicking(self.shared.clone());
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
-            let _guard = guard;
-            body();
-        });
-        let thread =
-            thread.map_err(|error| RunError::Host(format!("a thread cannot be started: {error}")))?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// The run as it stands.
@@ -181,7 +178,7 @@ impl Run {
             }
         };
         let elapsed = self.shared.elapsed();
-        self.join();
+        self.threads.join();
         match ending {
             Ending::Finished(outcome, span) => self.finished(&outcome, span, elapsed),
             Ending::Failed(failure) => Err(RunError::Job(failure)),
@@ -192,15 +189,7 @@ impl Run {
     }
 
     fn finished(&self, outcome: &[u8], span: Duration, elapsed: Duration) -> Result<Finished, RunError> {
-        let outcome = postcard::from_bytes(outcome).map_err(|error| {
-            RunError::App(format!("the module breaks the ABI: its outcome cannot be read: {error}"))
-        })?;
-        let output = match outcome {
-            Outcome::Text(text) => Output::Text(text.to_owned()),
-            Outcome::Bytes(bytes) => Output::Bytes(bytes.to_owned()),
-            Outcome::Failed(message) => return Err(RunError::App(message.to_owned())),
-            Outcome::BadInput(message) => return Err(RunError::BadInput(message.to_owned())),
-        };
+        let output = Output::decode(outcome)?;
         let shared = &self.shared;
         let lines = shared.counters.log_lines.load(std::sync::atomic::Ordering::Relaxed);
         Ok(Finished {
@@ -214,31 +203,12 @@ impl Run {
             log_lines_dropped: lines.saturating_sub(shared.limits().log_lines_max),
         })
     }
-
-    fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            // A panic has ended the run already, with a message of its own.
-            let _ = thread.join();
-        }
-    }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
         self.shared.end(Ending::Cancelled);
-        self.join();
-    }
-}
-
-/// A thread that panics ends its run rather than leaving it to wait for ever.
-struct EndsIfPanicking(Arc<Shared>);
-
-impl Drop for EndsIfPanicking {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0
-                .end(Ending::Host("a worker panicked; this is a bug in Sateen, please report it".to_owned()));
-        }
+        self.threads.join();
     }
 }
 

@@ -33,6 +33,7 @@ pub fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Comma
     command
         .args(arguments)
         .env("SATEEN_CACHE_DIR", cache.path())
+        .env_remove("SATEEN_COORDINATOR")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

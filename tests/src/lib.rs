@@ -1,14 +1,18 @@
-//! What the tests of this crate share: the probe app, the built command, hostile modules, and numbers
-//! that follow from a seed.
+//! What the tests of this crate share: the probe app, the built command, clusters of real processes,
+//! hostile modules, and numbers that follow from a seed.
 //!
 //! The probe app (`tests/apps/probe`) is built once a process by `dist/sateen build`, as a user would
 //! build it, and is linked natively as well: run without a grid, it gives the expected answers.
 
+#[cfg(unix)]
+pub mod cluster;
 pub mod command;
 pub mod grid;
 pub mod probe;
+pub mod proxy;
 pub mod random;
 pub mod wat;
+pub mod websocket;
 
 use std::path::{Path, PathBuf};
 

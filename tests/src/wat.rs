@@ -10,8 +10,9 @@ use crate::grid::finish;
 pub const IMPORTS: &str = r#"
     (import "sateen" "attach" (func $attach (param i32)))
     (import "sateen" "register" (func $register (param i32 i32 i32) (result i32)))
-    (import "sateen" "expose" (func $expose (param i32 i32 i32) (result i32)))
+    (import "sateen" "expose" (func $expose (param i32 i32 i32 i32) (result i32)))
     (import "sateen" "sync" (func $sync (param i32) (result i64)))
+    (import "sateen" "record" (func $record (param i32 i32 i32)))
     (import "sateen" "take" (func $take (param i32)))
     (import "sateen" "abandon" (func $abandon (param i32)))
     (import "sateen" "attempt" (func $attempt (param i32) (result i64)))

@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
 
-const BINARIES: [&str; 1] = ["sateen"];
+const BINARIES: [&str; 3] = ["sateen", "sateen-host", "sateen-coordinator"];
+const PACKAGES: [&str; 6] =
+    ["--package", "sateen-cli", "--package", "sateen-host", "--package", "sateen-coordinator"];
 
 /// Where a built binary is.
 pub fn dist(name: &str) -> PathBuf {
@@ -17,7 +19,7 @@ pub fn dist(name: &str) -> PathBuf {
 
 /// Builds the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
-    build_with(&["--package", "sateen-cli"])
+    build_with(&PACKAGES)
 }
 
 /// As `build`, with everything else that tests need: cargo then settles on one set of features, and
@@ -76,7 +78,7 @@ fn apps(folder: &str) -> Result<Vec<String>> {
 }
 
 /// Where cargo puts what it builds, which this user's settings may have moved.
-fn target_folder() -> Result<PathBuf> {
+pub fn target_folder() -> Result<PathBuf> {
     let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
     let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;

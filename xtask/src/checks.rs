@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 
+use crate::purity::purity;
 use crate::setup::{cargo_tool, wasm_target};
 use crate::shell::{cargo, run};
 
 /// The SDK and an app that uses all of it, as wasm.
 const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
 
-/// Formatting, lints for both targets, documentation, licences and advisories.
+/// Formatting, lints for both targets, documentation, the protocol's purity, licences and advisories.
 pub fn check() -> Result<()> {
     wasm_target()?;
     run(cargo(["fmt", "--all", "--check"]))?;
@@ -19,6 +20,7 @@ pub fn check() -> Result<()> {
         cargo(["doc", "--release", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run(doc)?;
+    purity()?;
     deny()
 }
 

@@ -3,6 +3,8 @@
 mod build;
 mod checks;
 mod demo;
+mod fuzz;
+mod purity;
 mod setup;
 mod shell;
 mod test;
@@ -12,9 +14,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask TASK
   build               the binaries and the apps, under dist/
-  demo                build what is needed, and run a real problem to its answer
+  demo                a grid, a real problem, a host that dies half way, the answer; --stay keeps the grid
   test                every test
   check               formatting, lints, documentation, licences (what CI does before the tests)
+  purity              whether the protocol's machines need nothing from the world (check does this as well)
+  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
   bench NAME [FLAG…]  one benchmark, or all of them: spawn, leaf, scale, start, all; --json for machines
 ";
 
@@ -23,9 +27,12 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["build"] => build::build(),
-        ["demo"] => demo::demo(),
+        ["demo"] => demo::demo(false),
+        ["demo", "--stay"] => demo::demo(true),
         ["test"] => test::test(),
         ["check"] => checks::check(),
+        ["purity"] => purity::purity(),
+        ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{USAGE}");

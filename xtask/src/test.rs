@@ -5,11 +5,16 @@ use anyhow::Result;
 use crate::build::build_with_tests;
 use crate::shell::{cargo, run};
 
+/// So many schedules of faults are simulated.
+const SEEDS: u32 = 1000;
+
 /// Builds the apps, which tests run, then tests everything.
 pub fn test() -> Result<()> {
     build_with_tests()?;
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
     // would otherwise take minutes over each module.
-    run(cargo(["test", "--release", "--locked", "--workspace", "--all-targets"]))?;
+    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--all-targets"]);
+    tests.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
+    run(tests)?;
     run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))
 }

@@ -9,6 +9,20 @@ use serde_json::{Value, json};
 use crate::exit::Failure;
 use crate::flags::Run as Flags;
 
+/// Adds what a run gave to the object that tells of it.
+pub fn add_result(object: &mut Value, output: &Output) {
+    match output {
+        Output::Text(text) => object["result"] = json!(text),
+        Output::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => object["result"] = json!(text),
+            Err(_) => {
+                object["result"] = Value::Null;
+                object["result_base64"] = json!(base64::engine::general_purpose::STANDARD.encode(bytes));
+            }
+        },
+    }
+}
+
 /// What goes into the JSON object whatever the end.
 pub struct About<'a> {
     pub flags: &'a Flags,
@@ -52,16 +66,7 @@ impl About<'_> {
 
     pub fn finished(&self, finished: &Finished) -> Value {
         let mut object = self.common(finished.jobs);
-        match &finished.output {
-            Output::Text(text) => object["result"] = json!(text),
-            Output::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => object["result"] = json!(text),
-                Err(_) => {
-                    object["result"] = Value::Null;
-                    object["result_base64"] = json!(base64::engine::general_purpose::STANDARD.encode(bytes));
-                }
-            },
-        }
+        add_result(&mut object, &finished.output);
         let (work_s, span_s) = (finished.work.as_secs_f64(), finished.span.as_secs_f64());
         object["elapsed_s"] = json!(finished.elapsed.as_secs_f64());
         object["work_s"] = json!(work_s);

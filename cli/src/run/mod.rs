@@ -6,14 +6,15 @@ mod json;
 use std::path::Path;
 use std::sync::Arc;
 
-use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Output, Run, RunError, RunOptions};
+use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Run, RunError, RunOptions};
 
 use crate::exit::{Failure, say, visible};
-use crate::files::{OutputFile, print, read_inputs, read_module};
+use crate::files::{OutputFile, plain, print, read_inputs, read_module};
 use crate::flags::{LimitFlags, Run as Flags};
 use crate::progress::{PERIOD, Progress};
 use interrupt::Interrupt;
 use json::About;
+pub use json::add_result;
 
 /// Instances for each thread, where there are many threads: one that runs and some that wait.
 const INSTANCES_A_THREAD: usize = 8;
@@ -74,11 +75,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
 
 /// Writes the result where it is wanted.
 fn deliver(finished: &Finished, about: &About<'_>, output: Option<OutputFile>) -> Result<(), Failure> {
-    let plain = match &finished.output {
-        Output::Text(text) if text.ends_with('\n') => text.clone().into_bytes(),
-        Output::Text(text) => format!("{text}\n").into_bytes(),
-        Output::Bytes(bytes) => bytes.clone(),
-    };
+    let plain = plain(&finished.output);
     let to_file = output.is_some();
     if let Some(file) = output {
         file.write(&plain)?;

@@ -1,10 +1,11 @@
 //! The imports of the ABI, version 1, behind safe functions. `docs` of each import: what it gets,
 //! what it gives.
 
-/// What `sync` may answer, in the upper half of its result; the lower half is a length.
+/// What `sync` may answer, in the upper half of its result; the lower half is a length or a depth.
 pub enum Synced {
-    /// Nobody had taken the job: call it here.
-    Reclaimed,
+    /// Nobody had taken the job: call it here. It was exposed from this depth; if `recorded`, report
+    /// its result.
+    Reclaimed { depth: usize, recorded: bool },
     /// Its result waits to be taken, so many bytes long.
     Done(usize),
     /// It failed; its error waits to be taken, so many bytes long.
@@ -24,18 +25,22 @@ pub enum Fault {
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
-        /// Tells the host where the heartbeat's two words are: `limit`, then `floor`.
-        pub fn attach(alarm: *mut u32);
+        /// Tells the host where the control words are: `limit`, `floor` and `lookup_below`, which it
+        /// writes at heartbeats and within calls; and, before the last, `depth`, which it leaves.
+        pub fn attach(control: *mut u32);
         /// Names a job kind and its record; gives its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;
-        /// Offers a job to the scheduler; gives its number, or 0 when nobody wants it now.
-        pub fn expose(kind: u32, parameters: *const u8, length: usize) -> u32;
+        /// Offers a job, spawned at a depth, to the scheduler; gives its number, or 0 when nobody wants
+        /// it now.
+        pub fn expose(kind: u32, parameters: *const u8, length: usize, depth: usize) -> u32;
         /// Waits for an exposed job, or takes it back.
         pub fn sync(job: u32) -> u64;
+        /// The encoded result of a job that `sync` gave back to be called here and recorded.
+        pub fn record(job: u32, result: *const u8, length: usize);
         /// Copies all of what waits to be taken: this instance's parameters at first, then what the last
         /// `sync`, `attempt` or `input` left.
         pub fn take(destination: *mut u8);
-        /// Nobody will sync this exposed job.
+        /// Nobody will sync this exposed job, or record it.
         pub fn abandon(job: u32);
         /// Calls the export `sateen_attempt` with the argument; a trap comes back as a failure.
         pub fn attempt(argument: *mut u8) -> u64;
@@ -51,9 +56,10 @@ mod raw {
     }
 }
 
-pub fn attach(alarm: *mut u32) {
-    // SAFETY: the host writes the two words only while the guest runs, and both are read volatile.
-    unsafe { raw::attach(alarm) }
+pub fn attach(control: *mut u32) {
+    // SAFETY: the host writes `limit` and `floor` only while the guest runs, and both are read
+    // volatile, as is `lookup_below`.
+    unsafe { raw::attach(control) }
 }
 
 pub fn register(name: &str, kind: *mut u8) -> u32 {
@@ -61,9 +67,9 @@ pub fn register(name: &str, kind: *mut u8) -> u32 {
     unsafe { raw::register(name.as_ptr(), name.len(), kind) }
 }
 
-pub fn expose(kind: u32, parameters: &[u8]) -> u32 {
+pub fn expose(kind: u32, parameters: &[u8], depth: usize) -> u32 {
     // SAFETY: the host copies the parameters before it returns.
-    unsafe { raw::expose(kind, parameters.as_ptr(), parameters.len()) }
+    unsafe { raw::expose(kind, parameters.as_ptr(), parameters.len(), depth) }
 }
 
 pub fn sync(job: u32) -> Synced {
@@ -72,9 +78,15 @@ pub fn sync(job: u32) -> Synced {
     let length = answer as u32 as usize;
     match answer >> 32 {
         0 => Synced::Done(length),
-        1 => Synced::Reclaimed,
+        1 => Synced::Reclaimed { depth: length, recorded: false },
+        3 => Synced::Reclaimed { depth: length, recorded: true },
         _ => Synced::Failed(length),
     }
+}
+
+pub fn record(job: u32, result: &[u8]) {
+    // SAFETY: the host copies the result before it returns.
+    unsafe { raw::record(job, result.as_ptr(), result.len()) }
 }
 
 /// The `length` bytes that the last call left to be taken.

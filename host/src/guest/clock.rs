@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     running_since: Option<Instant>,
     work: Duration,
+    /// What children took that ran elsewhere.
+    children_work: Duration,
     span: Duration,
     /// The part of `work` that was reported already.
     reported: Duration,
@@ -23,6 +25,7 @@ impl Clock {
         Self {
             running_since: Some(Instant::now()),
             work: Duration::ZERO,
+            children_work: Duration::ZERO,
             span: Duration::ZERO,
             reported: Duration::ZERO,
         }
@@ -44,10 +47,28 @@ impl Clock {
         self.running_since = None;
     }
 
-    /// The instance computes again; it waited for a child whose chain ended at `child_end`.
-    pub fn resume(&mut self, child_end: Duration) {
+    /// The instance computes again; it waited for a child whose chain ended at `child_end`, and which
+    /// took `child_work` in all.
+    pub fn resume(&mut self, child_end: Duration, child_work: Duration) {
         self.span = self.span.max(child_end);
+        self.children_work = self.children_work.saturating_add(child_work);
         self.running_since = Some(Instant::now());
+    }
+
+    /// The instance computes again after a pause.
+    pub fn go_on(&mut self) {
+        self.resume(Duration::ZERO, Duration::ZERO);
+    }
+
+    /// Work of the instance and of all children that it has synced.
+    pub fn total_work(&mut self) -> Duration {
+        self.settle();
+        self.work.saturating_add(self.children_work)
+    }
+
+    /// Work of the instance alone, as of the last look.
+    pub fn own_work(&self) -> Duration {
+        self.work
     }
 
     /// The length of the chain up to now.
@@ -75,7 +96,8 @@ mod tests {
         let fork = clock.span();
         clock.stop();
         let child = Duration::from_secs(10);
-        clock.resume(fork + child);
+        clock.resume(fork + child, child);
+        assert!(clock.total_work() >= child);
         assert!(clock.span() >= child);
         assert!(clock.unreported_work() < Duration::from_secs(5), "waiting is no work");
     }

@@ -2,15 +2,16 @@
 //!
 //! It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
 //! somebody is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
-//! PLDI 2018). It also judges the grain of job kinds. A kind that is spawned seldom may run long
-//! without coming by a spawn or sync again, so it is *coarse*: each spawn of it is exposed, at a cost
-//! of a microsecond, which its rarity pays for.
+//! PLDI 2018), or when it is time that finished work be recorded. It also judges the grain of job
+//! kinds. A kind that is spawned seldom may run long without coming by a spawn or sync again, so it is
+//! *coarse*: each spawn of it is exposed, at a cost of a microsecond, which its rarity pays for.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use wasmtime::{StoreContextMut, UpdateDeadline};
+use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
-use super::state::{Guest, LiveKind, sound_alarm};
+use super::state::{Guest, LiveKind, sound_alarm, update_lookup_below};
+use crate::scheduler::Alarm;
 
 /// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
 const FINE_SPAWNS_A_BEAT: u64 = 16;
@@ -26,10 +27,21 @@ pub const KIND_BYTES: usize = 24;
 
 /// Called by the engine when the epoch has moved.
 pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
-    store.data().check().map_err(wasmtime::Error::new)?;
+    let guest = store.data_mut();
+    if guest.shared.is_paused() {
+        guest.clock.stop();
+        guest.wait_while_paused();
+        guest.clock.go_on();
+    }
+    guest.check().map_err(wasmtime::Error::new)?;
     sample(&mut store, true);
-    if store.data().shared.is_hungry() {
-        sound_alarm(store);
+    let is_time_to_record = store.data_mut().is_time_to_record();
+    let is_told = update_lookup_below(store.as_context_mut());
+    let hungry = store.data().shared.alarm();
+    // One job a time would leave most of what is finished in between unrecorded.
+    let alarm = if is_time_to_record { Some(Alarm::All) } else { hungry };
+    if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
+        sound_alarm(store, alarm);
     }
     Ok(UpdateDeadline::Continue(1))
 }

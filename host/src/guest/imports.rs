@@ -8,12 +8,11 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, LiveKind, LogLine, Offered, sound_alarm};
+use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below};
 use super::stopped::stop_of;
-use super::task::Assignment;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, wait_for};
+use crate::scheduler::{Job, Outcome, Place, Remote, Waited, wait_for};
 
 /// The version that this host speaks.
 pub const ABI_VERSION: u32 = 1;
@@ -28,11 +27,12 @@ const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 12] = [
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 13] = [
     ("attach", &[I32], &[]),
     ("register", &[I32, I32, I32], &[I32]),
-    ("expose", &[I32, I32, I32], &[I32]),
+    ("expose", &[I32, I32, I32, I32], &[I32]),
     ("sync", &[I32], &[I64]),
+    ("record", &[I32, I32, I32], &[]),
     ("take", &[I32], &[]),
     ("abandon", &[I32], &[]),
     ("attempt", &[I32], &[I64]),
@@ -47,24 +47,22 @@ pub const IMPORTS: [(&str, &[ValType], &[ValType]); 12] = [
 const NAME_BYTES_MAX: usize = 256;
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-/// Answers of `sync` and `attempt`, above a length.
+/// Answers of `sync` and `attempt`, above a length; above a depth if the job comes back.
 const RECLAIMED: u64 = 1 << 32;
 const FAILED: u64 = 2 << 32;
+/// The job comes back, and `record` is to be called with its result.
+const RECLAIMED_RECORD: u64 = 3 << 32;
 const NO_INPUT: u64 = u64::MAX;
 
 /// A linker that offers the ABI and nothing else.
 pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     linker
-        .func_wrap(IMPORT_MODULE, "attach", |mut caller: Caller<'_, Guest>, alarm: u32| {
-            caller.data_mut().alarm = Some(alarm);
-            if caller.data().shared.is_hungry() {
-                sound_alarm(caller.as_context_mut());
-            }
-        })?
+        .func_wrap(IMPORT_MODULE, "attach", attach)?
         .func_wrap(IMPORT_MODULE, "register", register)?
         .func_wrap(IMPORT_MODULE, "expose", expose)?
         .func_wrap_async(IMPORT_MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
+        .func_wrap(IMPORT_MODULE, "record", record)?
         .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
             let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
             write(&mut caller, address, offered.bytes())
@@ -76,6 +74,8 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                     guest.shared.abandon(&job);
                     Ok(())
                 }
+                // It was called in place, and failed.
+                None if guest.end_recording(number).is_some() => Ok(()),
                 None => {
                     Err(broken(guest, format!("it drops the job number {number}, which it has not exposed")))
                 }
@@ -89,12 +89,28 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(IMPORT_MODULE, "log", log)?
         .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
             // Other jobs do not know how much there is in all.
-            if matches!(caller.data().assignment, Assignment::Root { .. }) {
+            if caller.data().is_root() {
                 caller.data().shared.report_progress(done, total);
             }
         })?
         .func_wrap(IMPORT_MODULE, "input", input)?;
     Ok(linker)
+}
+
+/// A guest shows where its control words are.
+fn attach(mut caller: Caller<'_, Guest>, control: u32) {
+    let guest = caller.data_mut();
+    guest.control = Some(control);
+    guest.lookup_bound = guest.ancestry.as_ref().map_or(0, |ancestry| ancestry.lookup_below_within());
+    guest.announce_begun();
+    update_lookup_below(caller.as_context_mut());
+    sound_alarm_if_wanted(&mut caller);
+}
+
+fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
+    if let Some(alarm) = caller.data().shared.alarm() {
+        sound_alarm(caller.as_context_mut(), alarm);
+    }
 }
 
 /// A job kind shows itself, at its first spawn that needs the host.
@@ -124,24 +140,41 @@ fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32)
 }
 
 /// A job goes to the scheduler, or 0 when enough are there.
-fn expose(mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32) -> wasmtime::Result<u32> {
+fn expose(
+    mut caller: Caller<'_, Guest>,
+    kind: u32,
+    parameters: u32,
+    length: u32,
+    depth: u32,
+) -> wasmtime::Result<u32> {
     let guest = caller.data();
     let shared = guest.shared.clone();
     if shared.app.0.jobs.len() <= kind as usize {
         return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
     }
-    if guest.outstanding() >= shared.limits().exposed_jobs_max || !shared.takes_more() {
+    // Its result may be known elsewhere: it is not open before that is settled.
+    let lookup = shared.remote.as_ref().filter(|_| depth < guest.lookup_below);
+    let is_welcome = lookup.map_or_else(|| shared.takes_more(), Remote::is_lookup_possible);
+    if guest.outstanding() >= shared.limits().exposed_jobs_max || !is_welcome {
         return Ok(0);
     }
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
-    let job = Arc::new(Job::new(kind as usize, parameters, guest.task, guest.clock.span()));
-    let number = guest.add_child(job.clone());
-    shared.expose(job);
-    if shared.is_hungry() {
-        sound_alarm(caller.as_context_mut());
-    }
+    let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
+    job.spawned_at = depth;
+    job.place =
+        guest.ancestry.as_ref().map(|ancestry| Place::below(ancestry, depth, guest.recorded_above(depth)));
+    let number = match lookup {
+        Some(remote) => guest.add_child(shared.look_up(remote, job)),
+        None => {
+            let job = Arc::new(job);
+            let number = guest.add_child(job.clone());
+            shared.expose(job);
+            number
+        }
+    };
+    sound_alarm_if_wanted(&mut caller);
     Ok(number)
 }
 
@@ -149,26 +182,29 @@ fn expose(mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32
 /// guest; the worker does something else meanwhile.
 async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
     let guest = caller.data_mut();
-    let Some(job) = guest.remove_child(number) else {
+    let Some(job) = guest.take_child(number) else {
         return Err(broken(guest, format!("it syncs the job number {number}, which it has not exposed")));
     };
-    if guest.shared.reclaim(&job) {
-        if guest.shared.is_hungry() {
-            sound_alarm(caller.as_context_mut());
-        }
-        return Ok(RECLAIMED);
+    if let Some(parameters) = guest.shared.reclaim(&job) {
+        return Ok(come_back(&mut caller, number, job, parameters));
     }
     guest.clock.stop();
-    let (outcome, child_span) = match wait_for(guest, &job).await {
-        Ok(outcome) => outcome,
+    let waited = wait_for(guest, &job).await;
+    let outcome = match waited {
+        Ok(Waited::Outcome(outcome)) => outcome,
+        Ok(Waited::Reclaimed(parameters)) => {
+            guest.clock.go_on();
+            return Ok(come_back(&mut caller, number, job, parameters));
+        }
         Err(stop) => {
             // It is no longer among the children, with which it would be abandoned.
             guest.shared.abandon(&job);
             return Err(wasmtime::Error::new(stop));
         }
     };
-    guest.clock.resume(job.exposed_at + child_span);
-    match outcome {
+    guest.free_number(number);
+    guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
+    match outcome.result {
         Ok(result) => {
             let length = result.len() as u64;
             guest.offered = Offered::Owned(result);
@@ -180,6 +216,40 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
             Ok(answer)
         }
     }
+}
+
+/// The answer of `sync` for a job that its owner calls in place.
+fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
+    sound_alarm_if_wanted(caller);
+    let guest = caller.data_mut();
+    let depth = u64::from(job.spawned_at);
+    if guest.record_every().is_none() {
+        guest.free_number(number);
+        return RECLAIMED | depth;
+    }
+    let Some(remote) = &guest.shared.remote else { return RECLAIMED | depth };
+    let key = remote.key(job.kind, &parameters);
+    let (work, span) = (guest.clock.total_work(), guest.clock.span());
+    guest.recordings.push(Recording { number, job, key, parameters, work, span });
+    RECLAIMED_RECORD | depth
+}
+
+/// What a job gave that was called in place, and that was to be recorded.
+fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
+    let limit = caller.data().shared.limits().output_bytes_max;
+    let Some(recording) = caller.data_mut().end_recording(number) else {
+        let message = format!("it records the job number {number}, which it was not asked to");
+        return Err(broken(caller.data(), message));
+    };
+    let result = read(&caller, result, length, limit, "the result of a job")?;
+    let guest = caller.data_mut();
+    let outcome = Outcome {
+        result: Ok(result),
+        span: guest.clock.span().saturating_sub(recording.span),
+        work: guest.clock.total_work().saturating_sub(recording.work),
+    };
+    guest.shared.record_in_place(&recording.job, &recording.parameters, &outcome);
+    Ok(())
 }
 
 fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u64> {
@@ -206,9 +276,11 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
             limit: shared.limits().attempts_max,
         })));
     };
+    let recordings = caller.data().recordings.len();
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
     let Err(error) = result else { return Ok(0) };
+    caller.data_mut().forget_recordings(recordings);
     match stop_of(&mut caller, &error) {
         Stop::Failed(failure) => offer_failure(caller.data_mut(), &failure),
         stop => Err(wasmtime::Error::new(stop)),

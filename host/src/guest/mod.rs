@@ -10,4 +10,4 @@ mod task;
 
 pub use imports::{ABI_VERSION, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, linker};
 pub use state::{Guest, LogLine};
-pub use task::{Assignment, run_task};
+pub use task::{Assignment, TaskEnd, run_task};

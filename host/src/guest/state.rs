@@ -1,14 +1,17 @@
 //! What the host knows of one instance.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use sateen_protocol::JobKey;
 use wasmtime::{Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
 use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Shared, TaskId};
+use crate::portion::Notice;
+use crate::scheduler::{Alarm, Ancestry, Job, Place, ROOT, Remote, Shared, Task, TaskId};
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,16 +53,40 @@ pub struct LiveKind {
     pub coarse: bool,
 }
 
+/// So many of a job's recorded ancestors within its instance travel with it.
+const RECORDED_ABOVE_MAX: usize = 16;
+
+/// A job that the guest calls in place and whose result it will report.
+pub struct Recording {
+    pub number: u32,
+    pub job: Arc<Job>,
+    pub key: JobKey,
+    pub parameters: Vec<u8>,
+    /// Where the clock stood.
+    pub work: Duration,
+    pub span: Duration,
+}
+
 /// The data of an instance's store.
 pub struct Guest {
     pub shared: Arc<Shared>,
     pub task: TaskId,
     pub assignment: Assignment,
+    /// Where its job stands in a run of many hosts.
+    pub ancestry: Option<Arc<Ancestry>>,
+    /// Spawns from less than this depth are looked up, while lookups may find anything.
+    pub lookup_bound: u32,
+    /// What the guest was told of it last.
+    pub lookup_below: u32,
+    /// Calls in place that will be reported, the innermost last.
+    pub recordings: Vec<Recording>,
+    /// The work up to which something was exposed so that it be recorded.
+    recorded_to: Duration,
     pub memory: Option<Memory>,
     /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
     pub stack_pointer: Option<Global>,
-    /// Where the alarm's two words are.
-    pub alarm: Option<u32>,
+    /// Where the control words are, of which the alarm's come first.
+    pub control: Option<u32>,
     pub kinds: Vec<LiveKind>,
     children: Vec<Option<Arc<Job>>>,
     free_numbers: Vec<u32>,
@@ -72,18 +99,23 @@ pub struct Guest {
 }
 
 impl Guest {
-    pub fn new(shared: Arc<Shared>, task: TaskId, assignment: Assignment, parameters: Vec<u8>) -> Self {
+    pub fn new(shared: Arc<Shared>, task: Task, assignment: Assignment) -> Self {
         Self {
             shared,
-            task,
+            task: task.id,
             assignment,
+            ancestry: task.ancestry,
+            lookup_bound: 0,
+            lookup_below: 0,
+            recordings: Vec::new(),
+            recorded_to: Duration::ZERO,
             memory: None,
             stack_pointer: None,
-            alarm: None,
+            control: None,
             kinds: Vec::new(),
             children: Vec::new(),
             free_numbers: Vec::new(),
-            offered: Offered::Owned(parameters),
+            offered: Offered::Owned(task.parameters),
             child_failure: None,
             panic: None,
             clock: Clock::start(),
@@ -96,6 +128,46 @@ impl Guest {
             Assignment::Root { name, .. } => name,
             Assignment::Job(job) => self.shared.job_name(job.kind),
         }
+    }
+
+    /// Tells the driver that its job has begun, if that is another host's.
+    pub fn announce_begun(&self) {
+        if let Assignment::Job(job) = &self.assignment
+            && let Some(held) = job.place.as_ref().and_then(Place::held)
+            && let Some(remote) = &self.shared.remote
+        {
+            remote.notify(Notice::Begun { held });
+        }
+    }
+
+    /// Whether this instance runs the run's root.
+    pub fn is_root(&self) -> bool {
+        match &self.assignment {
+            Assignment::Root { .. } => true,
+            Assignment::Job(job) => job.kind == ROOT,
+        }
+    }
+
+    /// Sleeps, with its worker, while the portion is paused.
+    pub fn wait_while_paused(&self) {
+        if let Some(remote) = &self.shared.remote {
+            remote.pause.wait(|| self.check().is_err());
+        }
+    }
+
+    /// Whether this instance has computed for so long that what it has finished should be recorded.
+    pub fn is_time_to_record(&mut self) -> bool {
+        let Some(every) = self.record_every() else { return false };
+        let is_time = self.clock.own_work() >= self.recorded_to + every;
+        if is_time {
+            self.recorded_to = self.clock.own_work();
+        }
+        is_time
+    }
+
+    /// How often finished work is to be recorded.
+    pub fn record_every(&self) -> Option<Duration> {
+        self.shared.remote.as_ref()?.parts.record_every
     }
 
     /// Whether this instance is to stop.
@@ -130,10 +202,45 @@ impl Guest {
 
     /// Gives up an exposed job's number; `None` if it is not in use.
     pub fn remove_child(&mut self, number: u32) -> Option<Arc<Job>> {
-        let slot = self.children.get_mut((number as usize).checked_sub(1)?)?;
-        let job = slot.take()?;
-        self.free_numbers.push(number);
+        let job = self.take_child(number)?;
+        self.free_number(number);
         Some(job)
+    }
+
+    /// As `remove_child`, but the number is not given out again before it is freed.
+    pub fn take_child(&mut self, number: u32) -> Option<Arc<Job>> {
+        self.children.get_mut((number as usize).checked_sub(1)?)?.take()
+    }
+
+    pub fn free_number(&mut self, number: u32) {
+        self.free_numbers.push(number);
+    }
+
+    /// The calls that will be recorded and that a job is within which was spawned at this depth: what is
+    /// recorded of it is superfluous when one of them is. The innermost suffice.
+    pub fn recorded_above(&self, depth: u32) -> Vec<JobKey> {
+        let above: Vec<&Recording> =
+            self.recordings.iter().filter(|recording| recording.job.spawned_at < depth).collect();
+        let skipped = above.len().saturating_sub(RECORDED_ABOVE_MAX);
+        above.into_iter().skip(skipped).map(|recording| recording.key).collect()
+    }
+
+    /// The recording of the job `number` comes to its end; those within it trapped and never will.
+    pub fn end_recording(&mut self, number: u32) -> Option<Recording> {
+        let at = self.recordings.iter().rposition(|recording| recording.number == number)?;
+        self.forget_recordings(at + 1);
+        let recording = self.recordings.pop();
+        self.free_number(number);
+        recording
+    }
+
+    /// All recordings but the first `kept` have come to a bad end.
+    pub fn forget_recordings(&mut self, kept: usize) {
+        while self.recordings.len() > kept {
+            if let Some(recording) = self.recordings.pop() {
+                self.free_number(recording.number);
+            }
+        }
     }
 }
 
@@ -177,15 +284,41 @@ impl ResourceLimiter for Guest {
     }
 }
 
-/// The two words of a sounded alarm: `limit = 0`, `floor = MAX`; see the SDK's `wasm/latent/`.
-const ALARM: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+/// The two words of a sounded alarm: `limit = 0`, and `floor = MAX` or, for all that is latent,
+/// `floor = MAX - 1`; see the SDK's `wasm/latent/`.
+const OLDEST: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
+/// Where `lookup_below` is among the control words.
+const LOOKUP_BELOW: usize = 12;
 
 /// Makes the guest look up at its next spawn or sync.
-pub fn sound_alarm(mut store: StoreContextMut<'_, Guest>) {
+pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
+    let words = match alarm {
+        Alarm::Oldest => OLDEST,
+        Alarm::All => ALL,
+    };
+    write_control(store, 0, &words);
+}
+
+/// Tells the guest how deep its spawns are looked up, if that is news; true if it was.
+pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
+    let guest = store.data_mut();
+    let looks_up = guest.shared.remote.as_ref().is_some_and(Remote::looks_up);
+    let below = if looks_up { guest.lookup_bound } else { 0 };
+    if below == guest.lookup_below {
+        return false;
+    }
+    guest.lookup_below = below;
+    write_control(store, LOOKUP_BELOW, &below.to_le_bytes());
+    true
+}
+
+/// What is outside the guest's memory is the guest's own loss.
+fn write_control(mut store: StoreContextMut<'_, Guest>, offset: usize, words: &[u8]) {
     let guest = store.data();
-    let (Some(memory), Some(alarm)) = (guest.memory, guest.alarm) else { return };
-    let alarm = alarm as usize;
-    if let Some(words) = memory.data_mut(&mut store).get_mut(alarm..alarm + ALARM.len()) {
-        words.copy_from_slice(&ALARM);
+    let (Some(memory), Some(control)) = (guest.memory, guest.control) else { return };
+    let at = control as usize + offset;
+    if let Some(room) = memory.data_mut(&mut store).get_mut(at..at + words.len()) {
+        room.copy_from_slice(words);
     }
 }

@@ -1,6 +1,7 @@
 //! A task: one job with an instance of its own, from the first instruction to the last.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wasmtime::{AsContextMut, ModuleExport, Store};
 
@@ -10,7 +11,7 @@ use super::memory::broken;
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Shared, TaskId};
+use crate::scheduler::{Job, Shared, Task};
 
 /// What a task is to do.
 pub enum Assignment {
@@ -20,30 +21,43 @@ pub enum Assignment {
     Job(Arc<Job>),
 }
 
-/// Runs `assignment` in a pristine instance; gives its encoded result, and the length of its chain.
-pub async fn run_task(
-    shared: Arc<Shared>,
-    task: TaskId,
-    assignment: Assignment,
-    parameters: Vec<u8>,
-) -> Result<(Vec<u8>, std::time::Duration), Stop> {
-    let app = shared.app.clone();
-    let limits = shared.limits().clone();
-    let length = parameters.len() as u32;
+/// How a task ended.
+pub struct TaskEnd {
+    /// The job's encoded result.
+    pub result: Result<Vec<u8>, Stop>,
+    /// The length of its chain.
+    pub span: Duration,
+    /// Its work, and that of the children it has synced.
+    pub work: Duration,
+}
+
+/// Runs `assignment` in a pristine instance.
+pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -> TaskEnd {
+    let engine = shared.app.0.engine.inner.clone();
+    let length = task.parameters.len() as u32;
     let export = match &assignment {
-        Assignment::Root { export, .. } => *export,
-        Assignment::Job(job) => app.0.jobs[job.kind].1,
+        Assignment::Root { export, .. } => Some(*export),
+        Assignment::Job(job) => shared.export(job.kind),
     };
-    let mut store = Store::new(&app.0.engine.inner, Guest::new(shared, task, assignment, parameters));
+    let mut store = Store::new(&engine, Guest::new(shared, task, assignment));
+    let result = match export {
+        Some(export) => run(&mut store, export, length).await,
+        None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
+    };
+    let clock = &mut store.data_mut().clock;
+    TaskEnd { result, span: clock.span(), work: clock.total_work() }
+}
+
+async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
+    let limits = store.data().shared.limits().clone();
     store.limiter(|guest| guest);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(heartbeat);
 
-    let result = call(&mut store, export, length).await;
+    let result = call(store, export, length).await;
     sample(&mut store.as_context_mut(), false);
-    let (address, length) = result.map_err(|error| stop_of(&mut store, &error))?;
+    let (address, length) = result.map_err(|error| stop_of(&mut *store, &error))?;
     let guest = store.data_mut();
-    let span = guest.clock.span();
     let name = guest.job_name().to_owned();
     if length > limits.output_bytes_max {
         let what = format!("the result of `{name}`");
@@ -55,10 +69,10 @@ pub async fn run_task(
     }
     let memory = guest.memory;
     let result = memory.and_then(|memory| {
-        memory.data(&store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)
+        memory.data(&*store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)
     });
     match result {
-        Some(result) => Ok((result, span)),
+        Some(result) => Ok(result),
         None => Err(Stop::Failed(JobFailure {
             job: name,
             message: format!(

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{InstancePre, Module, ModuleExport};
 
-use super::{Inspection, ModuleCache, inspect};
+use super::{Determinism, Inspection, ModuleCache, inspect};
 use crate::engine::Engine;
 use crate::failure::RunError;
-use crate::guest::{Guest, JOB_PREFIX, MAIN_PREFIX, linker};
+use crate::guest::{ABI_VERSION, Guest, JOB_PREFIX, MAIN_PREFIX, linker};
+use crate::run::encode_arguments;
 
 /// A module, inspected and compiled for an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct App(pub(crate) Arc<Loaded>);
 
 pub(crate) struct Loaded {
+    pub hash: BlobHash,
     pub inspection: Inspection,
     pub engine: Engine,
     pub instance_pre: InstancePre<Guest>,
@@ -60,6 +63,7 @@ impl App {
         let instance_pre =
             linker(&engine.inner).and_then(|linker| linker.instantiate_pre(&module)).map_err(refused)?;
         Ok(Self(Arc::new(Loaded {
+            hash: BlobHash(*hash.as_bytes()),
             inspection,
             engine: engine.clone(),
             instance_pre,
@@ -68,6 +72,50 @@ impl App {
             jobs,
             attempt,
         })))
+    }
+
+    /// The blake3 hash of the module's bytes.
+    pub fn hash(&self) -> BlobHash {
+        self.0.hash
+    }
+
+    /// The key of a run's root job, and its encoded parameters: the entry point `function` with the words
+    /// `arguments`. `salt` is what else its result depends on.
+    ///
+    /// # Errors
+    /// When the arguments cannot be encoded.
+    pub fn root_key(
+        &self,
+        function: &str,
+        arguments: &[String],
+        salt: &[u8],
+    ) -> Result<(JobKey, Vec<u8>), RunError> {
+        let parameters = encode_arguments(arguments)?;
+        Ok((self.main_keys(function, salt).key(&parameters), parameters))
+    }
+
+    /// Makes the keys of the entry point `name`.
+    pub(crate) fn main_keys(&self, name: &str, salt: &[u8]) -> KeyMaker {
+        self.keys(&format!("main {name}"), salt)
+    }
+
+    /// Makes the keys of the job `name`.
+    pub(crate) fn job_keys(&self, name: &str, salt: &[u8]) -> KeyMaker {
+        self.keys(&format!("job {name}"), salt)
+    }
+
+    fn keys(&self, function: &str, salt: &[u8]) -> KeyMaker {
+        KeyMaker::new(ABI_VERSION, self.profile(), self.0.hash, function, salt)
+    }
+
+    /// How its results depend on the machine, as part of its keys: no floats, floats, floats with
+    /// canonical NaNs.
+    fn profile(&self) -> u8 {
+        match (self.0.inspection.determinism, self.0.engine.strict_nan) {
+            (Some(Determinism::Integer), _) => 0,
+            (_, false) => 1,
+            (_, true) => 2,
+        }
     }
 
     /// What the module is.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Shared;
+use crate::portion::Notice;
 
 /// Jobs of a run, by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -18,7 +19,7 @@ pub struct JobCounts {
     pub executed: u64,
     /// Run by a worker other than the one that exposed them.
     pub stolen: u64,
-    /// Not run because the result was known.
+    /// Not run because the result was known, from a table of results.
     pub reused: u64,
     /// Run again after a crash.
     pub redone: u64,
@@ -37,6 +38,8 @@ pub struct Snapshot {
     pub threads: usize,
     /// What the app reported: done, of how much.
     pub progress: Option<(u64, u64)>,
+    /// Time that workers computed, summed.
+    pub work: Duration,
     /// Instances that exist, waiting ones included.
     pub instances: usize,
     /// Since the start.
@@ -70,6 +73,9 @@ impl Shared {
     pub fn report_progress(&self, done: u64, total: u64) {
         self.counters.progress_done.store(done.min(total), Relaxed);
         self.counters.progress_total.store(total, Relaxed);
+        if let Some(remote) = &self.remote {
+            remote.notify(Notice::Progress { done: done.min(total), total });
+        }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -78,22 +84,38 @@ impl Shared {
 
     pub fn snapshot(&self) -> Snapshot {
         let counters = &self.counters;
-        let spawned = counters.spawned.load(Relaxed) + 1;
         let aborted = counters.aborted.load(Relaxed);
+        // The root is nobody's spawn. Jobs that come from other hosts are executed here and spawned
+        // there, so that sums over hosts are a whole run's figures.
+        let (roots, held, away, reused, redone) = match &self.remote {
+            None => (1, 1, 0, 0, 0),
+            Some(remote) => {
+                let figures = &remote.figures;
+                (
+                    figures.roots.load(Relaxed),
+                    figures.held.load(Relaxed),
+                    figures.away.load(Relaxed),
+                    figures.reused.load(Relaxed),
+                    figures.redone.load(Relaxed),
+                )
+            }
+        };
+        let spawned = counters.spawned.load(Relaxed);
         let total = counters.progress_total.load(Relaxed);
         Snapshot {
             jobs: JobCounts {
-                spawned,
+                spawned: spawned + roots,
                 exposed: counters.exposed.load(Relaxed),
-                executed: spawned.saturating_sub(aborted),
+                executed: (spawned + held).saturating_sub(aborted + away + reused),
                 stolen: counters.stolen.load(Relaxed),
-                reused: 0,
-                redone: 0,
+                reused,
+                redone,
                 aborted,
             },
             busy: self.threads().saturating_sub(self.idle.hungry()),
             threads: self.threads(),
             progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
+            work: self.work(),
             instances: self.task_count(),
             elapsed: self.elapsed(),
         }

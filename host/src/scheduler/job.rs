@@ -8,28 +8,45 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::TaskId;
+use super::place::Place;
 use crate::failure::{JobFailure, Stop};
 use crate::guest::Guest;
 
-/// What a job gave: its encoded result or how it failed, and the length of its chain.
-pub type Outcome = (Result<Vec<u8>, JobFailure>, Duration);
+/// What a job gave, and what it took.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Its encoded result, or how it failed.
+    pub result: Result<Vec<u8>, JobFailure>,
+    /// The length of its chain.
+    pub span: Duration,
+    /// Its own work and its descendants'.
+    pub work: Duration,
+}
 
-/// Nobody has decided what becomes of it: it lies in a deque. Exactly one of thief, owner and
+/// Nobody has decided what becomes of it: it lies in a queue. Exactly one of thief, owner and
 /// aborter moves it on from here; that is the claim.
 const OPEN: u8 = 0;
-/// A worker runs it in an instance of its own.
+/// A worker runs it in an instance of its own, or its outcome is known.
 const TAKEN: u8 = 1;
 /// Its owner calls it in place, or nobody wants it.
 const GONE: u8 = 2;
+/// Another host has it.
+const LENT: u8 = 3;
+/// Its result may be known elsewhere; the answer is on its way.
+const LOOKUP: u8 = 4;
 
 /// A job that the scheduler knows of.
 pub struct Job {
-    /// The kind's number in the app.
+    /// The kind's number in the app, or [`ROOT`](super::ROOT).
     pub kind: usize,
-    /// The task that spawned it and will sync it.
+    /// The task that spawned it and will sync it; 0 when that is on another host.
     pub owner: TaskId,
     /// Where its owner's chain stood.
     pub exposed_at: Duration,
+    /// How many in-place calls deep its owner's instance was.
+    pub spawned_at: u32,
+    /// Where it stands in a run of many hosts.
+    pub place: Option<Place>,
     state: AtomicU8,
     aborted: AtomicBool,
     /// The task that runs it, while taken.
@@ -44,6 +61,8 @@ impl Job {
             kind,
             owner,
             exposed_at,
+            spawned_at: 0,
+            place: None,
             state: AtomicU8::new(OPEN),
             aborted: AtomicBool::new(false),
             runner: AtomicU64::new(0),
@@ -52,33 +71,80 @@ impl Job {
         }
     }
 
-    fn claim(&self, to: u8) -> bool {
-        self.state.compare_exchange(OPEN, to, SeqCst, SeqCst).is_ok()
+    /// As it begins when its result may be known elsewhere.
+    pub fn looked_up(mut self) -> Self {
+        self.state = AtomicU8::new(LOOKUP);
+        self
+    }
+
+    fn claim(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }
 
     /// Claims the job for the task `runner`; gives its parameters.
     pub fn take(&self, runner: TaskId) -> Option<Vec<u8>> {
-        // Before the claim: whoever aborts a taken job must find its runner. A job lies in one deque
-        // and is popped once, so nobody else gets here.
-        if !self.is_open() {
-            return None;
-        }
-        self.runner.store(runner, SeqCst);
-        self.claim(TAKEN).then(|| std::mem::take(&mut *self.parameters.lock()))
+        // Whoever aborts the job before the runner is known sets the mark first, and the runner looks
+        // at the mark before it ever waits.
+        self.claim(OPEN, TAKEN).then(|| {
+            self.runner.store(runner, SeqCst);
+            std::mem::take(&mut *self.parameters.lock())
+        })
     }
 
-    /// Claims the job for its owner, or for nobody.
-    pub fn withdraw(&self) -> bool {
-        let claimed = self.claim(GONE);
-        if claimed {
-            // Its entry stays in a deque until somebody comes by; its parameters need not.
+    /// Claims the open job for its owner, or for nobody; gives its parameters. Its entry stays in a
+    /// queue until somebody comes by.
+    pub fn withdraw(&self) -> Option<Vec<u8>> {
+        self.claim(OPEN, GONE).then(|| std::mem::take(&mut *self.parameters.lock()))
+    }
+
+    /// Claims the open job for another host.
+    pub fn lend(&self) -> bool {
+        self.claim(OPEN, LENT)
+    }
+
+    /// Nobody wants the job that is elsewhere any more.
+    pub fn give_up(&self) -> bool {
+        let given_up = self.claim(LENT, GONE) || self.claim(LOOKUP, GONE);
+        if given_up {
             *self.parameters.lock() = Vec::new();
         }
-        claimed
+        given_up
+    }
+
+    /// The job that was elsewhere has an outcome.
+    pub fn settle(&self, outcome: Outcome) -> bool {
+        let settled = self.claim(LENT, TAKEN) || self.claim(LOOKUP, TAKEN);
+        if settled {
+            *self.parameters.lock() = Vec::new();
+            self.complete(outcome);
+        }
+        settled
+    }
+
+    /// The job that was elsewhere is open again.
+    pub fn reopen(&self) -> bool {
+        self.claim(LENT, OPEN) || self.claim(LOOKUP, OPEN)
+    }
+
+    /// A copy of its parameters, while nobody has begun it.
+    pub fn parameters(&self) -> Vec<u8> {
+        self.parameters.lock().clone()
     }
 
     pub fn is_open(&self) -> bool {
         self.state.load(SeqCst) == OPEN
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.state.load(SeqCst) == TAKEN
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.state.load(SeqCst) == GONE
+    }
+
+    pub fn is_looked_up(&self) -> bool {
+        self.state.load(SeqCst) == LOOKUP
     }
 
     /// Nobody wants the taken job's result any more; gives the task that runs it.
@@ -96,19 +162,31 @@ impl Job {
     }
 }
 
-/// Waits for a taken job. The guest is suspended; its worker goes on with something else.
-pub async fn wait_for(guest: &Guest, job: &Job) -> Result<Outcome, Stop> {
+/// What a wait ends with.
+pub enum Waited {
+    /// Somebody ran the job.
+    Outcome(Outcome),
+    /// It came back, and its owner has it: its parameters.
+    Reclaimed(Vec<u8>),
+}
+
+/// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
+/// something else.
+pub async fn wait_for(guest: &Guest, job: &Job) -> Result<Waited, Stop> {
     let (shared, task) = (&guest.shared, guest.task);
     let result = poll_fn(|context| {
-        // Registered first and looked at afterwards: whoever completes the job, aborts this task or
-        // ends the run does so before it wakes.
+        // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
+        // task or ends the run does so before it wakes.
         shared.register_waiting(task, context.waker());
         if let Some(outcome) = job.outcome.lock().take() {
-            return Poll::Ready(Ok(outcome));
+            return Poll::Ready(Ok(Waited::Outcome(outcome)));
         }
-        match guest.check() {
-            Ok(()) => Poll::Pending,
-            Err(stop) => Poll::Ready(Err(stop)),
+        if let Err(stop) = guest.check() {
+            return Poll::Ready(Err(stop));
+        }
+        match shared.reclaim(job) {
+            Some(parameters) => Poll::Ready(Ok(Waited::Reclaimed(parameters))),
+            None => Poll::Pending,
         }
     })
     .await;

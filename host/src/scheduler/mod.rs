@@ -1,13 +1,21 @@
-//! Work stealing between the workers of one host. The algorithm is told in `README.md`.
+//! Work stealing between the workers of one host, and its seams to other hosts. The algorithm is told in
+//! `README.md`.
 
 mod figures;
 mod idle;
 mod job;
+mod pause;
 mod permits;
+mod place;
+mod remote;
 mod shared;
+mod threads;
 mod worker;
 
 pub use figures::{JobCounts, Snapshot};
-pub use job::{Job, wait_for};
-pub use shared::{Ending, Shared, SharedParts, TaskId};
-pub use worker::{run_worker, start_task};
+pub use job::{Job, Outcome, Waited, wait_for};
+pub use place::{Ancestry, Place};
+pub use remote::{ROOT, Remote, RemoteParts};
+pub use shared::{Alarm, Ending, Shared, SharedParts, TaskId};
+pub use threads::Threads;
+pub use worker::{Task, run_worker, start_task};

@@ -17,12 +17,21 @@ impl Permits {
     }
 
     pub fn acquire(&self) -> Option<Permit> {
-        let taken = self.0.fetch_update(SeqCst, SeqCst, |free| free.checked_sub(1));
+        self.acquire_above(0)
+    }
+
+    /// As `acquire`, if more than `reserve` are free.
+    pub fn acquire_above(&self, reserve: usize) -> Option<Permit> {
+        let taken = self.0.fetch_update(SeqCst, SeqCst, |free| (free > reserve).then(|| free - 1));
         taken.is_ok().then(|| Permit(self.0.clone()))
     }
 
+    pub fn free(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+
     pub fn are_left(&self) -> bool {
-        self.0.load(SeqCst) > 0
+        self.free() > 0
     }
 }
 
@@ -39,6 +48,7 @@ mod tests {
     #[test]
     fn no_more_are_given_than_there_are() {
         let permits = Permits::new(2);
+        assert!(permits.acquire_above(2).is_none());
         let first = permits.acquire();
         let second = permits.acquire();
         assert!(first.is_some() && second.is_some());

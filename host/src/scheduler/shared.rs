@@ -14,11 +14,13 @@ use super::figures::Counters;
 use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
-use super::worker::{is_worker_of, own_index, push_own, trim_own};
+use super::remote::Remote;
+use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
 use crate::limits::{LimitExceeded, Limits};
 use crate::module::App;
+use crate::portion::Notice;
 
 /// A task's number in its run; 0 is nobody.
 pub type TaskId = u64;
@@ -40,6 +42,15 @@ pub enum Ending {
     Host(String),
 }
 
+/// What a guest is asked to expose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alarm {
+    /// Its oldest latent job: somebody is hungry, or it is to be recorded.
+    Oldest,
+    /// All that is latent: this host leaves.
+    All,
+}
+
 /// What a run is made of.
 pub struct SharedParts {
     pub app: App,
@@ -48,6 +59,8 @@ pub struct SharedParts {
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     pub pristine: bool,
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
+    /// For a portion of a run.
+    pub remote: Option<Remote>,
 }
 
 /// One run, as its workers see it.
@@ -61,6 +74,8 @@ pub struct Shared {
     pub idle: Idle,
     pub stealers: Vec<Stealer<Arc<Job>>>,
     pub started: Instant,
+    /// What only a portion of a run has.
+    pub remote: Option<Remote>,
     parts: SharedParts,
     read_inputs: Mutex<Vec<String>>,
     /// Suspended tasks that can go on.
@@ -77,8 +92,9 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(parts: SharedParts, stealers: Vec<Stealer<Arc<Job>>>) -> Self {
+    pub fn new(mut parts: SharedParts, stealers: Vec<Stealer<Arc<Job>>>) -> Self {
         Self {
+            remote: parts.remote.take(),
             app: parts.app.clone(),
             counters: Counters::default(),
             fine_kinds: parts.app.0.jobs.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -109,7 +125,18 @@ impl Shared {
     }
 
     pub fn job_name(&self, kind: usize) -> &str {
-        &self.app.0.jobs[kind].0
+        match self.app.0.jobs.get(kind) {
+            Some((name, _)) => name,
+            None => self.remote.as_ref().map_or("", |remote| &remote.parts.function),
+        }
+    }
+
+    /// The export that runs a job.
+    pub fn export(&self, kind: usize) -> Option<wasmtime::ModuleExport> {
+        match self.app.0.jobs.get(kind) {
+            Some((_, export)) => Some(*export),
+            None => self.remote.as_ref().map(|remote| remote.parts.root),
+        }
     }
 
     pub fn log(&self, line: LogLine) {
@@ -134,9 +161,18 @@ impl Shared {
 
     // ---- exposing and claiming ----
 
-    /// Whether jobs are exposed at all: alone, a worker has nobody to expose for.
+    /// Whether jobs are exposed at all: alone, a worker has nobody to expose for. In a portion there are
+    /// other hosts.
     pub fn exposes(&self) -> bool {
-        self.parts.threads > 1 && !self.parts.pristine
+        (self.parts.threads > 1 || self.remote.is_some()) && !self.parts.pristine
+    }
+
+    /// So many instances are kept for jobs of other hosts, which nobody here can call in place.
+    pub fn reserve(&self) -> usize {
+        match self.remote {
+            Some(_) => (self.parts.threads + 2).min(self.limits().instances_max / 4),
+            None => 0,
+        }
     }
 
     /// Whether a kind's spawns are exposed before anything was measured.
@@ -144,66 +180,117 @@ impl Shared {
         self.parts.pristine || (self.exposes() && !self.fine_kinds[kind].load(Relaxed))
     }
 
-    /// Whether some worker has nothing to do and finds nothing.
+    /// Whether some worker, here or elsewhere, has nothing to do and finds nothing.
     pub fn is_hungry(&self) -> bool {
-        self.idle.hungry() > self.open_jobs.load(SeqCst)
-            && self.parts.threads > 1
-            && self.instances.are_left()
+        let thieves = self.remote.as_ref().map_or(0, Remote::thieves);
+        let mut hungry = self.idle.hungry() + thieves;
+        if hungry > thieves && (self.parts.threads == 1 || self.instances.free() <= self.reserve()) {
+            hungry = thieves;
+        }
+        hungry > self.open_jobs.load(SeqCst)
+    }
+
+    /// What guests are asked to expose now.
+    pub fn alarm(&self) -> Option<Alarm> {
+        if self.is_draining() {
+            return Some(Alarm::All);
+        }
+        self.is_hungry().then_some(Alarm::Oldest)
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.remote.as_ref().is_some_and(Remote::is_draining)
     }
 
     /// Whether another exposed job is welcome.
     pub fn takes_more(&self) -> bool {
         let enough = OPEN_JOBS + OPEN_JOBS_A_WORKER * self.parts.threads;
-        self.parts.pristine || (self.exposes() && self.open_jobs.load(Relaxed) < enough)
+        self.parts.pristine || (self.exposes() && self.open_jobs.load(Relaxed) < enough) || self.is_draining()
     }
 
     /// Makes a job visible to thieves. Called on a worker.
     pub fn expose(&self, job: Arc<Job>) {
         self.counters.exposed.fetch_add(1, Relaxed);
-        self.open_jobs.fetch_add(1, SeqCst);
+        self.count_open();
+        if let Some(remote) = &self.remote {
+            remote.list_open(&job);
+        }
         push_own(job);
         self.idle.wake_one();
+        self.announce_exposed();
     }
 
     /// Takes an exposed job back for its owner, if nobody has claimed it.
-    pub fn reclaim(&self, job: &Job) -> bool {
-        // In pristine mode every job runs in an instance of its own, as long as there are any.
-        if self.parts.pristine && self.instances.are_left() {
-            return false;
+    pub fn reclaim(&self, job: &Job) -> Option<Vec<u8>> {
+        // In pristine mode every job runs in an instance of its own, as long as there are any. A host
+        // that leaves begins nothing.
+        if (self.parts.pristine && self.instances.are_left()) || self.is_draining() {
+            return None;
         }
-        let reclaimed = self.withdraw(job);
-        if reclaimed {
-            trim_own();
-        }
-        reclaimed
+        let parameters = self.withdraw(job)?;
+        trim_own();
+        Some(parameters)
     }
 
-    fn withdraw(&self, job: &Job) -> bool {
-        let withdrawn = job.withdraw();
-        if withdrawn {
-            self.open_jobs.fetch_sub(1, SeqCst);
+    fn withdraw(&self, job: &Job) -> Option<Vec<u8>> {
+        let parameters = job.withdraw()?;
+        self.close(job);
+        Some(parameters)
+    }
+
+    /// An open job was claimed.
+    fn close(&self, job: &Job) {
+        self.count_closed();
+        if let Some(remote) = &self.remote {
+            remote.unlist(job);
         }
-        withdrawn
+    }
+
+    pub fn count_open(&self) {
+        self.open_jobs.fetch_add(1, SeqCst);
+    }
+
+    pub fn count_closed(&self) {
+        self.open_jobs.fetch_sub(1, SeqCst);
     }
 
     /// Nobody will sync this job any more.
     pub fn abandon(&self, job: &Job) {
-        if self.withdraw(job) {
-            self.counters.aborted.fetch_add(1, Relaxed);
-        } else {
-            self.wake(job.abort());
-            // This worker may go on with its guest for long; the other end need not wait for that.
-            self.idle.wake_one();
+        loop {
+            if self.withdraw(job).is_some() {
+                self.counters.aborted.fetch_add(1, Relaxed);
+                return;
+            }
+            if self.remote.as_ref().is_some_and(|remote| remote.give_up(job)) || job.is_gone() {
+                return;
+            }
+            if job.is_taken() {
+                self.wake(job.abort());
+                if let Some(remote) = &self.remote {
+                    remote.pause.look_again();
+                }
+                // This worker may go on with its guest for long; the other end need not wait for that.
+                self.idle.wake_one();
+                return;
+            }
+            // It went elsewhere or came back in between.
         }
     }
 
-    /// Claims `job` for a task with the number that is given back, with the job's parameters.
-    pub fn take(&self, job: &Job) -> Option<(TaskId, Vec<u8>)> {
-        let task = self.new_task_id();
-        let parameters = job.take(task)?;
-        self.open_jobs.fetch_sub(1, SeqCst);
+    /// Claims `job` for a new task.
+    pub fn take(&self, job: &Arc<Job>) -> Option<Task> {
+        let id = self.new_task_id();
+        let parameters = job.take(id)?;
+        self.close(job);
         self.counters.taken.fetch_add(1, Relaxed);
-        Some((task, parameters))
+        let ancestry = match (&self.remote, &job.place) {
+            (Some(remote), Some(place)) => {
+                remote.count_begun(job, place);
+                Some(Arc::new(place.ancestry(|| remote.key(job.kind, &parameters))))
+            }
+            _ => None,
+        };
+        Some(Task { id, parameters, ancestry })
     }
 
     // ---- tasks ----
@@ -251,9 +338,24 @@ impl Shared {
 
     /// Whether a worker could do something now.
     pub fn is_work(&self) -> bool {
+        if self.is_stopping() {
+            return self.is_ready() || !self.has_tasks();
+        }
+        if self.is_paused() {
+            return false;
+        }
+        self.is_ready()
+            || (!self.is_draining()
+                && ((self.open_jobs.load(SeqCst) > 0 && self.instances.free() > self.reserve())
+                    || (self.remote.as_ref().is_some_and(Remote::is_injected) && self.instances.are_left())))
+    }
+
+    pub fn is_ready(&self) -> bool {
         !self.ready.is_empty()
-            || (self.open_jobs.load(SeqCst) > 0 && self.instances.are_left() && !self.is_stopping())
-            || (self.is_stopping() && !self.has_tasks())
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.pause.is_on()) && !self.is_stopping()
     }
 
     pub fn register_waiting(&self, task: TaskId, waker: &Waker) {
@@ -286,11 +388,32 @@ impl Shared {
         wakers.into_iter().for_each(Waker::wake);
         self.app.0.engine.inner.increment_epoch();
         self.idle.wake_all();
+        if let Some(remote) = &self.remote {
+            remote.pause.look_again();
+            remote.wake_beat();
+        }
         self.ended.notify_all();
+    }
+
+    /// Ends the run because of a bug of this program.
+    pub fn end_by_panic(&self) {
+        let message = "a worker panicked; this is a bug in Sateen, please report it".to_owned();
+        if let Some(remote) = &self.remote {
+            remote.notify(Notice::Unable(message.clone()));
+        }
+        self.end(Ending::Host(message));
     }
 
     /// What an instance that stopped means for the run.
     pub fn end_by(&self, stop: Stop) {
+        if let Some(remote) = &self.remote {
+            // The run goes on elsewhere, or is ended by its driver.
+            return match stop {
+                Stop::Limit(limit) => remote.notify(Notice::Limit(limit.to_string())),
+                Stop::Host(message) => remote.notify(Notice::Unable(message)),
+                Stop::Failed(_) | Stop::Stopped | Stop::Aborted => {}
+            };
+        }
         match stop {
             Stop::Failed(failure) => self.end(Ending::Failed(failure)),
             Stop::Limit(limit) => self.end(Ending::Limit(limit)),

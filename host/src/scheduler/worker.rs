@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crossbeam_deque::{Steal, Worker as Deque};
 
-use super::job::Job;
+use super::job::{Job, Outcome};
 use super::permits::Permit;
+use super::place::Ancestry;
 use super::shared::{Ending, Shared, TaskId};
 use crate::failure::Stop;
-use crate::guest::{Assignment, run_task};
+use crate::guest::{Assignment, TaskEnd, run_task};
 
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
@@ -91,20 +91,42 @@ pub fn run_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Arc<Job>>) {
 
 /// Does one thing, if there is one: first what was begun, then what is new.
 fn step(shared: &Arc<Shared>) -> bool {
+    let Some(remote) = &shared.remote else { return begin_something(shared) };
+    if !shared.is_work() {
+        return false;
+    }
+    // Before anything is claimed: who asks whether guests compute sees this, or this sees the drain.
+    remote.begin_computing();
+    let something = begin_something(shared);
+    shared.end_computing(remote);
+    something
+}
+
+fn begin_something(shared: &Arc<Shared>) -> bool {
     if let Some(runnable) = shared.next_ready() {
         runnable.run();
         return true;
     }
-    if shared.is_stopping() {
+    if shared.is_stopping() || shared.is_draining() {
         return false;
     }
     // Without a free instance a worker takes nothing new. No deadlock: a task waits only for a job
     // that was taken, so at the end of every chain of waits something runs or is ready.
-    let Some(instance) = shared.instances.acquire() else { return false };
-    let Some((job, victim)) = find_job(shared) else { return false };
-    let Some((task, parameters)) = shared.take(&job) else { return true };
-    shared.note_steal(victim);
-    start_task(shared, task, Assignment::Job(job), parameters, instance);
+    let found = shared.instances.acquire_above(shared.reserve()).and_then(|instance| {
+        let (job, victim) = find_job(shared)?;
+        Some((job, victim, instance))
+    });
+    let found = found.or_else(|| {
+        let instance = shared.instances.acquire()?;
+        let job = shared.remote.as_ref()?.find_injected()?;
+        Some((job, None, instance))
+    });
+    let Some((job, victim, instance)) = found else { return false };
+    let Some(task) = shared.take(&job) else { return true };
+    if let Some(victim) = victim {
+        shared.note_steal(victim);
+    }
+    start_task(shared, task, Assignment::Job(job), instance);
     true
 }
 
@@ -125,22 +147,46 @@ fn rest(shared: &Arc<Shared>) -> bool {
         std::hint::spin_loop();
     }
     if !shared.is_work() {
+        shared.rest_begins();
         shared.idle.sleep(|| shared.is_work());
+        // Thieves elsewhere are told of a rest's end; a false alarm is none.
+        while shared.remote.is_some() && !shared.is_work() {
+            shared.idle.sleep(|| shared.is_work());
+        }
+        shared.rest_ends();
     }
     shared.idle.end();
     true
 }
 
 /// A job that looked open, and whose worker's deque it was in: the newest of this worker's own (it
-/// will be wanted first), else the oldest of another's (it is the largest).
-fn find_job(shared: &Shared) -> Option<(Arc<Job>, usize)> {
+/// will be wanted first), else one that came back or in from other hosts, else the oldest of another
+/// worker's (it is the largest).
+fn find_job(shared: &Shared) -> Option<(Arc<Job>, Option<usize>)> {
+    find_own()
+        .or_else(|| {
+            let remote = shared.remote.as_ref()?;
+            let job = remote.find_returned().or_else(|| remote.find_injected())?;
+            Some((job, None))
+        })
+        .or_else(|| find_others(shared))
+}
+
+fn find_own() -> Option<(Arc<Job>, Option<usize>)> {
     OWN.with_borrow_mut(|own| {
         let own = own.as_mut()?;
         while let Some(job) = own.deque.pop() {
             if job.is_open() {
-                return Some((job, own.index));
+                return Some((job, Some(own.index)));
             }
         }
+        None
+    })
+}
+
+fn find_others(shared: &Shared) -> Option<(Arc<Job>, Option<usize>)> {
+    OWN.with_borrow_mut(|own| {
+        let own = own.as_mut()?;
         let count = shared.stealers.len();
         own.random ^= own.random << 13;
         own.random ^= own.random >> 7;
@@ -150,7 +196,7 @@ fn find_job(shared: &Shared) -> Option<(Arc<Job>, usize)> {
             |victim| {
                 loop {
                     match shared.stealers[victim].steal() {
-                        Steal::Success(job) if job.is_open() => return Some((job, victim)),
+                        Steal::Success(job) if job.is_open() => return Some((job, Some(victim))),
                         Steal::Success(_) | Steal::Retry => {}
                         Steal::Empty => return None,
                     }
@@ -160,14 +206,16 @@ fn find_job(shared: &Shared) -> Option<(Arc<Job>, usize)> {
     })
 }
 
+/// A job that a worker has claimed, to be run in an instance of its own.
+pub struct Task {
+    pub id: TaskId,
+    pub parameters: Vec<u8>,
+    /// In a portion of a run.
+    pub ancestry: Option<Arc<Ancestry>>,
+}
+
 /// Begins a task, and on a worker runs it until it ends or waits.
-pub fn start_task(
-    shared: &Arc<Shared>,
-    task: TaskId,
-    assignment: Assignment,
-    parameters: Vec<u8>,
-    instance: Permit,
-) {
+pub fn start_task(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: Permit) {
     let alive = Alive::new(shared, instance);
     let future = {
         let shared = shared.clone();
@@ -176,10 +224,11 @@ pub fn start_task(
                 Assignment::Root { .. } => None,
                 Assignment::Job(job) => Some(job.clone()),
             };
-            let result = run_task(shared.clone(), task, assignment, parameters).await;
+            let ancestry = task.ancestry.clone();
+            let end = run_task(shared.clone(), task, assignment).await;
             match job {
-                None => finish_root(&shared, result),
-                Some(job) => finish_job(&shared, &job, result),
+                None => finish_root(&shared, end),
+                Some(job) => finish_job(&shared, &job, ancestry.as_deref(), end),
             }
             drop(alive);
         }
@@ -216,26 +265,26 @@ impl Drop for Alive {
         self.shared.end_task();
         // Somebody may have gone without for want of an instance.
         self.shared.idle.wake_one();
+        self.shared.announce_idle();
     }
 }
 
-fn finish_root(shared: &Shared, result: Result<(Vec<u8>, Duration), Stop>) {
-    match result {
-        Ok((output, span)) => shared.end(Ending::Finished(output, span)),
+fn finish_root(shared: &Shared, end: TaskEnd) {
+    match end.result {
+        Ok(output) => shared.end(Ending::Finished(output, end.span)),
         Err(stop) => shared.end_by(stop),
     }
 }
 
-fn finish_job(shared: &Shared, job: &Job, result: Result<(Vec<u8>, Duration), Stop>) {
-    let outcome = match result {
-        Ok((result, span)) => (Ok(result), span),
-        Err(Stop::Failed(failure)) => (Err(failure), Duration::ZERO),
+fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: TaskEnd) {
+    let result = match end.result {
+        Ok(result) => Ok(result),
+        Err(Stop::Failed(failure)) => Err(failure),
         Err(Stop::Aborted) => {
             shared.counters.aborted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             return;
         }
         Err(stop) => return shared.end_by(stop),
     };
-    job.complete(outcome);
-    shared.wake(job.owner);
+    shared.deliver(job, ancestry, Outcome { result, span: end.span, work: end.work });
 }

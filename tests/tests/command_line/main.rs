@@ -6,6 +6,7 @@ mod bad_input;
 mod build;
 mod cache;
 mod check;
+mod grid;
 mod interrupt;
 mod json;
 mod limits;

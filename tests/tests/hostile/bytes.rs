@@ -98,7 +98,7 @@ fn damaged_modules_run_to_some_end() {
     let mut random = Random::new(seed(2));
     let small = bytes(&app(
         "(call $take (i32.const 1024)) (drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))
-        (call $abandon (call $expose (i32.const 0) (i32.const 0) (i32.const 9)))",
+        (call $abandon (call $expose (i32.const 0) (i32.const 0) (i32.const 9) (i32.const 0)))",
     ));
     let large = std::fs::read(command::app("fib")).expect("it can be read");
     let (mut ran, mut rounds) = (0, 0);

@@ -61,14 +61,14 @@ fn register_checks_the_name_and_the_record() {
 #[test]
 fn expose_checks_the_kind_and_the_parameters() {
     all(&[
-        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))", Fine),
-        ("(drop (call $expose (i32.const 1) (i32.const 0) (i32.const 0)))", Broken("of the kind 1")),
-        ("(drop (call $expose (i32.const -1) (i32.const 0) (i32.const 0)))", Broken("of the kind 4294967295")),
-        ("(drop (call $expose (i32.const 0) (i32.const 65530) (i32.const 7)))", Broken("outside its memory")),
-        ("(drop (call $expose (i32.const 0) (i32.const -1) (i32.const 1)))", Broken("outside its memory")),
-        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const -1)))", Limit("the parameters of a job is 4")),
+        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))", Fine),
+        ("(drop (call $expose (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))", Broken("of the kind 1")),
+        ("(drop (call $expose (i32.const -1) (i32.const 0) (i32.const 0) (i32.const 0)))", Broken("of the kind 4294967295")),
+        ("(drop (call $expose (i32.const 0) (i32.const 65530) (i32.const 7) (i32.const 0)))", Broken("outside its memory")),
+        ("(drop (call $expose (i32.const 0) (i32.const -1) (i32.const 1) (i32.const 0)))", Broken("outside its memory")),
+        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 0)))", Limit("the parameters of a job is 4")),
         // Without a sync: whoever took them is stopped, and the others are forgotten.
-        ("(local $n i32) (loop $more (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 65536)))
+        ("(local $n i32) (loop $more (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const 0)))
             (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))", Fine),
     ]);
 }
@@ -76,7 +76,7 @@ fn expose_checks_the_kind_and_the_parameters() {
 #[test]
 fn sync_and_abandon_know_what_was_exposed() {
     const EXPOSE: &str = "(local $job i32)
-        (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))";
+        (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     for call in ["(drop (call $sync (i32.const N)))", "(call $abandon (i32.const N))"] {
         for number in ["0", "1", "2", "-1", "0x7fffffff"] {
             let body = call.replace('N', number);
@@ -92,6 +92,18 @@ fn sync_and_abandon_know_what_was_exposed() {
             let body = format!("{EXPOSE} {once} {twice}");
             ends(&body, &app(&body), Broken("which it has not exposed"));
         }
+    }
+}
+
+/// A whole run records nothing; `tests/portion` has what is asked for.
+#[test]
+fn record_needs_to_be_asked() {
+    for number in ["0", "1", "-1"] {
+        let body = format!(
+            "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
+            (call $record (i32.const {number}) (i32.const 0) (i32.const 0))"
+        );
+        ends(&body, &app(&body), Broken("which it was not asked to"));
     }
 }
 

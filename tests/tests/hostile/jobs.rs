@@ -7,7 +7,7 @@ use sateen_tests::wat::{app_with, bytes, ends, tight};
 
 /// Spawns the job, and leaves time for the other worker to take it before the sync.
 const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32)
-    (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))
+    (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
     (loop $more (br_if $more (i32.lt_u
         (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 30000000))))
     (if (i64.eq (i64.shr_u (call $sync (local.get $job)) (i64.const 32)) (i64.const 2))
@@ -41,7 +41,7 @@ fn a_job_of_another_type_is_broken_and_no_panic() {
 /// Each job exposes two more and leaves; nobody waits for anybody.
 #[test]
 fn a_fork_bomb_fizzles_out() {
-    let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0)))";
+    let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     ends("bomb", &job(&format!("{expose} {expose} (i64.const 0)")), Fine);
 }
 
@@ -49,8 +49,7 @@ fn a_fork_bomb_fizzles_out() {
 /// ones recurse in place, until a limit is met.
 #[test]
 fn a_chain_of_waits_without_end_meets_a_limit() {
-    let expose =
-        "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
+    let expose = "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
     let chain = app_with(
         &format!(
             r#"(func (export "sateen_job_j") (param i32) (result i64) (loop {expose} (br 0)) (i64.const 0))"#

@@ -86,7 +86,7 @@ fn loops_of_every_kind_are_interrupted() {
         "(loop (call $log (i32.const 16) (i32.const 1)) (br 0))",
         "(loop (call $progress (i64.const 1) (i64.const 2)) (br 0))",
         "(loop (drop (call $input (i32.const 16) (i32.const 1))) (br 0))",
-        "(loop (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0))) (br 0))",
+        "(loop (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))) (br 0))",
     ];
     for body in loops {
         ends_under(&limits, body, &bytes(&app(body)), Limit("raise it with --time-limit"));

@@ -1,6 +1,6 @@
 //! Calling a job so that its failure is a value: the host stands in between and catches the trap.
 
-use super::stack::{abort_from, attempt_base, set_attempt_base, top};
+use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
 
@@ -13,9 +13,9 @@ struct Attempt<J: Job> {
     result: Option<J::Output>,
 }
 
-/// Calls the job with the host in between, so that its trap is an error here.
+/// Calls the job at the depth `inside` with the host in between, so that its trap is an error here.
 #[inline(never)]
-pub fn attempt<J: Job>(parameters: J::Parameters) -> Result<J::Output, JobError> {
+pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Output, JobError> {
     let mut attempt = Attempt::<J> {
         run: |attempt| {
             // SAFETY: `run_attempt` passes the pointer that came from the `Attempt` below.
@@ -25,16 +25,21 @@ pub fn attempt<J: Job>(parameters: J::Parameters) -> Result<J::Output, JobError>
         parameters: Some(parameters),
         result: None,
     };
-    let (outer, own) = (attempt_base(), top());
+    let (outer, own, outside) = (attempt_base(), top(), depth());
     set_attempt_base(own);
+    enter(inside);
     let failed = abi::attempt((&raw mut attempt).cast());
     set_attempt_base(outer);
     match failed {
-        None => match attempt.result {
-            Some(result) => Ok(result),
-            None => abi::fail(Fault::Encoding, "an attempted job left no result"),
-        },
+        None => {
+            enter(outside);
+            match attempt.result {
+                Some(result) => Ok(result),
+                None => abi::fail(Fault::Encoding, "an attempted job left no result"),
+            }
+        }
         Some(length) => {
+            set_depth(outside);
             let error = taken_error(length);
             abort_from(own);
             Err(error)

@@ -17,6 +17,11 @@
 //!   values back and exposes the oldest latent record. An alarm costs the fast path nothing.
 //! * A job kind that is *coarse* (seldom spawned, so long-running for all that is known) is exposed
 //!   at every spawn: nobody may come by later to do it.
+//! * The **depth** is the number of in-place calls of spawned jobs that the guest is inside. A record
+//!   remembers the depth of its spawn. While the depth is less than `lookup_below`, results of
+//!   spawned jobs may be known elsewhere: both fast paths are closed (`limit = 1`, `floor = MAX`) and
+//!   every spawn is exposed. Deeper they are open as always.
+//! * The alarm's `floor` is `MAX - 1` when the host leaves: the guest then exposes all that is latent.
 //! * When the stack is full, holes at its end are swept away; if that does not help, a job's parameters
 //!   go into a box until its sync. Older jobs are there to be exposed. (To run it at its spawn instead
 //!   would take no box, but then its failure came too early: not at its sync, and even if dropped.)

@@ -4,8 +4,11 @@ use std::marker::PhantomData;
 use std::mem::forget;
 
 use super::attempt::{attempt, taken_error};
-use super::record::{EXPOSED, Record, is_marked, job_of};
-use super::stack::{answer_alarm, expose_oldest, floor, limit, make_room, remove, set_top, top};
+use super::record::{EXPOSED, Record, depth_of, is_marked, job_of};
+use super::stack::{
+    Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room, remove,
+    set_depth, set_top, top,
+};
 use crate::wasm::abi::{self, Fault, Synced};
 use crate::{Job, JobError, codec};
 
@@ -28,7 +31,7 @@ impl<J: Job> Pending<J> {
         let record = top();
         let next = record + Record::<J>::BYTES;
         if next <= limit() && !kind.is_coarse() {
-            Record::<J>::write(record, parameters);
+            Record::<J>::write(record, depth(), parameters);
             set_top(next);
             Self { record, job: PhantomData }
         } else {
@@ -42,7 +45,11 @@ impl<J: Job> Pending<J> {
         if record >= floor() && record + Record::<J>::BYTES == top() {
             forget(self);
             set_top(record);
-            J::call(Record::<J>::read(record))
+            // One up and one down: cheaper than to keep the depth outside across the call.
+            set_depth(depth() + 1);
+            let result = J::call(Record::<J>::read(record));
+            set_depth(depth() - 1);
+            result
         } else {
             self.sync_slowly()
         }
@@ -51,21 +58,21 @@ impl<J: Job> Pending<J> {
     #[cold]
     #[inline(never)]
     fn spawn_slowly(parameters: J::Parameters) -> Self {
-        let alarmed = answer_alarm();
+        let alarm = answer_alarm();
         let kind = J::kind();
         kind.number();
         if !make_room(Record::<J>::BYTES) {
-            if alarmed {
-                expose_oldest();
-            }
-            let kept = Box::new(Kept(parameters));
+            alarm.expose();
+            let kept = Box::new(Kept { parameters, depth: depth() });
             return Self { record: Box::into_raw(kept) as usize | KEPT, job: PhantomData };
         }
         let record = top();
-        Record::<J>::write(record, parameters);
+        Record::<J>::write(record, depth(), parameters);
         set_top(record + Record::<J>::BYTES);
-        if alarmed || kind.is_coarse() {
+        if alarm == Alarm::Silent && (kind.is_coarse() || is_looking_up()) {
             expose_oldest();
+        } else {
+            alarm.expose();
         }
         Self { record, job: PhantomData }
     }
@@ -74,7 +81,16 @@ impl<J: Job> Pending<J> {
     #[inline(never)]
     fn sync_slowly(self) -> J::Output {
         match self.claim() {
-            Claimed::Parameters(parameters) => J::call(parameters),
+            Claimed::Parameters(parameters, inside, recorded) => {
+                let outside = depth();
+                enter(inside);
+                let result = J::call(parameters);
+                enter(outside);
+                if let Some(job) = recorded {
+                    abi::record(job, &codec::encode(&result));
+                }
+                result
+            }
             Claimed::Result(result) => result,
             Claimed::Failed(_) => abi::fail(Fault::Child, ""),
         }
@@ -83,7 +99,15 @@ impl<J: Job> Pending<J> {
     #[inline(never)]
     pub fn try_sync(self) -> Result<J::Output, JobError> {
         match self.claim() {
-            Claimed::Parameters(parameters) => attempt::<J>(parameters),
+            Claimed::Parameters(parameters, inside, recorded) => {
+                let result = attempt::<J>(parameters, inside);
+                match (recorded, &result) {
+                    (Some(job), Ok(result)) => abi::record(job, &codec::encode(result)),
+                    (Some(job), Err(_)) => abi::abandon(job),
+                    (None, _) => {}
+                }
+                result
+            }
             Claimed::Result(result) => Ok(result),
             Claimed::Failed(length) => Err(taken_error(length)),
         }
@@ -91,36 +115,37 @@ impl<J: Job> Pending<J> {
 
     /// Ends the record's life, whatever has become of it.
     fn claim(self) -> Claimed<J> {
-        let alarmed = answer_alarm();
+        let alarm = answer_alarm();
         let record = self.record;
         forget(self);
         if record & KEPT != 0 {
-            if alarmed {
-                expose_oldest();
-            }
-            return Claimed::Parameters(take_kept::<J>(record));
+            alarm.expose();
+            let kept = take_kept::<J>(record);
+            return Claimed::Parameters(kept.parameters, kept.depth + 1, None);
+        }
+        if alarm == Alarm::Drain {
+            // This one as well: another host goes on with it.
+            alarm.expose();
         }
         if !is_marked(record, EXPOSED) {
+            let depth = depth_of(record);
             let parameters = Record::<J>::read(record);
             remove(record, Record::<J>::BYTES);
-            if alarmed {
-                expose_oldest();
-            }
-            return Claimed::Parameters(parameters);
+            alarm.expose();
+            return Claimed::Parameters(parameters, depth + 1, None);
         }
-        if alarmed {
-            expose_oldest();
+        if alarm == Alarm::Hungry {
+            alarm.expose();
         }
-        let synced = abi::sync(job_of(record));
+        let job = job_of(record);
+        let synced = abi::sync(job);
         let parameters = Record::<J>::read(record);
         remove(record, Record::<J>::BYTES);
         match synced {
-            Synced::Reclaimed => {
+            Synced::Reclaimed { depth, recorded } => {
                 // What runs here may be long and spawn nothing: leave something for the others.
-                if answer_alarm() {
-                    expose_oldest();
-                }
-                Claimed::Parameters(parameters)
+                answer_alarm().expose();
+                Claimed::Parameters(parameters, depth + 1, recorded.then_some(job))
             }
             Synced::Done(length) => match codec::decode(&abi::take(length)) {
                 Ok(result) => Claimed::Result(result),
@@ -133,18 +158,20 @@ impl<J: Job> Pending<J> {
 
 /// The parameters of a job that found the stack full; aligned so that their address has room for a mark.
 #[repr(align(8))]
-struct Kept<T>(T);
+struct Kept<T> {
+    parameters: T,
+    depth: usize,
+}
 
-fn take_kept<J: Job>(record: usize) -> J::Parameters {
+fn take_kept<J: Job>(record: usize) -> Kept<J::Parameters> {
     // SAFETY: made by `spawn_slowly` from a box; its only handle is consumed.
-    let kept = unsafe { Box::from_raw((record & !KEPT) as *mut Kept<J::Parameters>) };
-    kept.0
+    *unsafe { Box::from_raw((record & !KEPT) as *mut Kept<J::Parameters>) }
 }
 
 /// What a sync finds.
 enum Claimed<J: Job> {
-    /// Nobody had taken the job: call it.
-    Parameters(J::Parameters),
+    /// Nobody had taken the job: call it at this depth, and report its result if it has a number.
+    Parameters(J::Parameters, usize, Option<u32>),
     Result(J::Output),
     /// The length of an error to be taken.
     Failed(usize),

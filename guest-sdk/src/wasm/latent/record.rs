@@ -24,7 +24,7 @@ const MARKS: usize = HOLE | EXPOSED;
 struct Header {
     /// The kind's address and the marks.
     kind: usize,
-    /// An exposed job's number.
+    /// The depth of a latent job's spawn; an exposed job's number.
     job: u32,
 }
 
@@ -37,12 +37,13 @@ impl<J: Job> Record<J> {
         HEADER + if Self::BOXED { 8 } else { size_of::<J::Parameters>().next_multiple_of(8) };
 
     #[inline(always)]
-    pub fn write(record: usize, parameters: J::Parameters) {
+    pub fn write(record: usize, depth: usize, parameters: J::Parameters) {
         let place = (record + HEADER) as *mut u8;
         // SAFETY: the caller has found BYTES of free room at `record`, aligned to 8, on the stack or
         // in a box; nothing refers to it.
         unsafe {
             (*(record as *mut Header)).kind = std::ptr::from_ref(J::kind()) as usize;
+            (*(record as *mut Header)).job = depth as u32;
             if Self::BOXED {
                 place.cast::<*mut J::Parameters>().write(Box::into_raw(Box::new(parameters)));
             } else {
@@ -83,6 +84,7 @@ impl<J: Job> Record<J> {
     }
 }
 
+#[inline(always)]
 fn header(record: usize) -> *mut Header {
     record as *mut Header
 }
@@ -100,6 +102,13 @@ pub fn is_marked(record: usize, mark: usize) -> bool {
 pub fn mark(record: usize, mark: usize) {
     // SAFETY: `record` is a record on the stack.
     unsafe { (*header(record)).kind |= mark }
+}
+
+/// The depth at which a latent job was spawned.
+#[inline(always)]
+pub fn depth_of(record: usize) -> usize {
+    // SAFETY: `record` is a latent record on the stack.
+    unsafe { (*header(record)).job as usize }
 }
 
 /// An exposed job's number.

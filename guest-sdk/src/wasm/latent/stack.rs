@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::ptr::{read, read_volatile, write, write_volatile};
 
-use super::record::{EXPOSED, HOLE, is_marked, job_of, kind_of, mark, mark_exposed};
+use super::record::{EXPOSED, HOLE, depth_of, is_marked, job_of, kind_of, mark, mark_exposed};
 use crate::wasm::abi;
 
 /// Room for some ten thousand records; what does not fit is kept elsewhere and cannot be exposed.
@@ -14,11 +14,15 @@ struct Stack {
     bytes: UnsafeCell<[u8; STACK_BYTES]>,
 }
 
-/// Where the stack stands. The first two words are the alarm's; see the module's text.
+/// Where the stack stands. The host knows the first four words; see the module's text.
 #[repr(C)]
 struct Control {
     limit: UnsafeCell<usize>,
     floor: UnsafeCell<usize>,
+    /// In-place calls of spawned jobs that the guest is inside.
+    depth: UnsafeCell<usize>,
+    /// While the depth is less, the host is shown every spawn. It writes this at `attach`.
+    lookup_below: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
     /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
@@ -36,6 +40,8 @@ static STACK: Stack = Stack { bytes: UnsafeCell::new([0; STACK_BYTES]) };
 static CONTROL: Control = Control {
     limit: UnsafeCell::new(0),
     floor: UnsafeCell::new(usize::MAX),
+    depth: UnsafeCell::new(0),
+    lookup_below: UnsafeCell::new(0),
     top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
@@ -67,24 +73,73 @@ macro_rules! word {
 
 word!(limit, set_limit, read_volatile, write_volatile);
 word!(floor, set_floor, read_volatile, write_volatile);
+word!(depth, set_depth, read, write);
 word!(top, set_top, read, write);
 word!(real_floor, set_real_floor, read, write);
 word!(attempt_base, set_attempt_base, read, write);
 
+/// A limit that no record fits below, and which is no alarm.
+const CLOSED: usize = 1;
+/// The floor of an alarm that wants all that is latent.
+const DRAIN: usize = usize::MAX - 1;
+
+/// What the host wants at a spawn or sync.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Alarm {
+    Silent,
+    /// Somebody is hungry: the oldest latent job.
+    Hungry,
+    /// This host leaves: all that is latent.
+    Drain,
+}
+
+impl Alarm {
+    /// Gives the host what it wants.
+    pub fn expose(self) {
+        match self {
+            Self::Silent => {}
+            Self::Hungry => {
+                expose_oldest();
+            }
+            Self::Drain => while expose_oldest() {},
+        }
+    }
+}
+
+/// Whether every spawn is to be shown to the host.
+pub fn is_looking_up() -> bool {
+    // SAFETY: one thread; the host writes the word between, hence volatile.
+    depth() < unsafe { read_volatile(CONTROL.lookup_below.get()) }
+}
+
 /// Moves the boundary between exposed and latent records.
 fn move_floor(to: usize) {
     set_real_floor(to);
-    set_floor(to);
+    set_floor(if is_looking_up() { usize::MAX } else { to });
+}
+
+/// Opens the fast paths, or closes them while spawns are looked up. No alarm is pending afterwards.
+fn set_paths() {
+    set_limit(if is_looking_up() { CLOSED } else { end() });
+    move_floor(real_floor());
+}
+
+/// Goes on at another depth. A pending alarm stays pending.
+pub fn enter(depth: usize) {
+    set_depth(depth);
+    if limit() != 0 {
+        set_paths();
+    }
 }
 
 /// Takes notice of an alarm, if there is one.
-pub fn answer_alarm() -> bool {
-    let alarmed = limit() == 0;
-    if alarmed {
-        set_limit(end());
-        set_floor(real_floor());
+pub fn answer_alarm() -> Alarm {
+    if limit() != 0 {
+        return Alarm::Silent;
     }
-    alarmed
+    let alarm = if floor() == DRAIN { Alarm::Drain } else { Alarm::Hungry };
+    set_paths();
+    alarm
 }
 
 /// Called at the start of every job that has an instance of its own.
@@ -94,20 +149,21 @@ pub fn attach() {
     set_limit(end());
     move_floor(base());
     abi::attach(CONTROL.limit.get().cast());
+    enter(0);
 }
 
 /// Offers the oldest latent record to the host, which may sound the alarm again at once if more is
-/// wanted.
+/// wanted. False when there is none, or the host does not want it.
 #[cold]
 #[inline(never)]
-pub fn expose_oldest() {
+pub fn expose_oldest() -> bool {
     let mut record = real_floor();
     while record < top() && is_marked(record, HOLE) {
         record += kind_of(record).record_bytes;
     }
     move_floor(record);
     if record >= top() {
-        return;
+        return false;
     }
     let kind = kind_of(record);
     // The floor moves first. The host may raise the alarm within `expose`, which must not be
@@ -115,17 +171,18 @@ pub fn expose_oldest() {
     let next = record + kind.record_bytes;
     move_floor(next);
     let parameters = (kind.encode)(record as *const u8);
-    let job = abi::expose(kind.number(), &parameters);
+    let job = abi::expose(kind.number(), &parameters, depth_of(record));
     if job == 0 {
         if real_floor() == next {
             set_real_floor(record);
-            if floor() != usize::MAX {
+            if floor() < DRAIN {
                 set_floor(record);
             }
         }
-        return;
+        return false;
     }
     mark_exposed(record, job);
+    true
 }
 
 /// Whether `bytes` fit on top of the stack, after sweeping if need be. A stack that stays full is not
@@ -196,6 +253,5 @@ pub fn abort_from(from: usize) {
         set_real_floor(from);
     }
     // A trap may have come in the middle of a slow path: no alarm is pending afterwards.
-    set_limit(end());
-    set_floor(real_floor());
+    set_paths();
 }

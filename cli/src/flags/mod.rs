@@ -1,5 +1,7 @@
 //! The command line, parsed into plain values.
 
+mod grid;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,8 +9,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit::{USAGE, say};
+pub use grid::{GetResult, GridLimits, List, OfRun, Ps, Publish, Submit, Tree, Wait};
 
-/// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores.
+/// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
+/// machine, or on a grid of many.
 #[derive(Parser)]
 #[command(name = "sateen", version, propagate_version = true, arg_required_else_help = true)]
 struct Sateen {
@@ -26,6 +30,30 @@ pub enum Command {
     Check(Check),
     /// Run an app on this machine
     Run(Run),
+    /// Give an app to the grid
+    Publish(Publish),
+    /// List the grid's apps
+    Apps(List),
+    /// Run an app on the grid; prints the run's number
+    Submit(Submit),
+    /// List the grid's runs
+    Ps(Ps),
+    /// Tell all about a run
+    Status(OfRun),
+    /// Show a run's jobs, where they are and what became of them
+    Tree(Tree),
+    /// Wait until a run is over; the exit code is the run's
+    Wait(Wait),
+    /// Print what a run gave
+    Result(GetResult),
+    /// End a run for good
+    Cancel(OfRun),
+    /// Save a run's work and stop working on it
+    Suspend(OfRun),
+    /// Go on with a suspended run
+    Resume(OfRun),
+    /// List the grid's hosts
+    Hosts(List),
 }
 
 #[derive(Args)]

@@ -1,0 +1,51 @@
+//! Grids of real processes, for benchmarks that need one, and runs on them.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use sateen_tests::cluster::Cluster;
+use serde_json::Value;
+
+use crate::sandbox::dist;
+
+/// A run that is meant to take seconds is not waited for longer.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Submits `module`, without waiting.
+pub fn submit(grid: &Cluster, module: &str, words: &[&str]) -> Result<u64> {
+    let module = dist().join(module).display().to_string();
+    let ended = grid.sateen([&["submit", module.as_str()], words].concat());
+    ensure!(ended.code == Some(0), "`sateen submit` failed: {}", ended.stderr);
+    Ok(String::from_utf8_lossy(&ended.stdout).trim().parse()?)
+}
+
+/// Waits for a run's result, which must be `expected`, if that is known. Gives the time from its submission to
+/// its result, by the coordinator's clock, in seconds.
+pub fn wait(grid: &Cluster, run: u64, expected: Option<&str>) -> Result<f64> {
+    let about = grid.api().run_over(run, PATIENCE);
+    if about["state"] != "done" {
+        bail!("run {run} has failed: {about:#}");
+    }
+    let ended = grid.sateen(["result".to_owned(), run.to_string()]);
+    let result = String::from_utf8_lossy(&ended.stdout).into_owned();
+    if let Some(expected) = expected {
+        ensure!(result.trim() == expected, "run {run} gave {result} and not {expected}");
+    }
+    about["elapsed_s"].as_f64().context("a run that is over has taken some time")
+}
+
+/// Both.
+pub fn run(grid: &Cluster, module: &str, words: &[&str], expected: Option<&str>) -> Result<f64> {
+    wait(grid, submit(grid, module, words)?, expected)
+}
+
+/// `sateen run` in a process of its own: the time that it says the run took, in seconds.
+pub fn run_alone(module: &str, words: &[&str], threads: usize) -> Result<f64> {
+    let threads = threads.to_string();
+    let module = dist().join(module).display().to_string();
+    let words = [&["run", module.as_str(), "--threads", threads.as_str(), "--json"], words].concat();
+    let output = std::process::Command::new(dist().join("sateen")).args(words).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let about: Value = serde_json::from_slice(&output.stdout)?;
+    about["elapsed_s"].as_f64().context("`sateen run --json` tells the time")
+}

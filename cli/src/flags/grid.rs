@@ -1,0 +1,223 @@
+//! The flags of the commands that talk to a coordinator.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{parse_duration, parse_input, parse_memory, parse_size, parse_stack};
+
+/// Which coordinator.
+#[derive(Args)]
+#[command(next_help_heading = "Grid")]
+pub struct Grid {
+    /// Where the coordinator is
+    #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700")]
+    pub coordinator: String,
+}
+
+#[derive(Args)]
+pub struct Publish {
+    /// The app's module
+    #[arg(value_name = "APP.wasm")]
+    pub app: PathBuf,
+    /// Its name on the grid, if not the file's
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// One JSON object instead of the module's hash
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
+pub struct Submit {
+    /// A module, which is published first if need be; or a published app's name or hash
+    #[arg(value_name = "APP")]
+    pub app: String,
+    /// The app's own arguments; those that begin with a dash go behind `--`
+    #[arg(value_name = "ARG", allow_negative_numbers = true)]
+    pub arguments: Vec<String>,
+    /// Call another entry point of the app
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub function: String,
+    /// Give the file to the app as the input NAME
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
+    pub input: Vec<(String, PathBuf)>,
+    /// Wait for the result and print it, as `sateen run` does
+    #[arg(long)]
+    pub wait: bool,
+    /// Write the result to the file instead of stdout
+    #[arg(long, short, value_name = "FILE", requires = "wait")]
+    pub output: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no log of the app on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Show the app's stack when it fails
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// How idle hosts choose whom to steal from
+    #[arg(long, value_enum, default_value_t = Stealing::ClusterAware)]
+    pub stealing: Stealing,
+    /// What survives the crash of a host
+    #[arg(long, value_enum, default_value_t = FaultTolerance::Full)]
+    pub fault_tolerance: FaultTolerance,
+    /// How often finished work is recorded; a crash loses about as much of each worker
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
+    pub record_every: Duration,
+    /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
+    #[arg(long)]
+    pub strict_nan: bool,
+    #[command(flatten)]
+    pub limits: GridLimits,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+/// Limits of a run; the hosts' own where none is named.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+pub struct GridLimits {
+    /// Memory of one instance
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub memory: Option<usize>,
+    /// Stack of one instance: how deep it may recurse
+    #[arg(long, value_name = "SIZE", value_parser = parse_stack)]
+    pub stack: Option<usize>,
+    /// Size of a result, a job's parameters, or the output
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_output: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Stealing {
+    /// At random within the site, and one request at a time to other sites
+    ClusterAware,
+    /// At random among all hosts
+    Random,
+    /// Only from the host of the root job
+    MasterWorker,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FaultTolerance {
+    /// Results are recorded and reused, and running orphans adopted
+    Full,
+    /// Only the results of finished orphans are saved
+    FinishedOrphans,
+    /// What is lost is done again, whole
+    RedoOnly,
+    /// As redo-only, without any record
+    Off,
+}
+
+/// Commands that only list.
+#[derive(Args)]
+pub struct List {
+    /// JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
+pub struct Ps {
+    /// Those that are over as well
+    #[arg(long, short)]
+    pub all: bool,
+    #[command(flatten)]
+    pub list: List,
+}
+
+/// Commands about one run.
+#[derive(Args)]
+pub struct OfRun {
+    /// The run's number
+    #[arg(value_name = "RUN", value_parser = parse_run)]
+    pub run: u64,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
+pub struct Tree {
+    #[command(flatten)]
+    pub of: OfRun,
+    /// How many levels to show
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub depth: usize,
+    /// How many children of a job to show
+    #[arg(long, value_name = "N", default_value = "12", value_parser = parse_width)]
+    pub width: usize,
+}
+
+#[derive(Args)]
+pub struct Wait {
+    #[command(flatten)]
+    pub of: OfRun,
+    /// No progress and no log of the app on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct GetResult {
+    #[command(flatten)]
+    pub of: OfRun,
+    /// Write the result to the file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl Stealing {
+    /// As the coordinator spells it.
+    pub fn word(self) -> String {
+        word(self)
+    }
+}
+
+impl FaultTolerance {
+    /// As the coordinator spells it.
+    pub fn word(self) -> String {
+        word(self)
+    }
+}
+
+fn word(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn parse_run(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a run's number is expected, as `sateen ps --all` lists them".to_owned())
+}
+
+fn parse_width(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|width| *width > 0).ok_or_else(|| "a number from 1 is expected".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_spelled_as_the_coordinator_does() {
+        assert_eq!(Stealing::ClusterAware.word(), "cluster-aware");
+        assert_eq!(Stealing::MasterWorker.word(), "master-worker");
+        assert_eq!(FaultTolerance::FinishedOrphans.word(), "finished-orphans");
+        assert_eq!(FaultTolerance::RedoOnly.word(), "redo-only");
+    }
+
+    #[test]
+    fn runs_are_numbers() {
+        assert_eq!(parse_run("17"), Ok(17));
+        assert!(parse_run("last").is_err() && parse_run("-1").is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! `sateen publish` and `sateen apps`.
+
+use std::path::Path;
+
+use sateen_host::{Limits, inspect, size};
+
+use super::client::{Client, Refusal, segment};
+use super::columns::Columns;
+use super::view::{App, read};
+use crate::exit::{Failure, say};
+use crate::files::{print, read_module};
+use crate::flags::{List, Publish};
+
+pub fn publish(flags: &Publish) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let module = Module::read(&flags.app)?;
+    let name = flags.name.clone().unwrap_or_else(|| name_of(&flags.app));
+    let answer = module.put(&client, &name)?;
+    if flags.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    let app: App = read(&answer)?;
+    print(format!("{}\n", app.hash).as_bytes())?;
+    say(format!("published as `{}` ({})", app.name, size(module.bytes.len() as u64)));
+    Ok(())
+}
+
+pub fn apps(flags: &List) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let answer = client.get("/api/v1/apps")?;
+    if flags.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    let mut columns = Columns::new(&["NAME", "HASH", "SIZE", "DETERMINISM", "PUBLISHED", "ENTRY POINTS"]);
+    let apps: Vec<App> = read(&answer)?;
+    for app in &apps {
+        columns.row([
+            app.name.clone(),
+            app.hash.chars().take(12).collect(),
+            size(app.bytes),
+            app.determinism.clone().unwrap_or_default(),
+            app.published_at.clone().unwrap_or_default(),
+            app.entry_points.join(" "),
+        ]);
+    }
+    if apps.is_empty() {
+        say("the grid has no apps yet; `sateen publish APP.wasm` gives it one");
+    }
+    print(columns.text().as_bytes())
+}
+
+/// The hash of `app`, which the grid has afterwards: a module's file is published if it is not known, a
+/// name or a hash must be.
+pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
+    let path = Path::new(app);
+    if !path.is_dir() && path.exists() {
+        let module = Module::read(path)?;
+        match client.get(&format!("/api/v1/apps/{}", module.hash)) {
+            Ok(_) => {}
+            Err(refusal) if refusal.is_not_found() => {
+                module.put(client, &name_of(path))?;
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+        return Ok(module.hash);
+    }
+    match client.get(&format!("/api/v1/apps/{}", segment(app))) {
+        Ok(answer) => Ok(read::<App>(&answer)?.hash),
+        Err(refusal) if refusal.is_not_found() => Err(Failure::usage(format!(
+            "there is no file `{app}`, and no app of that name or hash is published at {}; \
+             `sateen publish APP.wasm` publishes one",
+            client.url()
+        ))),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// A module that hosts would run.
+struct Module {
+    hash: String,
+    bytes: Vec<u8>,
+}
+
+impl Module {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let limits = Limits::default();
+        let bytes = read_module(path, &limits)?;
+        let inspection = inspect(&bytes, &limits);
+        match inspection.refusal() {
+            Some(why) => Err(Failure::usage(format!("{}: {why}", path.display()))),
+            None => Ok(Self { hash: inspection.hash, bytes }),
+        }
+    }
+
+    fn put(&self, client: &Client, name: &str) -> Result<serde_json::Value, Refusal> {
+        client.post_bytes(&format!("/api/v1/apps?name={}", segment(name)), &self.bytes)
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,286 @@
+//! Asking a coordinator over HTTP.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use sateen_host::Output;
+use serde_json::Value;
+use ureq::http::{Response, StatusCode, Uri};
+use ureq::{Agent, Body};
+
+use crate::exit::{Failure, GRID};
+
+/// Until a connection stands.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A request that carries little, from its start to the end of its answer.
+const SHORT: Duration = Duration::from_secs(30);
+/// A request or an answer that carries a module, an input or a result.
+const BULK: Duration = Duration::from_secs(600);
+/// The longest answer in JSON.
+const JSON_BYTES_MAX: u64 = 64 << 20;
+/// The longest result.
+const RESULT_BYTES_MAX: u64 = 4 << 30;
+
+/// Why a coordinator did not do what it was asked.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Nobody answers; it may come back.
+    Unreachable(String),
+    /// It answers that it cannot, or that the request is wrong: the status, and why.
+    Answered(StatusCode, String),
+}
+
+/// A coordinator, by its address.
+pub struct Client {
+    url: String,
+    agent: Agent,
+}
+
+impl Client {
+    /// # Errors
+    /// When `url` is no address of a coordinator.
+    pub fn new(url: &str) -> Result<Self, Failure> {
+        let uri = url.parse::<Uri>().ok();
+        let host = uri.as_ref().and_then(Uri::host).filter(|host| !host.is_empty());
+        let (Some(uri), Some(host)) = (&uri, host) else {
+            return Err(not_an_address(url));
+        };
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => {
+                return Err(Failure::usage(format!("{url}: this build speaks no TLS; use an http address")));
+            }
+            _ => return Err(not_an_address(url)),
+        }
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT))
+            .user_agent(concat!("sateen/", env!("CARGO_PKG_VERSION")));
+        if is_this_machine(host) {
+            // A proxy that the environment names would look for the coordinator on its own machine.
+            config = config.proxy(None);
+        }
+        Ok(Self { url: url.trim_end_matches('/').to_owned(), agent: config.build().new_agent() })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The answer to GET, in JSON.
+    pub fn get(&self, path: &str) -> Result<Value, Refusal> {
+        self.get_within(path, SHORT)
+    }
+
+    /// As `get`, when the answer may take `time`.
+    pub fn get_within(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
+        let request = self.agent.get(self.at(path)).config().timeout_global(Some(time)).build();
+        self.json(self.good(request.call())?)
+    }
+
+    /// Whether HEAD finds something.
+    pub fn has(&self, path: &str) -> Result<bool, Refusal> {
+        let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
+        match self.good(request.call()) {
+            Ok(_) => Ok(true),
+            Err(Refusal::Answered(StatusCode::NOT_FOUND, _)) => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// The answer to POST of an object.
+    pub fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        let request = self.agent.post(self.at(path)).content_type("application/json");
+        let request = request.config().timeout_global(Some(SHORT)).build();
+        self.json(self.good(request.send(object.to_string()))?)
+    }
+
+    /// The answer to POST of nothing.
+    pub fn order(&self, path: &str) -> Result<Value, Refusal> {
+        let request = self.agent.post(self.at(path)).config().timeout_global(Some(SHORT)).build();
+        self.json(self.good(request.send_empty())?)
+    }
+
+    /// The answer to POST of bytes.
+    pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<Value, Refusal> {
+        let request = self.agent.post(self.at(path)).content_type("application/wasm");
+        let request = request.config().timeout_global(Some(BULK)).build();
+        self.json(self.good(request.send(bytes))?)
+    }
+
+    /// PUT of bytes.
+    pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<(), Refusal> {
+        let request = self.agent.put(self.at(path)).content_type("application/octet-stream");
+        let request = request.config().timeout_global(Some(BULK)).build();
+        self.good(request.send(bytes)).map(drop)
+    }
+
+    /// What a run's root job returned.
+    pub fn result(&self, path: &str) -> Result<Output, Refusal> {
+        let request = self.agent.get(self.at(path)).config().timeout_global(Some(BULK)).build();
+        let mut response = self.good(request.call())?;
+        let is_text = response.body().mime_type() == Some("text/plain");
+        let bytes = response.body_mut().with_config().limit(RESULT_BYTES_MAX).read_to_vec();
+        let bytes = bytes.map_err(|error| self.unreachable(&error))?;
+        if !is_text {
+            return Ok(Output::Bytes(bytes));
+        }
+        Ok(String::from_utf8(bytes).map_or_else(|error| Output::Bytes(error.into_bytes()), Output::Text))
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// The response, if it says that all is well.
+    fn good(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Refusal> {
+        let mut response = response.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let kind = response.body().mime_type().map(ToOwned::to_owned);
+        let body = response.body_mut().with_config().limit(JSON_BYTES_MAX).read_to_string();
+        let detail = match kind.as_deref() {
+            Some("application/problem+json") => detail(&body.unwrap_or_default()),
+            _ => None,
+        };
+        let detail =
+            detail.unwrap_or_else(|| format!("{} answers with {status}; is it a coordinator?", self.url));
+        Err(Refusal::Answered(status, detail))
+    }
+
+    fn json(&self, mut response: Response<Body>) -> Result<Value, Refusal> {
+        let body = response.body_mut().with_config().limit(JSON_BYTES_MAX).read_to_string();
+        let body = body.map_err(|error| self.unreachable(&error))?;
+        serde_json::from_str(&body).map_err(|_| {
+            let why = format!("what answers at {} is no coordinator", self.url);
+            Refusal::Answered(StatusCode::BAD_GATEWAY, why)
+        })
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Refusal {
+        let why: &dyn Display = match error {
+            ureq::Error::Io(error) => error,
+            other => other,
+        };
+        Refusal::Unreachable(format!(
+            "no coordinator answers at {} ({why}); start one with `sateen-coordinator`, or name another with \
+             --coordinator",
+            self.url
+        ))
+    }
+}
+
+/// The sentence that a problem has for people.
+fn detail(body: &str) -> Option<String> {
+    let problem: Value = serde_json::from_str(body).ok()?;
+    let text = problem["detail"].as_str().or(problem["title"].as_str())?;
+    Some(text.to_owned())
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn not_an_address(url: &str) -> Failure {
+    Failure::usage(format!("`{url}` is no address of a coordinator; one is like http://127.0.0.1:7700"))
+}
+
+/// `text` as one segment of a path.
+pub fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    // A segment of dots alone would climb.
+    if encoded.chars().all(|character| character == '.') { encoded.replace('.', "%2E") } else { encoded }
+}
+
+impl Refusal {
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Answered(StatusCode::NOT_FOUND, _))
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unreachable(message) => Self { code: GRID, message, backtrace: Vec::new() },
+            Refusal::Answered(status, message) => {
+                let of_grid = status.is_server_error()
+                    || matches!(
+                        status,
+                        StatusCode::UNAUTHORIZED
+                            | StatusCode::FORBIDDEN
+                            | StatusCode::REQUEST_TIMEOUT
+                            | StatusCode::TOO_MANY_REQUESTS
+                    );
+                let code = if of_grid { GRID } else { crate::exit::USAGE };
+                Self { code, message, backtrace: Vec::new() }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::USAGE;
+
+    fn code(url: &str) -> u8 {
+        Client::new(url).map_or_else(|failure| failure.code, |_| 0)
+    }
+
+    #[test]
+    fn addresses_are_looked_at_before_anything_is_sent() {
+        assert_eq!(code("http://127.0.0.1:7700"), 0);
+        assert_eq!(code("http://[::1]:7700/"), 0);
+        for wrong in ["", "7700", "localhost:7700", "ftp://a", "http://", "https://a"] {
+            assert_eq!(code(wrong), USAGE, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_one_segment() {
+        assert_eq!(segment("nqueens-2_x"), "nqueens-2_x");
+        assert_eq!(segment("../a b?é"), "..%2Fa%20b%3F%C3%A9");
+        assert_eq!(segment(".."), "%2E%2E");
+    }
+
+    #[test]
+    fn what_the_coordinator_says_decides_the_exit_code() {
+        let code = |status| Failure::from(Refusal::Answered(status, "why".to_owned())).code;
+        assert_eq!(code(StatusCode::NOT_FOUND), USAGE);
+        assert_eq!(code(StatusCode::CONFLICT), USAGE);
+        assert_eq!(code(StatusCode::UNPROCESSABLE_ENTITY), USAGE);
+        assert_eq!(code(StatusCode::INTERNAL_SERVER_ERROR), GRID);
+        assert_eq!(code(StatusCode::FORBIDDEN), GRID);
+    }
+
+    #[test]
+    fn a_problem_is_told_by_its_detail() {
+        assert_eq!(
+            detail(r#"{"title":"t","detail":"there is no run 9"}"#).as_deref(),
+            Some("there is no run 9")
+        );
+        assert_eq!(detail(r#"{"title":"t"}"#).as_deref(), Some("t"));
+        assert_eq!(detail("<html>"), None);
+    }
+
+    #[test]
+    fn nobody_there_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has one");
+        drop(listener);
+        let client = Client::new(&format!("http://{address}")).expect("an address");
+        let failure = client.get("/api/v1/runs").map_err(Failure::from).expect_err("nobody is there");
+        assert_eq!(failure.code, GRID);
+        assert!(failure.message.contains("sateen-coordinator"), "{}", failure.message);
+    }
+}

@@ -1,0 +1,125 @@
+//! Staying with a run until it is over, with its progress and its log on stderr.
+
+use std::process::exit;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::client::{Client, Refusal};
+use super::view::{Log, Run, read};
+use crate::exit::{CANCELLED, Failure, say, visible};
+use crate::files::print;
+use crate::progress::{Progress, short};
+
+/// The coordinator answers at the end of the run, and at the latest after so long.
+const TURN_S: u64 = 1;
+/// Beyond that, for the answer's way here.
+const TURN_LATE: Duration = Duration::from_secs(20);
+/// A coordinator that is gone may be started again: it knows its runs still.
+const COORDINATOR_GONE_MAX: Duration = Duration::from_secs(300);
+const RETRY: Duration = Duration::from_millis(500);
+
+pub struct Follow {
+    pub quiet: bool,
+    pub json: bool,
+}
+
+/// The run `number` when it is over, and how many lines of its log were dropped.
+pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), Failure> {
+    detach_on_interrupt(number, how.json)?;
+    // At first, a coordinator that does not answer is just not there.
+    client.get(&format!("/api/v1/runs/{number}"))?;
+    let progress = Progress::new(how.quiet);
+    let mut log = LogReader::default();
+    let path = format!("/api/v1/runs/{number}/wait?timeout_s={TURN_S}");
+    let mut gone: Option<Instant> = None;
+    loop {
+        let answer = match client.get_within(&path, Duration::from_secs(TURN_S) + TURN_LATE) {
+            Ok(answer) => answer,
+            Err(Refusal::Unreachable(why)) => {
+                if gone.is_none() && !how.quiet {
+                    progress.print(&visible(&format!("sateen: {why}; still trying, for run {number}")));
+                }
+                if gone.get_or_insert_with(Instant::now).elapsed() > COORDINATOR_GONE_MAX {
+                    progress.clear();
+                    return Err(Refusal::Unreachable(why).into());
+                }
+                thread::sleep(RETRY);
+                continue;
+            }
+            Err(refusal) => {
+                progress.clear();
+                return Err(refusal.into());
+            }
+        };
+        if gone.take().is_some() && !how.quiet {
+            progress.print("sateen: the coordinator is there again");
+        }
+        let run: Run = read(&answer)?;
+        progress.show_line(run.progress.map(|fraction| (fraction.done, fraction.total)), line(&run));
+        if !how.quiet {
+            log.print_new(client, number, &progress);
+        }
+        if run.is_over() {
+            progress.clear();
+            return Ok((run, log.dropped));
+        }
+    }
+}
+
+/// The app's log, read from where it was read to.
+#[derive(Default)]
+struct LogReader {
+    after: u64,
+    dropped: u64,
+}
+
+impl LogReader {
+    /// What cannot be had now may be had the next time.
+    fn print_new(&mut self, client: &Client, run: u64, progress: &Progress) {
+        let Ok(answer) = client.get(&format!("/api/v1/runs/{run}/log?after={}", self.after)) else { return };
+        let Ok(log) = read::<Log>(&answer) else { return };
+        for line in &log.lines {
+            self.after = self.after.max(line.number);
+            for text in line.text.split('\n') {
+                progress.print(&visible(&format!("[{}] {text}", line.job)));
+            }
+        }
+        self.dropped = log.dropped;
+    }
+}
+
+/// Ctrl-C ends the waiting, not the run.
+fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
+    let installed = ctrlc::set_handler(move || {
+        let message = format!(
+            "run {run} goes on: `sateen wait {run}` waits for it again, `sateen cancel {run}` ends it"
+        );
+        if as_json {
+            let object = json!({
+                "run": run, "result": null,
+                "error": { "message": message, "exit_code": CANCELLED, "backtrace": [] },
+            });
+            let _ = print(format!("{object}\n").as_bytes());
+        }
+        say(message);
+        exit(i32::from(CANCELLED));
+    });
+    installed.map_err(|error| Failure::usage(format!("Ctrl-C cannot be handled: {error}")))
+}
+
+fn line(run: &Run) -> String {
+    if let Some(why) = run.waiting_for.as_deref().filter(|why| !why.is_empty()) {
+        return visible(&format!("{}: {why}", run.state));
+    }
+    let there: Vec<_> = run.by_host.iter().filter(|host| host.there).collect();
+    let busy: u64 = there.iter().map(|host| host.busy).sum();
+    let workers: u64 = there.iter().map(|host| host.workers).sum();
+    format!(
+        "{} jobs, {} stolen, {} hosts, {busy}/{workers} cores busy",
+        short(run.jobs.spawned),
+        short(run.jobs.stolen),
+        there.len(),
+    )
+}

@@ -1,0 +1,46 @@
+//! `sateen hosts`.
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::columns::Columns;
+use super::view::{Host, id, read};
+use crate::exit::{Failure, say};
+use crate::files::print;
+use crate::flags::List;
+
+pub fn hosts(flags: &List) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let answer = client.get("/api/v1/hosts")?;
+    if flags.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    let hosts: Vec<Host> = read(&answer)?;
+    let mut columns = Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "RUNS", "STATE", "VERSION"]);
+    for host in &hosts {
+        columns.row([
+            id(&host.id),
+            host.name.clone(),
+            host.site.clone(),
+            host.threads.to_string(),
+            host.busy.to_string(),
+            host.runs.iter().map(id).collect::<Vec<_>>().join(" "),
+            state(host),
+            host.version.clone(),
+        ]);
+    }
+    if hosts.is_empty() {
+        say(format!("the grid has no hosts; start one with `sateen-host --coordinator {}`", client.url()));
+    }
+    print(columns.text().as_bytes())
+}
+
+fn state(host: &Host) -> String {
+    match &host.paused {
+        _ if !host.connected => "gone".to_owned(),
+        Value::String(why) => format!("paused: {why}"),
+        Value::Bool(true) => "paused".to_owned(),
+        _ if host.busy > 0 => "working".to_owned(),
+        _ => "idle".to_owned(),
+    }
+}

@@ -1,0 +1,20 @@
+//! The commands that talk to a coordinator.
+
+mod apps;
+mod client;
+mod columns;
+mod ended;
+mod follow;
+mod hosts;
+mod runs;
+mod status;
+mod submit;
+mod tree;
+mod view;
+
+pub use apps::{apps, publish};
+pub use hosts::hosts;
+pub use runs::{cancel, ps, result, resume, suspend, wait};
+pub use status::status;
+pub use submit::submit;
+pub use tree::tree;

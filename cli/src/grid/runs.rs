@@ -1,0 +1,101 @@
+//! `sateen ps`, and the commands that do one thing to a run.
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::columns::{Columns, percent, seconds};
+use super::ended::{Wanted, deliver, failure};
+use super::follow::{Follow, follow};
+use super::view::{Run, read};
+use crate::exit::{Failure, say};
+use crate::files::{OutputFile, print};
+use crate::flags::{GetResult, OfRun, Ps, Wait};
+
+/// So many runs are listed at most.
+const RUNS_MAX: usize = 1000;
+
+pub fn ps(flags: &Ps) -> Result<(), Failure> {
+    let client = Client::new(&flags.list.grid.coordinator)?;
+    let answer = client.get(&format!("/api/v1/runs?limit={RUNS_MAX}"))?;
+    let (mut values, mut runs): (Vec<&Value>, Vec<Run>) = (Vec::new(), Vec::new());
+    for value in answer.as_array().into_iter().flatten() {
+        let run: Run = read(value)?;
+        if flags.all || !run.is_over() {
+            values.push(value);
+            runs.push(run);
+        }
+    }
+    if flags.list.json {
+        return print(format!("{}\n", Value::from_iter(values.into_iter().cloned())).as_bytes());
+    }
+    let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"]);
+    for run in &runs {
+        columns.row([
+            run.run.to_string(),
+            run.state.clone(),
+            run.title(),
+            run.progress.map(|all| percent(all.done as f64, all.total as f64)).unwrap_or_default(),
+            run.hosts.to_string(),
+            run.elapsed_s.map(seconds).unwrap_or_default(),
+            run.waiting_for.clone().unwrap_or_default(),
+        ]);
+    }
+    if runs.is_empty() && !flags.all {
+        say("nothing runs; `sateen ps --all` lists what is over as well");
+    }
+    print(columns.text().as_bytes())
+}
+
+/// Ends as the run does.
+pub fn wait(flags: &Wait) -> Result<(), Failure> {
+    let client = Client::new(&flags.of.grid.coordinator)?;
+    let (run, _) = follow(&client, flags.of.run, &Follow { quiet: flags.quiet, json: false })?;
+    if flags.of.json {
+        let answer = client.get(&format!("/api/v1/runs/{}", flags.of.run))?;
+        print(format!("{answer}\n").as_bytes())?;
+    }
+    match failure(&run) {
+        Some(mut failure) => {
+            failure.backtrace.clear();
+            Err(failure)
+        }
+        None => Ok(()),
+    }
+}
+
+pub fn result(flags: &GetResult) -> Result<(), Failure> {
+    let client = Client::new(&flags.of.grid.coordinator)?;
+    let number = flags.of.run;
+    let run: Run = read(&client.get(&format!("/api/v1/runs/{number}"))?)?;
+    if !run.is_over() {
+        return Err(Failure::usage(format!(
+            "run {number} is {} and has no result yet; `sateen wait {number}` waits for it",
+            run.state
+        )));
+    }
+    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+    deliver(&client, &run, Wanted { json: flags.of.json, verbose: false, output, log_lines_dropped: 0 })
+}
+
+pub fn cancel(flags: &OfRun) -> Result<(), Failure> {
+    order(flags, "cancel")
+}
+
+pub fn suspend(flags: &OfRun) -> Result<(), Failure> {
+    order(flags, "suspend")
+}
+
+pub fn resume(flags: &OfRun) -> Result<(), Failure> {
+    order(flags, "resume")
+}
+
+fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let answer = client.order(&format!("/api/v1/runs/{}/{what}", flags.run))?;
+    if flags.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    let run: Run = read(&answer)?;
+    say(format!("run {} is {}", run.run, run.state));
+    Ok(())
+}

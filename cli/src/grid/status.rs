@@ -1,0 +1,163 @@
+//! `sateen status`: all about a run, on a page.
+
+use std::fmt::Write;
+
+use sateen_host::size;
+
+use super::client::Client;
+use super::columns::{Columns, percent, seconds};
+use super::ended::failure;
+use super::view::{Run, id, read};
+use crate::exit::{Failure, visible};
+use crate::files::print;
+use crate::flags::OfRun;
+
+pub fn status(flags: &OfRun) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let answer = client.get(&format!("/api/v1/runs/{}", flags.run))?;
+    if flags.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    print(page(&read(&answer)?).as_bytes())
+}
+
+fn page(run: &Run) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12} {}", visible(&value));
+    };
+    row("run", format!("{}: {}", run.run, run.title()));
+    row("app", run.app.hash.clone());
+    row("state", state(run));
+    if let Some(why) = &run.waiting_for {
+        row("waiting for", why.clone());
+    }
+    if let Some(failure) = failure(run) {
+        row("error", failure.message);
+    }
+    if let Some(submitted) = &run.submitted_at {
+        row("submitted", submitted.clone());
+    }
+    if let Some(progress) = run.progress {
+        let part = percent(progress.done as f64, progress.total as f64);
+        row("progress", format!("{} of {} ({part})", progress.done, progress.total));
+    }
+    if let Some(root) = root_host(run) {
+        let moved =
+            if run.root_losses == 0 { String::new() } else { format!(", moved {} times", run.root_losses) };
+        row("root job", format!("at {root}{moved}"));
+    }
+    let jobs = &run.jobs;
+    row(
+        "jobs",
+        format!(
+            "{} spawned, {} exposed, {} executed, {} stolen ({} from other sites), {} aborted",
+            jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
+        ),
+    );
+    row("after losses", format!("{} redone, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted));
+    row(
+        "recorded",
+        match &run.table {
+            Some(table) => {
+                format!(
+                    "{} results; the table holds {} in {}",
+                    jobs.recorded,
+                    table.entries,
+                    size(table.bytes)
+                )
+            }
+            None => format!("{} results", jobs.recorded),
+        },
+    );
+    if let (Some(work), Some(span)) = (run.work_s, run.span_s) {
+        row("work", format!("{}, of which {} on the critical path", seconds(work), seconds(span)));
+    }
+    row("hosts", format!("{} worked on it, {} threads", run.hosts, run.threads));
+    if !run.by_host.is_empty() {
+        text.push('\n');
+        text.push_str(&hosts(run));
+    }
+    text
+}
+
+/// By the name that people know, where the host is among those that worked on the run.
+fn root_host(run: &Run) -> Option<String> {
+    let root = id(&run.root_host);
+    let known = run.by_host.iter().find(|host| id(&host.host) == root);
+    (!root.is_empty()).then(|| known.map_or(root, |host| host.name.clone()))
+}
+
+fn state(run: &Run) -> String {
+    match run.elapsed_s {
+        Some(elapsed) if run.is_over() => format!("{}, after {}", run.state, seconds(elapsed)),
+        Some(elapsed) => format!("{}, for {}", run.state, seconds(elapsed)),
+        None => run.state.clone(),
+    }
+}
+
+/// What each host did.
+fn hosts(run: &Run) -> String {
+    let all: f64 = run.by_host.iter().map(|host| host.work_s).sum();
+    let mut columns = Columns::new(&[
+        "HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED",
+        "RECORDED",
+    ]);
+    for host in &run.by_host {
+        let now = if host.there { format!("{}/{} busy", host.busy, host.workers) } else { "gone".to_owned() };
+        columns.row([
+            host.name.clone(),
+            host.site.clone(),
+            now,
+            seconds(host.work_s),
+            percent(host.work_s, all),
+            host.jobs.executed.to_string(),
+            host.jobs.stolen.to_string(),
+            host.jobs.redone.to_string(),
+            host.jobs.reused.to_string(),
+            host.jobs.adopted.to_string(),
+            host.jobs.recorded.to_string(),
+        ]);
+    }
+    columns.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_page_tells_the_story() {
+        let run: Run = read(&json!({
+            "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
+            "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 3, "threads": 6,
+            "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
+            "work_s": 12.0, "span_s": 0.25, "progress": {"done": 5, "total": 20}, "error": null,
+            "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
+            "by_host": [
+                {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "busy": 2, "workers": 2},
+                {"host": 2, "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
+            ],
+        }))
+        .expect("a run");
+        let page = page(&run);
+        for row in [
+            "run          17: nqueens 15\n",
+            "state        running, for 2.5 s\n",
+            "waiting for  hosts\\u{1b}\n",
+            "progress     5 of 20 (25 %)\n",
+            "root job     at a, moved 1 times\n",
+            "after losses 2 redone, 3 reused, 1 adopted\n",
+            "recorded     5 results; the table holds 7 in 2 KiB\n",
+            "work         12.0 s, of which 250 ms on the critical path\n",
+        ] {
+            assert!(page.contains(row), "`{row}` is not in\n{page}");
+        }
+        let words: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(
+            words.contains(&vec!["b", "there", "gone", "3.0", "s", "25", "%", "1", "0", "0", "0", "0", "0"]),
+            "{page}"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! `sateen submit`.
+
+use serde_json::{Map, Value, json};
+
+use super::apps::find;
+use super::client::Client;
+use super::ended::{Wanted, deliver};
+use super::follow::{Follow, follow};
+use super::view::read;
+use crate::exit::Failure;
+use crate::files::{OutputFile, print, read_inputs};
+use crate::flags::{GridLimits, Submit as Flags};
+
+/// What a coordinator keeps of one input.
+const INPUT_BYTES_MAX: usize = 64 << 20;
+
+pub fn submit(flags: &Flags) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let inputs = read_inputs(
+        &flags.input,
+        &sateen_host::Limits { memory_bytes_max: INPUT_BYTES_MAX, ..sateen_host::Limits::default() },
+    )?;
+    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+    let app = find(&client, &flags.app)?;
+    let mut hashes = Map::new();
+    for (name, bytes) in inputs {
+        let hash = blake3::hash(&bytes).to_hex().to_string();
+        let path = format!("/api/v1/blobs/{hash}");
+        if !client.has(&path)? {
+            client.put_bytes(&path, &bytes)?;
+        }
+        hashes.insert(name, json!(hash));
+    }
+
+    let answer = client.post("/api/v1/runs", &body(flags, &app, hashes))?;
+    let run: u64 = read(&answer["run"])?;
+    if !flags.wait {
+        let text = if flags.json { answer.to_string() } else { run.to_string() };
+        return print(format!("{text}\n").as_bytes());
+    }
+    let how = Follow { quiet: flags.quiet, json: flags.json };
+    let (run, log_lines_dropped) = follow(&client, run, &how)?;
+    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output, log_lines_dropped };
+    deliver(&client, &run, wanted)
+}
+
+fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {
+    json!({
+        "app": app,
+        "function": flags.function,
+        "arguments": flags.arguments,
+        "inputs": inputs,
+        "limits": limits(&flags.limits),
+        "stealing": flags.stealing.word(),
+        "fault_tolerance": flags.fault_tolerance.word(),
+        "record_every_ms": u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1),
+        "strict_nan": flags.strict_nan,
+    })
+}
+
+/// Only those that are named: the others are the hosts' to choose.
+fn limits(flags: &GridLimits) -> Value {
+    let mut limits = Map::new();
+    for (name, bytes) in
+        [("memory_bytes", flags.memory), ("stack_bytes", flags.stack), ("output_bytes", flags.max_output)]
+    {
+        if let Some(bytes) = bytes {
+            limits.insert(name.to_owned(), json!(bytes));
+        }
+    }
+    limits.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_limits_that_are_named_are_sent() {
+        let none = GridLimits { memory: None, stack: None, max_output: None };
+        assert_eq!(limits(&none), json!({}));
+        let some = GridLimits { memory: Some(1 << 20), stack: None, max_output: Some(7) };
+        assert_eq!(limits(&some), json!({"memory_bytes": 1 << 20, "output_bytes": 7}));
+    }
+}

@@ -1,0 +1,130 @@
+//! `sateen tree`: a run's jobs, each below the one that spawned it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::client::Client;
+use super::columns::seconds;
+use super::view::{Node, Nodes, id, read};
+use crate::exit::{Failure, visible};
+use crate::files::print;
+use crate::flags::Tree as Flags;
+
+pub fn tree(flags: &Flags) -> Result<(), Failure> {
+    let client = Client::new(&flags.of.grid.coordinator)?;
+    let answer = client.get(&format!("/api/v1/runs/{}/tree", flags.of.run))?;
+    if flags.of.json {
+        return print(format!("{answer}\n").as_bytes());
+    }
+    let nodes: Nodes = read(&answer)?;
+    print(Drawing::of(&nodes, flags.depth, flags.width).text.as_bytes())
+}
+
+/// A job's children, by its id; those of the root's parent, which is nobody, among them.
+type Children<'a> = BTreeMap<String, Vec<&'a Node>>;
+
+struct Drawing<'a> {
+    children: Children<'a>,
+    depth: usize,
+    width: usize,
+    text: String,
+}
+
+impl<'a> Drawing<'a> {
+    fn of(nodes: &'a Nodes, depth: usize, width: usize) -> Self {
+        let known: std::collections::BTreeSet<String> =
+            nodes.nodes.iter().map(|node| id(&node.job)).collect();
+        let mut children = Children::new();
+        for node in &nodes.nodes {
+            let parent = id(&node.parent);
+            // A job whose parent was left out stands at the top.
+            let below =
+                if known.contains(&parent) && parent != id(&node.job) { parent } else { String::new() };
+            children.entry(below).or_default().push(node);
+        }
+        let mut drawing = Self { children, depth, width, text: String::new() };
+        drawing.draw("", 0);
+        if nodes.left_out > 0 {
+            let _ = writeln!(drawing.text, "{} more jobs were left out by the coordinator", nodes.left_out);
+        }
+        drawing
+    }
+
+    /// Draws the children of `parent`, which is drawn once only: what is drawn is taken away, so that a
+    /// circle ends.
+    fn draw(&mut self, parent: &str, level: usize) {
+        let Some(children) = self.children.remove(parent) else { return };
+        let indent = "  ".repeat(level);
+        if level >= self.depth {
+            let _ = writeln!(self.text, "{indent}0 of {} shown; --depth shows more", children.len());
+            return;
+        }
+        for node in children.iter().take(self.width) {
+            let _ = writeln!(self.text, "{indent}{}", visible(&line(node)));
+            self.draw(&id(&node.job), level + 1);
+        }
+        if children.len() > self.width {
+            let _ =
+                writeln!(self.text, "{indent}{} of {} shown; --width shows more", self.width, children.len());
+        }
+    }
+}
+
+fn line(node: &Node) -> String {
+    let host = node.host_name.clone().unwrap_or_else(|| id(&node.host));
+    let mut line = node.function.clone();
+    if !host.is_empty() {
+        line = format!("{line} @ {host}");
+    }
+    line = format!("{line}: {}", node.state);
+    if node.redone {
+        line.push_str(", redone");
+    }
+    if let Some(work) = node.work_s.filter(|work| *work > 0.0) {
+        line = format!("{line}, {}", seconds(work));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn drawn(nodes: serde_json::Value, depth: usize, width: usize) -> String {
+        let nodes: Nodes = read(&json!({"nodes": nodes, "left_out": 2})).expect("nodes");
+        Drawing::of(&nodes, depth, width).text
+    }
+
+    fn node(job: &str, parent: Option<&str>) -> serde_json::Value {
+        json!({"job": job, "parent": parent, "function": job, "depth": 0, "host": 1, "host_name": "h",
+               "state": "done", "redone": job == "b", "work_s": 0.5})
+    }
+
+    #[test]
+    fn children_stand_below_their_parents() {
+        let nodes = json!([
+            node("main", None),
+            node("a", Some("main")),
+            node("b", Some("main")),
+            node("c", Some("a"))
+        ]);
+        assert_eq!(
+            drawn(nodes.clone(), 8, 8),
+            "main @ h: done, 500 ms\n  a @ h: done, 500 ms\n    c @ h: done, 500 ms\n  b @ h: done, redone, 500 ms\n\
+             2 more jobs were left out by the coordinator\n"
+        );
+        let narrow = drawn(nodes.clone(), 8, 1);
+        assert!(narrow.contains("  1 of 2 shown; --width shows more\n"), "{narrow}");
+        let flat = drawn(nodes, 2, 8);
+        assert!(flat.contains("    0 of 1 shown; --depth shows more\n") && !flat.contains("c @"), "{flat}");
+    }
+
+    #[test]
+    fn jobs_without_a_parent_and_circles_do_no_harm() {
+        let orphan = drawn(json!([node("b", Some("unknown"))]), 8, 8);
+        assert!(orphan.starts_with("b @ h"), "{orphan}");
+        let circle = drawn(json!([node("a", Some("b")), node("b", Some("a"))]), 8, 8);
+        assert!(circle.starts_with("2 more"), "{circle}");
+    }
+}

@@ -1,0 +1,236 @@
+//! What the coordinator says about runs, hosts and apps, as plain values.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::exit::{Failure, GRID};
+
+/// `value` as what it should be.
+///
+/// # Errors
+/// When it is not, as when the coordinator is of another version.
+pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
+    T::deserialize(value).map_err(|error| Failure {
+        code: GRID,
+        message: format!(
+            "the coordinator's answer cannot be understood ({error}); is it of the same version as this command?"
+        ),
+        backtrace: Vec::new(),
+    })
+}
+
+/// A published app.
+#[derive(Debug, Deserialize)]
+pub struct App {
+    pub hash: String,
+    pub name: String,
+    #[serde(default)]
+    pub bytes: u64,
+    #[serde(default)]
+    pub published_at: Option<String>,
+    #[serde(default)]
+    pub determinism: Option<String>,
+    #[serde(default)]
+    pub entry_points: Vec<String>,
+}
+
+/// The app of a run.
+#[derive(Debug, Deserialize)]
+pub struct AppOfRun {
+    pub hash: String,
+    pub name: String,
+}
+
+/// A run.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    pub run: u64,
+    pub app: AppOfRun,
+    pub function: String,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    pub state: String,
+    #[serde(default)]
+    pub waiting_for: Option<String>,
+    #[serde(default)]
+    pub submitted_at: Option<String>,
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
+    #[serde(default)]
+    pub hosts: u64,
+    #[serde(default)]
+    pub threads: u64,
+    #[serde(default)]
+    pub jobs: Jobs,
+    #[serde(default)]
+    pub work_s: Option<f64>,
+    #[serde(default)]
+    pub span_s: Option<f64>,
+    #[serde(default)]
+    pub progress: Option<Fraction>,
+    #[serde(default)]
+    pub error: Option<RunFailure>,
+    #[serde(default)]
+    pub root_host: Value,
+    #[serde(default)]
+    pub root_losses: u64,
+    #[serde(default)]
+    pub table: Option<Table>,
+    #[serde(default)]
+    pub by_host: Vec<HostOfRun>,
+}
+
+impl Run {
+    /// Nothing can happen to it any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state.as_str(), "done" | "failed" | "cancelled")
+    }
+
+    /// The app and its arguments, as one would type them.
+    pub fn title(&self) -> String {
+        let mut title = self.app.name.clone();
+        if self.function != "main" {
+            title = format!("{title} --function {}", self.function);
+        }
+        for argument in &self.arguments {
+            title = format!("{title} {argument}");
+        }
+        title
+    }
+}
+
+/// What became of jobs.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct Jobs {
+    pub spawned: u64,
+    pub exposed: u64,
+    pub executed: u64,
+    pub stolen: u64,
+    pub stolen_wide: u64,
+    pub reused: u64,
+    pub redone: u64,
+    pub adopted: u64,
+    pub recorded: u64,
+    pub aborted: u64,
+}
+
+/// How far a run says that it is.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Fraction {
+    pub done: u64,
+    pub total: u64,
+}
+
+/// Why a run has no result.
+#[derive(Debug, Deserialize)]
+pub struct RunFailure {
+    pub kind: String,
+    pub message: String,
+    #[serde(default)]
+    pub job: Option<String>,
+    #[serde(default)]
+    pub backtrace: Option<Vec<String>>,
+}
+
+/// The result table.
+#[derive(Debug, Deserialize)]
+pub struct Table {
+    pub entries: u64,
+    pub bytes: u64,
+}
+
+/// What one host did for a run.
+#[derive(Debug, Deserialize)]
+pub struct HostOfRun {
+    #[serde(default)]
+    pub host: Value,
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub site: String,
+    #[serde(default)]
+    pub there: bool,
+    #[serde(default)]
+    pub jobs: Jobs,
+    #[serde(default)]
+    pub work_s: f64,
+    #[serde(default)]
+    pub busy: u64,
+    #[serde(default)]
+    pub workers: u64,
+}
+
+/// A host of the grid.
+#[derive(Debug, Deserialize)]
+pub struct Host {
+    pub id: Value,
+    pub name: String,
+    pub site: String,
+    #[serde(default)]
+    pub threads: u64,
+    #[serde(default)]
+    pub version: String,
+    #[serde(default)]
+    pub connected: bool,
+    /// Why it takes no work; the coordinator may say just that it takes none.
+    #[serde(default)]
+    pub paused: Value,
+    #[serde(default)]
+    pub runs: Vec<Value>,
+    #[serde(default)]
+    pub busy: u64,
+}
+
+/// A job with an instance of its own.
+#[derive(Debug, Deserialize)]
+pub struct Node {
+    pub job: Value,
+    #[serde(default)]
+    pub parent: Value,
+    pub function: String,
+    #[serde(default)]
+    pub host: Value,
+    #[serde(default)]
+    pub host_name: Option<String>,
+    pub state: String,
+    #[serde(default)]
+    pub redone: bool,
+    #[serde(default)]
+    pub work_s: Option<f64>,
+}
+
+/// A run's jobs.
+#[derive(Debug, Deserialize)]
+pub struct Nodes {
+    pub nodes: Vec<Node>,
+    #[serde(default)]
+    pub left_out: u64,
+}
+
+/// A part of a run's log.
+#[derive(Debug, Deserialize)]
+pub struct Log {
+    pub lines: Vec<LogLine>,
+    #[serde(default)]
+    pub dropped: u64,
+}
+
+/// A line of it.
+#[derive(Debug, Deserialize)]
+pub struct LogLine {
+    pub number: u64,
+    #[serde(default)]
+    pub job: String,
+    pub text: String,
+}
+
+/// An identifier, which may be a number or a word.
+pub fn id(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,115 @@
+//! The HTTP API. Whatever changes runs goes through the driver; what is stored is read from the store.
+
+mod apps;
+mod blobs;
+mod hosts;
+mod origin;
+mod problem;
+mod runs;
+mod service;
+pub mod types;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post, put};
+use sateen_protocol::GridId;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::limits::{BLOB_BYTES_MAX, BLOBS_IN_MEMORY_MAX, UPLOAD_TIMEOUT};
+use crate::links::{FromLink, Links};
+use crate::store::Store;
+use problem::Problem;
+
+/// What requests need.
+#[derive(Debug, Clone)]
+pub struct Api {
+    /// Which grid this is.
+    pub grid: GridId,
+    /// Since when it runs.
+    pub clock: Clock,
+    /// Apps, runs, blobs.
+    pub store: Arc<Store>,
+    /// What goes on.
+    pub driver: Driver,
+    /// The hosts' websockets.
+    pub links: Arc<Links>,
+    /// Where those report.
+    pub from_links: mpsc::UnboundedSender<FromLink>,
+    /// Anybody who can reach it may use it.
+    pub trusted_network: bool,
+    /// Ends waits.
+    pub shutdown: watch::Receiver<bool>,
+    /// Bounds the memory that blobs take.
+    pub blobs_in_memory: Arc<Semaphore>,
+}
+
+/// As many blobs in memory as are allowed.
+pub fn blobs_in_memory() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(BLOBS_IN_MEMORY_MAX))
+}
+
+/// All that is answered.
+pub fn router(api: Api) -> Router {
+    Router::new()
+        .route("/", get(service::index))
+        .route("/healthz", get(service::healthz))
+        .route("/readyz", get(service::readyz))
+        .route("/version", get(service::version))
+        .route("/metrics", get(service::metrics))
+        .route("/ws/host", get(hosts::websocket))
+        .route("/api/v1/apps", post(apps::publish).get(apps::list))
+        .route("/api/v1/apps/{app}", get(apps::show))
+        .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
+        .route("/api/v1/runs", post(runs::submit::submit).get(runs::list))
+        .route("/api/v1/runs/{run}", get(runs::show))
+        .route("/api/v1/runs/{run}/wait", get(runs::wait))
+        .route("/api/v1/runs/{run}/result", get(runs::result))
+        .route("/api/v1/runs/{run}/tree", get(runs::tree))
+        .route("/api/v1/runs/{run}/log", get(runs::log))
+        .route("/api/v1/runs/{run}/cancel", post(runs::cancel))
+        .route("/api/v1/runs/{run}/suspend", post(runs::suspend))
+        .route("/api/v1/runs/{run}/resume", post(runs::resume))
+        .route("/api/v1/hosts", get(hosts::list))
+        .route("/api/v1/status", get(service::status))
+        .fallback(async || Problem::not_found("there is no such page; `/` says how to reach the API"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
+        })
+        // Bodies are read by `body`, each with its own limit.
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(api.clone(), origin::check))
+        .with_state(api)
+}
+
+/// Reads a request's body.
+async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+    match timeout(UPLOAD_TIMEOUT, to_bytes(body, bytes_max)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_too_long(&error) => Err(Problem::too_large(format!(
+            "the request's body is longer than the {bytes_max} bytes that are allowed"
+        ))),
+        Ok(Err(error)) => Err(Problem::bad_request(format!("the request's body broke off: {error}"))),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the request's body did not come within {} s", UPLOAD_TIMEOUT.as_secs()),
+        )),
+    }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
+        .any(|error| error.to_string().contains("length limit exceeded"))
+}
+
+/// Reads a request's body of a blob's size.
+async fn blob_body(bytes: Body) -> Result<Bytes, Problem> {
+    body(bytes, BLOB_BYTES_MAX).await
+}

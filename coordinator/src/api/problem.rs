@@ -1,0 +1,78 @@
+//! Errors as RFC 9457 has them.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::driver::Gone;
+use crate::store::StoreError;
+
+/// What was wrong with a request, and what to do.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    detail: String,
+}
+
+impl Problem {
+    /// With a sentence for people.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into() }
+    }
+
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    pub fn unprocessable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// Something could not be saved.
+    pub fn unsaved(error: &StoreError) -> Self {
+        match error {
+            StoreError::Stopped => Gone.into(),
+            error => Self::new(StatusCode::INSUFFICIENT_STORAGE, format!("nothing was saved: {error}")),
+        }
+    }
+}
+
+impl From<Gone> for Problem {
+    fn from(gone: Gone) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{gone}; try again when it is back"))
+    }
+}
+
+/// Something could not be read.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Stopped => Gone.into(),
+            error => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+    }
+}

@@ -1,0 +1,246 @@
+//! Runs: what they are, how they go, what they gave.
+
+pub mod submit;
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::Api;
+use super::problem::Problem;
+use super::types::{AppOfRun, Log, Run, Tree};
+use crate::clock::{unix_ms, written};
+use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
+use crate::limits::{RUNS_LISTED_MAX, WAIT_MAX};
+use crate::store::sql::{self, RunRow, state_of, state_word};
+
+const RUNS_LISTED: u32 = 100;
+const WAIT_S: f64 = 30.0;
+
+#[derive(Deserialize)]
+pub struct Filter {
+    state: Option<String>,
+    limit: Option<u32>,
+}
+
+/// Runs, newest first, without what each host did.
+pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Result<Json<Vec<Run>>, Problem> {
+    let limit = filter.limit.unwrap_or(RUNS_LISTED).min(RUNS_LISTED_MAX);
+    let state = match filter.state {
+        None => None,
+        Some(word) => Some(state_of(&word).ok_or_else(|| {
+            Problem::bad_request(format!(
+                "`{}` is no state of a run; they are queued, running, suspending, suspended, done, failed and cancelled",
+                word.escape_debug()
+            ))
+        })?),
+    };
+    let live = api.driver.ask(Request::Runs).await?;
+    let mut live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
+    let rows = api.store.read(move |connection| sql::runs(connection, state, limit)).await?;
+    let runs = rows.into_iter().map(|row| {
+        let live = live.remove(&row.run);
+        let mut run = shown(row, live);
+        // A thousand runs of a thousand hosts would be a million lines.
+        run.figures.by_host.clear();
+        run
+    });
+    Ok(Json(runs.collect()))
+}
+
+pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Run>, Problem> {
+    Ok(Json(find(&api, parse(&run)?).await?))
+}
+
+#[derive(Deserialize)]
+pub struct Patience {
+    timeout_s: Option<f64>,
+}
+
+/// Answers when the run is over, or after the time.
+pub async fn wait(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    Query(patience): Query<Patience>,
+) -> Result<Json<Run>, Problem> {
+    let run = parse(&run)?;
+    let timeout_s = patience.timeout_s.unwrap_or(WAIT_S);
+    let patience = Duration::try_from_secs_f64(timeout_s)
+        .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
+    let mut ends = api.driver.ends.clone();
+    let mut shutdown = api.shutdown.clone();
+    let over = async {
+        loop {
+            ends.borrow_and_update();
+            if row(&api, run).await?.state.is_over() {
+                return Ok::<_, Problem>(());
+            }
+            tokio::select! {
+                changed = ends.changed() => changed.map_err(|_| Gone)?,
+                () = stopped(&mut shutdown) => return Err(Gone.into()),
+            }
+        }
+    };
+    if let Ok(result) = timeout(patience.min(WAIT_MAX), over).await {
+        result?;
+    }
+    Ok(Json(find(&api, run).await?))
+}
+
+/// What the run gave, as it is.
+pub async fn result(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
+    let run = parse(&run)?;
+    let row = row(&api, run).await?;
+    if !row.state.is_over() {
+        return Err(Problem::conflict(format!(
+            "run {run} has no result yet: it is {}; `sateen wait {run}` waits for it",
+            state_word(row.state)
+        )));
+    }
+    let end = api.store.read(move |connection| sql::end(connection, run)).await?;
+    if let (RunState::Done, Some(RunEnd::Finished(finished))) = (row.state, &end) {
+        match RootOutcome::of(finished) {
+            RootOutcome::Main(MainOutcome::Text(text)) => {
+                return Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response());
+            }
+            RootOutcome::Main(MainOutcome::Bytes(bytes)) => {
+                return Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response());
+            }
+            _ => {}
+        }
+    }
+    let why = row.figures.and_then(|figures| figures.error).map(|error| format!(": {}", error.message));
+    let why = why.unwrap_or_default();
+    Err(Problem::new(
+        StatusCode::GONE,
+        format!("run {run} has no result: it is {}{why}", state_word(row.state)),
+    ))
+}
+
+pub async fn cancel(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
+    change(api, run, Wish::Cancel, "cancelled").await
+}
+
+pub async fn suspend(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
+    change(api, run, Wish::Suspend, "suspended").await
+}
+
+pub async fn resume(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
+    change(api, run, Wish::Resume, "resumed").await
+}
+
+async fn change(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    wish: Wish,
+    wished: &str,
+) -> Result<(StatusCode, Json<Run>), Problem> {
+    let run = parse(&run)?;
+    let row = row(&api, run).await?;
+    if row.state.is_over() {
+        return Err(Problem::conflict(format!(
+            "run {run} cannot be {wished}: it is {}",
+            state_word(row.state)
+        )));
+    }
+    match api.driver.ask(|reply| Request::Change { run, wish, reply }).await? {
+        Ok(()) => Ok((StatusCode::ACCEPTED, Json(find(&api, run).await?))),
+        Err(ChangeError::Refused(error)) => Err(Problem::conflict(error.to_string())),
+        Err(error @ ChangeError::Unsaved) => {
+            Err(Problem::new(StatusCode::INSUFFICIENT_STORAGE, error.to_string()))
+        }
+    }
+}
+
+pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
+    let run = parse(&run)?;
+    let row = row(&api, run).await?;
+    let digits = row.spec.app.to_string();
+    let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
+    let chronicle = api.driver.chronicles.get(run);
+    // A large tree takes long to write, and steals are relayed by the threads that answer requests.
+    let write = move || {
+        let tree = match (app, chronicle) {
+            (Some(app), Some(chronicle)) => {
+                let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+                chronicle.tree(&app.about, &row.spec.function)
+            }
+            _ => Tree { nodes: Vec::new(), left_out: 0 },
+        };
+        serde_json::to_vec(&tree).unwrap_or_default()
+    };
+    let json = tokio::task::spawn_blocking(write).await.map_err(|_| Gone)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
+}
+
+#[derive(Deserialize)]
+pub struct After {
+    #[serde(default)]
+    after: u64,
+}
+
+pub async fn log(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    Query(After { after }): Query<After>,
+) -> Result<Json<Log>, Problem> {
+    let run = parse(&run)?;
+    row(&api, run).await?;
+    let log = match api.driver.chronicles.get(run) {
+        Some(chronicle) => chronicle.lock().unwrap_or_else(PoisonError::into_inner).lines_after(after),
+        None => Log { lines: Vec::new(), dropped: 0 },
+    };
+    Ok(Json(log))
+}
+
+fn parse(run: &str) -> Result<RunId, Problem> {
+    let number = run.parse::<u32>().ok().filter(|number| *number > 0);
+    number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
+        Problem::bad_request(format!(
+            "`{}` is no run's number; `sateen ps` lists the runs",
+            run.escape_debug()
+        ))
+    })
+}
+
+async fn row(api: &Api, run: RunId) -> Result<RunRow, Problem> {
+    let row = api.store.read(move |connection| sql::run(connection, run)).await?;
+    row.ok_or_else(|| Problem::not_found(format!("there is no run {run}; `sateen ps` lists them")))
+}
+
+async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
+    // First the driver, then the store: what ends in between is found over.
+    let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
+    Ok(shown(row(api, run).await?, live))
+}
+
+fn shown(row: RunRow, live: Option<Live>) -> Run {
+    let live = live.filter(|_| !row.state.is_over());
+    let (state, waiting_for, figures) = match live {
+        Some(live) => (live.state, live.waiting_for, live.figures),
+        None => (row.state, None, row.figures.unwrap_or_default()),
+    };
+    let until_ms = row.ended_at_ms.unwrap_or_else(unix_ms);
+    let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));
+    Run {
+        run: row.run.0,
+        app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
+        function: row.spec.function,
+        arguments: row.spec.arguments,
+        state: state_word(state),
+        waiting_for,
+        submitted_at: written(row.submitted_at_ms),
+        started_at: row.started_at_ms.map(written),
+        ended_at: row.ended_at_ms.map(written),
+        elapsed_s: elapsed_ms as f64 / 1e3,
+        figures,
+    }
+}

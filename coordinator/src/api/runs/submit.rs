@@ -1,0 +1,110 @@
+//! Submitting a run.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use sateen_protocol::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
+
+use super::super::problem::Problem;
+use super::super::types::{self, Submission, Submitted};
+use super::super::{Api, apps, body};
+use crate::driver::Request;
+use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX};
+use crate::store::sql::AppRow;
+
+const RECORD_EVERY_MS: u32 = 100;
+/// An hour: less often is as good as never.
+const RECORD_EVERY_MS_MAX: u32 = 3_600_000;
+
+pub async fn submit(State(api): State<Api>, bytes: Body) -> Result<(StatusCode, Json<Submitted>), Problem> {
+    let bytes = body(bytes, JSON_BYTES_MAX).await?;
+    let submission: Submission = serde_json::from_slice(&bytes)
+        .map_err(|error| Problem::bad_request(format!("the request's body is no submission: {error}")))?;
+    let app = apps::find(&api, &submission.app).await?;
+    let inputs = inputs(&api, &submission).await?;
+    let app_name = app.name.clone();
+    let spec = Box::new(spec(submission, &app, inputs)?);
+    let run = api.driver.ask(|reply| Request::Submit { app_name, spec, reply }).await?;
+    let run = run.map_err(|error| Problem::unsaved(&error))?;
+    Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
+}
+
+fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -> Result<RunSpec, Problem> {
+    let function = submission.function.unwrap_or_else(|| "main".to_owned());
+    if !app.about.entry_points.contains(&function) {
+        return Err(Problem::unprocessable(format!(
+            "the app {} has no entry point `{}`; it has: {}",
+            app.name,
+            function.escape_debug(),
+            app.about.entry_points.join(", ")
+        )));
+    }
+    let arguments = submission.arguments;
+    let bytes: usize = arguments.iter().map(String::len).sum();
+    if arguments.len() > ARGUMENTS_MAX || bytes > ARGUMENTS_BYTES_MAX {
+        return Err(Problem::unprocessable(format!(
+            "{} arguments of {bytes} bytes in all are too many: {ARGUMENTS_MAX} of {ARGUMENTS_BYTES_MAX} bytes \
+             are allowed; give more as an input",
+            arguments.len()
+        )));
+    }
+    let record_every_ms = submission.record_every_ms.unwrap_or(RECORD_EVERY_MS);
+    if !(1..=RECORD_EVERY_MS_MAX).contains(&record_every_ms) {
+        return Err(Problem::unprocessable(format!(
+            "record_every_ms is {record_every_ms}; it must be from 1 to {RECORD_EVERY_MS_MAX}"
+        )));
+    }
+    Ok(RunSpec {
+        app: app.hash,
+        function,
+        arguments,
+        inputs,
+        limits: RunLimits {
+            memory_bytes_max: submission.limits.memory_bytes,
+            stack_bytes_max: submission.limits.stack_bytes,
+            output_bytes_max: submission.limits.output_bytes,
+        },
+        strict_nan: submission.strict_nan,
+        stealing: match submission.stealing {
+            types::Stealing::ClusterAware => Stealing::ClusterAware,
+            types::Stealing::Random => Stealing::Random,
+            types::Stealing::MasterWorker => Stealing::MasterWorker,
+        },
+        fault_tolerance: match submission.fault_tolerance {
+            types::FaultTolerance::Full => FaultTolerance::Full,
+            types::FaultTolerance::FinishedOrphans => FaultTolerance::FinishedOrphans,
+            types::FaultTolerance::RedoOnly => FaultTolerance::RedoOnly,
+            types::FaultTolerance::Off => FaultTolerance::Off,
+        },
+        record_every_ms,
+    })
+}
+
+async fn inputs(api: &Api, submission: &Submission) -> Result<Vec<(String, BlobHash)>, Problem> {
+    if submission.inputs.len() > INPUTS_MAX {
+        return Err(Problem::unprocessable(format!(
+            "{} inputs are too many: {INPUTS_MAX} are allowed",
+            submission.inputs.len()
+        )));
+    }
+    let mut inputs = Vec::new();
+    for (name, hash) in &submission.inputs {
+        let parsed = BlobHash::parse(hash);
+        let known = match parsed {
+            Some(hash) => api.store.blob_length_bytes(hash).await.is_some(),
+            None => false,
+        };
+        match parsed {
+            Some(hash) if known => inputs.push((name.clone(), hash)),
+            _ => {
+                return Err(Problem::unprocessable(format!(
+                    "the input `{}` is the blob `{}`, which is not here; upload it with PUT /api/v1/blobs/HASH first",
+                    name.escape_debug(),
+                    hash.escape_debug()
+                )));
+            }
+        }
+    }
+    Ok(inputs)
+}

@@ -1,0 +1,51 @@
+//! The time, for the machine and for people.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+use sateen_protocol::Time;
+
+/// The machine's time: nanoseconds since this was made, those of a suspended computer included.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start_ns: u64,
+}
+
+impl Clock {
+    /// A clock that begins now.
+    pub fn start() -> Self {
+        Self { start_ns: boot_ns() }
+    }
+
+    /// The machine's time.
+    pub fn now(&self) -> Time {
+        Time(boot_ns().saturating_sub(self.start_ns))
+    }
+
+    /// The calendar's time of a moment of the machine's, in milliseconds since 1970.
+    pub fn unix_ms(&self, moment: Time) -> u64 {
+        unix_ms().saturating_sub(self.now().since(moment).as_millis() as u64)
+    }
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// RFC 3339, in UTC.
+pub fn written(unix_ms: u64) -> String {
+    // The calendar ends with the year 9999.
+    let moment = UNIX_EPOCH + Duration::from_millis(unix_ms.min(253_402_300_799_000));
+    humantime::format_rfc3339_millis(moment).to_string()
+}
+
+fn boot_ns() -> u64 {
+    // Elsewhere than on Linux the monotonic clock goes on in suspension by itself.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    let now = clock_gettime(CLOCK);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,81 @@
+//! How a run's end is shown.
+
+use sateen_protocol::{MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
+
+use crate::api::types::{Figures, RunFailure, seconds};
+
+/// The state of a run that ended like this, and why it has no result.
+pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
+    let failure = |kind: &str, message: &str| {
+        let message = message.to_owned();
+        (
+            RunState::Failed,
+            Some(RunFailure { kind: kind.to_owned(), message, job: None, backtrace: Vec::new() }),
+        )
+    };
+    match end {
+        RunEnd::Cancelled => (RunState::Cancelled, None),
+        RunEnd::Limit(reason) => failure("limit", reason),
+        RunEnd::Unable(reason) => failure("unable", reason),
+        RunEnd::Finished(finished) => match RootOutcome::of(finished) {
+            RootOutcome::Main(MainOutcome::Text(_) | MainOutcome::Bytes(_)) => (RunState::Done, None),
+            RootOutcome::Main(MainOutcome::Failed(message)) => failure("app", &message),
+            RootOutcome::Main(MainOutcome::BadInput(message)) => failure("input", &message),
+            RootOutcome::Job(job) => (
+                RunState::Failed,
+                Some(RunFailure {
+                    kind: "job".to_owned(),
+                    message: job.message,
+                    job: Some(job.job),
+                    backtrace: job.backtrace,
+                }),
+            ),
+            RootOutcome::Unreadable => match finished.outcome {
+                Outcome::Done(_) => failure(
+                    "app",
+                    "its output is not encoded as the ABI wants; was it built with another version of the SDK?",
+                ),
+                Outcome::Failed(_) => failure("job", "a job failed, and why cannot be read"),
+            },
+        },
+    }
+}
+
+/// The figures of a run that is over.
+pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
+    if let RunEnd::Finished(finished) = end {
+        figures.span_s = Some(seconds(finished.span_ns));
+    }
+    for host in &mut figures.by_host {
+        host.busy = 0;
+    }
+    figures.error = failure;
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sateen_protocol::{Finished, JobFailure};
+
+    fn ended(outcome: Outcome) -> (RunState, Option<String>) {
+        let (state, failure) = judge(&RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 }));
+        (state, failure.map(|failure| format!("{}: {}", failure.kind, failure.message)))
+    }
+
+    fn encoded(value: &impl serde::Serialize) -> Vec<u8> {
+        postcard::to_allocvec(value).expect("encodes")
+    }
+
+    #[test]
+    fn an_app_that_returns_an_error_has_failed() {
+        assert_eq!(ended(Outcome::Done(encoded(&MainOutcome::Text("1".to_owned())))), (RunState::Done, None));
+        let failed = encoded(&MainOutcome::Failed("no".to_owned()));
+        assert_eq!(ended(Outcome::Done(failed)), (RunState::Failed, Some("app: no".to_owned())));
+        let bad = encoded(&MainOutcome::BadInput("what".to_owned()));
+        assert_eq!(ended(Outcome::Done(bad)), (RunState::Failed, Some("input: what".to_owned())));
+        let job = JobFailure { job: "f".to_owned(), message: "trap".to_owned(), backtrace: vec![] };
+        assert_eq!(ended(Outcome::Failed(encoded(&job))), (RunState::Failed, Some("job: trap".to_owned())));
+        assert_eq!(ended(Outcome::Done(vec![9])).0, RunState::Failed);
+    }
+}

@@ -1,0 +1,410 @@
+//! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
+
+mod chronicle;
+mod end;
+mod request;
+mod saver;
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use sateen_protocol::coordinator::{Command, Coordinator, Event, LinkId};
+use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
+use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use crate::api::types::Figures;
+use crate::clock::{Clock, unix_ms};
+use crate::limits::{HOST_NAMES_MAX, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_ENTRIES_EVERY};
+use crate::links::{FromLink, Links};
+use crate::store::sql::{self, state_word};
+use crate::store::{Store, StoreError};
+use saver::{Change, Saver};
+
+pub use chronicle::{Chronicle, Chronicles};
+pub use request::{ChangeError, Driver, Gone, Live, Request, Totals, Wish};
+
+/// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
+/// machine's clock went on then and the runtime's did not.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Waits until the service is to stop, or nobody is left to say so.
+pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|stop| *stop).await;
+}
+
+/// Drives the machine.
+pub struct Drive {
+    machine: Coordinator,
+    clock: Clock,
+    links: Arc<Links>,
+    store: Arc<Store>,
+    saver: Saver,
+    chronicles: Arc<Chronicles>,
+    ends: watch::Sender<u64>,
+    requests: mpsc::Receiver<Request>,
+    from_links: mpsc::UnboundedReceiver<FromLink>,
+    /// What a link's hello said, until the machine says who it is.
+    hellos: HashMap<LinkId, (String, String)>,
+    /// Names and sites.
+    names: HashMap<HostId, (String, String)>,
+    /// How runs went when last looked at. The machine forgets a run at its end.
+    last_seen: HashMap<RunId, Figures>,
+    ended: Counts,
+}
+
+impl Drive {
+    /// Sets the driver up, and what others reach it by.
+    pub fn new(
+        machine: Coordinator,
+        clock: Clock,
+        links: Arc<Links>,
+        store: Arc<Store>,
+        from_links: mpsc::UnboundedReceiver<FromLink>,
+    ) -> (Self, Driver) {
+        let (to_driver, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
+        let ends = watch::Sender::new(0);
+        let chronicles = Arc::new(Chronicles::default());
+        machine.runs().iter().for_each(|view| chronicles.begin(view.run));
+        let driver =
+            Driver { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
+        let drive = Self {
+            machine,
+            clock,
+            links,
+            saver: Saver::new(Arc::clone(&store)),
+            store,
+            chronicles,
+            ends,
+            requests,
+            from_links,
+            hellos: HashMap::new(),
+            names: HashMap::new(),
+            last_seen: HashMap::new(),
+            ended: Counts::default(),
+        };
+        (drive, driver)
+    }
+
+    /// Runs until `shutdown`, and saves what is left to save.
+    ///
+    /// # Errors
+    /// When that cannot be saved.
+    pub async fn run(mut self, mut shutdown: watch::Receiver<bool>) -> Result<(), StoreError> {
+        let mut entries = interval(SAVE_ENTRIES_EVERY);
+        let mut again = interval(SAVE_AGAIN_EVERY);
+        entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // What the machine wants at the start.
+        self.drain().await;
+        loop {
+            let timeout = self.until_timeout();
+            tokio::select! {
+                Some(news) = self.from_links.recv() => self.take_in(news).await,
+                Some(request) = self.requests.recv() => self.request(request).await,
+                () = sleep_until(timeout) => {
+                    if self.machine.poll_timeout().is_some_and(|(when, _)| when <= self.clock.now()) {
+                        self.machine.handle_timeout(self.clock.now());
+                        self.drain().await;
+                    }
+                }
+                _ = entries.tick() => self.saver.flush_entries(),
+                _ = again.tick() => self.every_second().await,
+                () = stopped(&mut shutdown) => break,
+            }
+        }
+        self.links.close_all("the coordinator is shutting down");
+        self.saver.finish().await
+    }
+
+    fn until_timeout(&self) -> Instant {
+        let wait = match self.machine.poll_timeout() {
+            Some((when, _)) => when.since(self.clock.now()).min(WAIT_MAX),
+            None => WAIT_MAX,
+        };
+        Instant::now() + wait
+    }
+
+    async fn take_in(&mut self, news: FromLink) {
+        match news {
+            FromLink::Messages { link, messages, permit } => {
+                for message in messages {
+                    self.look_at(link, &message);
+                    self.machine.handle_message(self.clock.now(), link, message);
+                    self.drain().await;
+                }
+                drop(permit);
+            }
+            FromLink::Misbehaved { link, reason } => {
+                self.machine.handle_misbehaviour(self.clock.now(), link, reason);
+                self.drain().await;
+            }
+            FromLink::Closed { link, reason } => {
+                self.hellos.remove(&link);
+                tracing::debug!(link = link.0, reason, "link closed");
+                self.machine.handle_closed(self.clock.now(), link);
+                self.drain().await;
+            }
+        }
+    }
+
+    /// Takes down what the machine does not pass on.
+    fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
+        match message {
+            ToCoordinator::Hello { report, .. } => {
+                self.hellos.insert(link, (report.name.clone(), report.site.clone()));
+            }
+            ToCoordinator::RootFinished { run, .. }
+            | ToCoordinator::Limit { run, .. }
+            | ToCoordinator::Unready { run, .. } => self.see(*run),
+            ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
+                self.take_down(*run, |chronicle| chronicle.left_out(*notes_dropped));
+            }
+            _ => {}
+        }
+    }
+
+    /// Into the run's chronicle, if there is such a run: hosts may say anything.
+    fn take_down(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
+        if let Some(chronicle) = self.chronicles.get(run) {
+            write(&mut chronicle.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn see(&mut self, run: RunId) {
+        if let Some(view) = self.machine.run(run) {
+            let figures = Figures::of_view(&view, |host| self.name_of(host));
+            self.last_seen.insert(run, figures);
+        }
+    }
+
+    fn name_of(&self, host: HostId) -> (String, String) {
+        self.names.get(&host).cloned().unwrap_or_default()
+    }
+
+    async fn every_second(&mut self) {
+        for view in self.machine.runs() {
+            if !view.state.is_over() {
+                let figures = Figures::of_view(&view, |host| self.name_of(host));
+                self.last_seen.insert(view.run, figures);
+            }
+        }
+        if self.saver.is_behind() {
+            let saved = self.saver.save_again().await;
+            for change in saved {
+                if let Change::End { run, .. } = change {
+                    self.over(run);
+                }
+            }
+            for (link, message) in self.saver.release() {
+                self.send(link, message);
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Request) {
+        // Whoever asked may have gone: then nobody hears the answer.
+        match request {
+            Request::Submit { app_name, spec, reply } => {
+                let result = self.submit(app_name, *spec).await;
+                let _ = reply.send(result);
+            }
+            Request::Change { run, wish, reply } => {
+                self.see(run);
+                let now = self.clock.now();
+                let result = match wish {
+                    Wish::Cancel => self.machine.cancel(now, run),
+                    Wish::Suspend => self.machine.suspend(now, run),
+                    Wish::Resume => self.machine.resume(now, run),
+                };
+                self.drain().await;
+                let _ = reply.send(match result {
+                    Err(error) => Err(ChangeError::Refused(error)),
+                    Ok(()) if self.saver.is_behind_with(run) => Err(ChangeError::Unsaved),
+                    Ok(()) => Ok(()),
+                });
+            }
+            Request::Run(run, reply) => {
+                let _ = reply.send(self.live(run));
+            }
+            Request::Runs(reply) => {
+                let runs: Vec<RunId> = self.machine.runs().into_iter().map(|view| view.run).collect();
+                let _ = reply.send(runs.into_iter().filter_map(|run| self.live(run)).collect());
+            }
+            Request::Hosts(reply) => {
+                let _ = reply.send(self.machine.hosts());
+            }
+            Request::Totals(reply) => {
+                let _ = reply.send(self.totals());
+            }
+        }
+    }
+
+    async fn submit(&mut self, app_name: String, spec: RunSpec) -> Result<RunId, StoreError> {
+        let (to_save, now_ms) = (spec.clone(), unix_ms());
+        let save = move |connection: &mut rusqlite::Connection| {
+            sql::add_run(connection, &app_name, &to_save, now_ms)
+        };
+        let run = self.store.write(save).await?;
+        tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
+        self.chronicles.begin(run);
+        self.machine.submit(self.clock.now(), run, spec);
+        self.drain().await;
+        Ok(run)
+    }
+
+    fn live(&self, run: RunId) -> Option<Live> {
+        let view = self.machine.run(run).filter(|view| !view.state.is_over());
+        if let Some(view) = view {
+            let figures = Figures::of_view(&view, |host| self.name_of(host));
+            return Some(Live { run, state: view.state, waiting_for: view.waiting_for, figures });
+        }
+        // It is over and that is not saved: until then nobody is told.
+        self.saver.is_behind_with(run).then(|| Live {
+            run,
+            state: RunState::Running,
+            waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
+            figures: self.last_seen.get(&run).cloned().unwrap_or_default(),
+        })
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals { counts: self.ended, ..Totals::default() };
+        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+            totals.counts.add(&view.counts);
+            totals.table.0 += view.table.0;
+            totals.table.1 += view.table.1;
+        }
+        let hosts = self.machine.hosts();
+        totals.hosts = hosts.len();
+        totals.threads = hosts.iter().map(|host| host.report.threads).fold(0, u32::saturating_add);
+        totals
+    }
+
+    /// Does all that the machine wants. Saving comes first, then what is sent, then what is closed.
+    async fn drain(&mut self) {
+        let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
+        let mut closes = Vec::new();
+        while let Some(command) = self.machine.poll_command() {
+            match command {
+                Command::Identified { link, host } => self.identified(link, host),
+                Command::Close { link, reason } => closes.push((link, reason)),
+                Command::SaveState { run, state } => {
+                    self.saver.save(Change::State(run, state)).await;
+                }
+                Command::SaveEnd { run, end, counts } => self.end(run, end, counts).await,
+                Command::SaveEntries { run, entries, superfluous } => {
+                    self.saver.add_entries(run, entries, superfluous);
+                }
+            }
+        }
+        for (link, message) in transmits {
+            if let ToHost::Refused { reason } = &message {
+                self.links.counters.misbehaviours.fetch_add(1, Relaxed);
+                tracing::warn!(link = link.0, host = %self.who(link), reason, "a host broke the protocol");
+            }
+            if let Some((link, message)) = self.saver.hold(link, message) {
+                self.send(link, message);
+            }
+        }
+        for (link, reason) in closes {
+            if let Some(link) = self.links.get(link) {
+                link.close(&reason);
+            }
+        }
+        while let Some(event) = self.machine.poll_event() {
+            self.event(event);
+        }
+    }
+
+    fn send(&self, link: LinkId, message: ToHost) {
+        if let Some(link) = self.links.get(link) {
+            // Only relayed messages have a sender that could be to blame.
+            let _ = link.send(None, message);
+        }
+    }
+
+    fn identified(&mut self, link: LinkId, host: HostId) {
+        self.links.identify(link, host);
+        if let Some(name) = self.hellos.remove(&link) {
+            if self.names.len() >= HOST_NAMES_MAX {
+                let there: std::collections::HashSet<HostId> =
+                    self.machine.hosts().iter().map(|host| host.id).collect();
+                self.names.retain(|host, _| there.contains(host));
+            }
+            self.names.insert(host, name);
+        }
+    }
+
+    async fn end(&mut self, run: RunId, end: RunEnd, counts: Counts) {
+        let (state, failure) = end::judge(&end);
+        self.see(run);
+        let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
+        figures.count(&counts);
+        let figures = end::close(figures, &end, failure);
+        self.ended.add(&Counts { busy: 0, workers: 0, ..counts });
+        tracing::info!(run = run.0, state = state_word(state), "run over");
+        let change = Change::End { run, state, end: Arc::new(end), figures: Arc::new(figures) };
+        if self.saver.save(change).await {
+            self.over(run);
+        }
+    }
+
+    fn over(&mut self, run: RunId) {
+        self.last_seen.remove(&run);
+        self.chronicles.end(run);
+        self.ends.send_modify(|ends| *ends += 1);
+    }
+
+    fn who(&self, link: LinkId) -> String {
+        let host = self.links.get(link).and_then(|link| link.host());
+        host.map_or("unknown".to_owned(), |host| self.named(host))
+    }
+
+    fn named(&self, host: HostId) -> String {
+        match self.names.get(&host) {
+            Some((name, site)) => format!("{host} ({name} at {site})"),
+            None => host.to_string(),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let counters = &self.links.counters;
+        match event {
+            Event::HostJoined(host) => tracing::info!(host = %self.named(host), "host joined"),
+            Event::HostGone(host, Departure::Left) => tracing::info!(host = %self.named(host), "host left"),
+            Event::HostGone(host, Departure::Crashed) => {
+                counters.hosts_crashed.fetch_add(1, Relaxed);
+                tracing::warn!(host = %self.named(host), "host given up");
+            }
+            Event::HostReborn { was, is } => {
+                tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
+            }
+            Event::Unready(run, host, reason) => {
+                tracing::warn!(run = run.0, host = %self.named(host), reason, "host cannot take part in run");
+            }
+            Event::RootAssigned(run, host) => {
+                tracing::info!(run = run.0, host = %self.named(host), "root job given to host");
+            }
+            Event::RootLost(run, host) => {
+                counters.root_losses.fetch_add(1, Relaxed);
+                tracing::warn!(run = run.0, host = %self.named(host), "root job lost with its host");
+            }
+            Event::RunChanged(run, state) => {
+                tracing::debug!(run = run.0, state = state_word(state), "run changed");
+            }
+            Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
+            Event::Notes(run, host, notes) => {
+                let (name, _) = self.name_of(host);
+                self.take_down(run, |chronicle| chronicle.note(host, &name, &notes));
+            }
+            Event::Misbehaved { by, host, reason } => {
+                counters.misbehaviours.fetch_add(1, Relaxed);
+                tracing::warn!(by = %self.named(by), host = %self.named(host), reason, "a host reports misbehaviour");
+            }
+        }
+    }
+}

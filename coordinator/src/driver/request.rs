@@ -1,0 +1,115 @@
+//! What the API asks of the driver.
+
+use std::sync::Arc;
+
+use sateen_protocol::coordinator::{CommandError, HostView};
+use sateen_protocol::{Counts, RunId, RunSpec, RunState};
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::chronicle::Chronicles;
+use crate::api::types::Figures;
+use crate::store::StoreError;
+
+/// A question, and where the answer goes.
+#[derive(Debug)]
+pub enum Request {
+    /// A new run.
+    Submit {
+        /// Its app's name.
+        app_name: String,
+        /// What it is.
+        spec: Box<RunSpec>,
+        /// Its number, once it is saved.
+        reply: oneshot::Sender<Result<RunId, StoreError>>,
+    },
+    /// Something about a run is to change.
+    Change {
+        /// Which run.
+        run: RunId,
+        /// What.
+        wish: Wish,
+        /// Answered when it is saved.
+        reply: oneshot::Sender<Result<(), ChangeError>>,
+    },
+    /// How a run that is not over goes.
+    Run(RunId, oneshot::Sender<Option<Live>>),
+    /// The same for all.
+    Runs(oneshot::Sender<Vec<Live>>),
+    /// Who is there.
+    Hosts(oneshot::Sender<Vec<HostView>>),
+    /// For metrics.
+    Totals(oneshot::Sender<Totals>),
+}
+
+/// What people may want of a run.
+#[derive(Debug, Clone, Copy)]
+pub enum Wish {
+    /// Its end.
+    Cancel,
+    /// That it rests.
+    Suspend,
+    /// That it goes on.
+    Resume,
+}
+
+/// Why a wish was not done.
+#[derive(Debug, Error)]
+pub enum ChangeError {
+    /// The machine refuses.
+    #[error(transparent)]
+    Refused(CommandError),
+    /// It is done and not saved.
+    #[error("it is done, but cannot be saved yet; that is tried again until it succeeds")]
+    Unsaved,
+}
+
+/// A run that is not over.
+#[derive(Debug)]
+pub struct Live {
+    /// Which.
+    pub run: RunId,
+    /// How far it is.
+    pub state: RunState,
+    /// Why nothing happens, if nothing does.
+    pub waiting_for: Option<String>,
+    /// How it goes.
+    pub figures: Figures,
+}
+
+/// Sums over hosts and runs.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Hosts that are there.
+    pub hosts: usize,
+    /// Their workers.
+    pub threads: u32,
+    /// Over runs that are not over and those that ended since the start.
+    pub counts: Counts,
+    /// Entries of result tables, and their bytes.
+    pub table: (usize, usize),
+}
+
+/// How the API reaches the driver.
+#[derive(Debug, Clone)]
+pub struct Driver {
+    pub(super) requests: mpsc::Sender<Request>,
+    /// Changes whenever a run is over.
+    pub ends: watch::Receiver<u64>,
+    /// Trees and logs.
+    pub chronicles: Arc<Chronicles>,
+}
+
+/// The driver does not answer: it is shutting down.
+#[derive(Debug, Error)]
+#[error("the coordinator is shutting down")]
+pub struct Gone;
+
+impl Driver {
+    /// Asks, and waits for the answer.
+    pub async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(request(reply)).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+}

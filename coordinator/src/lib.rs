@@ -1,0 +1,180 @@
+//! The service where hosts meet, around the state machine [`sateen_protocol::coordinator::Coordinator`].
+//!
+//! [`run`] serves until it is told to stop. One task, the driver, owns the machine; each host's
+//! websocket has a task that reads and one that sends; the HTTP API asks the driver, or reads the
+//! store. A data folder keeps apps, inputs, runs and their results; a process that is killed at any
+//! moment loses nothing that it has acknowledged. Trees and logs of runs are in memory only.
+#![forbid(unsafe_code)]
+
+mod api;
+mod clock;
+mod driver;
+mod limits;
+mod links;
+mod metrics;
+mod module;
+mod store;
+
+use std::future::IntoFuture;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::serve::ListenerExt;
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig};
+use sateen_protocol::limits::COORDINATOR_TABLE_BYTES_MAX;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use api::Api;
+use clock::Clock;
+use driver::{Drive, stopped};
+use limits::STOP_MAX;
+use links::Links;
+use metrics::Counters;
+use store::Store;
+
+pub use api::types;
+pub use store::StoreError;
+
+/// How a coordinator is set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Its data folder.
+    pub data_dir: PathBuf,
+    /// Anybody who can reach it may use it: on a network where that is wanted. Without, it serves
+    /// loopback addresses only.
+    pub trusted_network: bool,
+}
+
+/// Why a coordinator cannot run.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Something with its data folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address is open to others.
+    #[error(
+        "{0} can be reached from other machines, and everybody there could use the grid; listen on 127.0.0.1, \
+         or say --trusted-network if that is wanted"
+    )]
+    NotLoopback(SocketAddr),
+    /// The socket failed.
+    #[error("the listening socket failed: {0}")]
+    Socket(#[from] std::io::Error),
+    /// A task that must not end has ended.
+    #[error("a part of the coordinator broke down: {0}")]
+    Broken(String),
+}
+
+/// Whether the address may be listened on.
+///
+/// # Errors
+/// When others could reach it and that is not wanted.
+pub fn check_address(address: SocketAddr, trusted_network: bool) -> Result<(), Error> {
+    if address.ip().is_loopback() || trusted_network { Ok(()) } else { Err(Error::NotLoopback(address)) }
+}
+
+/// A coordinator whose data folder is open. Nothing is served yet.
+#[derive(Debug)]
+pub struct Prepared {
+    config: Config,
+    store: Store,
+    restored: store::Restored,
+}
+
+/// Opens the data folder. Blocks.
+///
+/// # Errors
+/// When it is in use, of a newer version, or cannot be written.
+pub fn prepare(config: Config) -> Result<Prepared, Error> {
+    let (store, restored) = Store::open(&config.data_dir)?;
+    Ok(Prepared { config, store, restored })
+}
+
+/// Serves until `shutdown` is done, then closes all links with a reason and the store.
+///
+/// # Errors
+/// When the address is open to others, or a part breaks down.
+pub async fn run(
+    prepared: Prepared,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
+    let Prepared { config, store, restored } = prepared;
+    check_address(listener.local_addr()?, config.trusted_network)?;
+    let store = Arc::new(store);
+    let clock = Clock::start();
+    tracing::info!(
+        grid = format!("{:016x}", restored.grid.0),
+        data_dir = %config.data_dir.display(),
+        runs = restored.runs.len(),
+        restarted = restored.restarted,
+        "coordinator starts"
+    );
+    let machine = Coordinator::new(
+        CoordinatorConfig {
+            grid: restored.grid,
+            secret: restored.secret,
+            seed: restored.seed,
+            table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
+            restarted: restored.restarted,
+        },
+        restored.runs,
+        clock.now(),
+    );
+    let links = Arc::new(Links::new(Arc::new(Counters::default())));
+    let (from_links, to_driver) = mpsc::unbounded_channel();
+    let (stop, stopping) = watch::channel(false);
+    let (drive, driver) = Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver);
+    let api = Api {
+        grid: restored.grid,
+        clock,
+        store: Arc::clone(&store),
+        driver,
+        links: Arc::clone(&links),
+        from_links,
+        trusted_network: config.trusted_network,
+        shutdown: stopping.clone(),
+        blobs_in_memory: api::blobs_in_memory(),
+    };
+    let listener = listener.tap_io(|socket| {
+        // Steals go through here, and a delayed one is a slow one; it works without.
+        let _ = socket.set_nodelay(true);
+    });
+    let mut until_stop = stopping.clone();
+    let serve = axum::serve(listener, api::router(api))
+        .with_graceful_shutdown(async move { stopped(&mut until_stop).await })
+        .into_future();
+    let mut serve = tokio::spawn(serve);
+    let mut drive = tokio::spawn(drive.run(stopping));
+
+    let broke = tokio::select! {
+        () = shutdown => None,
+        ended = &mut drive => Some(Error::Broken(format!("the driver ended: {ended:?}"))),
+        ended = &mut serve => Some(Error::Broken(format!("the HTTP server ended: {ended:?}"))),
+    };
+    if let Some(error) = broke {
+        return Err(error);
+    }
+    tracing::info!("coordinator stops");
+    stop.send_replace(true);
+    let saved = drive.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the driver broke down at the end");
+        Err(StoreError::Stopped)
+    });
+    // Links send what waits and say goodbye, requests come to their ends; not for ever.
+    let _ = timeout(STOP_MAX, async {
+        let _ = (&mut serve).await;
+        while links.count() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    serve.abort();
+    saved?;
+    store.checkpoint().await?;
+    Ok(())
+}

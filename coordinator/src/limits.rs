@@ -1,0 +1,73 @@
+//! What this service bounds beyond the protocol's own limits.
+
+use std::time::Duration;
+
+use sateen_protocol::limits::FRAME_BYTES_MAX;
+
+/// A module or an input.
+pub const BLOB_BYTES_MAX: usize = 64 << 20;
+/// A request's JSON.
+pub const JSON_BYTES_MAX: usize = 1 << 20;
+/// Words of a run's command line, and their bytes in all.
+pub const ARGUMENTS_MAX: usize = 4096;
+/// See [`ARGUMENTS_MAX`].
+pub const ARGUMENTS_BYTES_MAX: usize = 256 << 10;
+/// Named inputs of a run.
+pub const INPUTS_MAX: usize = 256;
+/// An app's name.
+pub const APP_NAME_BYTES_MAX: usize = 64;
+/// Blobs that are held in memory at once, on their way in or out.
+pub const BLOBS_IN_MEMORY_MAX: usize = 8;
+/// A blob must have come within this time.
+pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Runs in one answer.
+pub const RUNS_LISTED_MAX: u32 = 1000;
+/// The longest that a request may wait for a run's end.
+pub const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// Websockets of hosts.
+pub const LINKS_MAX: usize = 10_000;
+/// A link must have said hello, and have been answered, within this time.
+pub const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// What waits to be sent to one host: two messages of the largest size and some more.
+pub const LINK_QUEUE_BYTES_MAX: usize = 192 << 20;
+/// Of that, what one other host may have waiting: one message of the largest size and some more.
+pub const LINK_QUEUE_BYTES_PER_SENDER_MAX: usize = 96 << 20;
+/// Messages that wait to be sent to one host.
+pub const LINK_QUEUE_MESSAGES_MAX: usize = 100_000;
+/// So much is encoded and handed to the socket at once.
+pub const WRITE_BATCH_BYTES: usize = FRAME_BYTES_MAX;
+/// A host that takes none of what it is sent for so long is cut off.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Frames of one link that wait for the state machine; the link is not read on meanwhile.
+pub const FRAMES_WAITING_PER_LINK_MAX: usize = 8;
+/// Messages of one link to the state machine in a second. A busy host sends about ten.
+pub const MESSAGES_PER_SECOND_MAX: u32 = 20_000;
+/// Of a websocket's read buffer: most frames are small, and there may be thousands of links.
+pub const READ_BUFFER_BYTES: usize = 16 << 10;
+/// See [`READ_BUFFER_BYTES`].
+pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
+
+/// Requests that wait for the driver.
+pub const REQUESTS_WAITING_MAX: usize = 1024;
+/// Nodes of one run's tree.
+pub const TREE_NODES_MAX: usize = 100_000;
+/// Lines of one run's log, and their bytes.
+pub const LOG_LINES_MAX: usize = 10_000;
+/// See [`LOG_LINES_MAX`].
+pub const LOG_BYTES_MAX: usize = 4 << 20;
+/// Runs that are over and whose tree and log are still in memory.
+pub const CHRONICLES_OF_ENDED_RUNS_MAX: usize = 32;
+/// Hosts that are gone and whose names are still known.
+pub const HOST_NAMES_MAX: usize = 65_536;
+
+/// Entries are saved in batches, so often.
+pub const SAVE_ENTRIES_EVERY: Duration = Duration::from_millis(200);
+/// What waits to be saved of them; what comes beyond is not saved, which costs work after a crash only.
+pub const UNSAVED_ENTRIES_MAX: usize = 100_000;
+/// What could not be saved is tried again so often.
+pub const SAVE_AGAIN_EVERY: Duration = Duration::from_secs(1);
+/// Work that waits for a connection to the store.
+pub const STORE_QUEUE_MAX: usize = 256;
+/// Open requests have so long to end when the service stops.
+pub const STOP_MAX: Duration = Duration::from_secs(3);

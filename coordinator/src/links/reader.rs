@@ -1,0 +1,192 @@
+//! Reading what a host sends: frames for other hosts go straight to those hosts' links, all else to the
+//! driver.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use axum::extract::ws::{Message, WebSocket};
+use futures_util::StreamExt;
+use futures_util::stream::SplitStream;
+use sateen_protocol::HostId;
+use sateen_protocol::codec::Decoder;
+use sateen_protocol::message::{ToCoordinator, ToHost};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::link::{Link, Phase};
+use super::{FromLink, Links};
+use crate::limits::{FRAMES_WAITING_PER_LINK_MAX, HELLO_TIMEOUT, MESSAGES_PER_SECOND_MAX};
+
+/// Why a link is read no more.
+pub enum End {
+    /// It was closed, by either side.
+    Closed(String),
+    /// Its host broke the rules.
+    Misbehaved(String),
+}
+
+pub struct Reader<'a> {
+    link: &'a Arc<Link>,
+    links: &'a Links,
+    driver: &'a mpsc::UnboundedSender<FromLink>,
+    decoder: Decoder,
+    /// Keeps the driver's queue short, and the links fair to one another.
+    waiting: Arc<Semaphore>,
+    pace: Pace,
+    said_hello: bool,
+    /// The link that was relayed to last: steals and their answers go to and fro.
+    receiver: Option<(HostId, Arc<Link>)>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(link: &'a Arc<Link>, links: &'a Links, driver: &'a mpsc::UnboundedSender<FromLink>) -> Self {
+        Self {
+            link,
+            links,
+            driver,
+            decoder: Decoder::default(),
+            waiting: Arc::new(Semaphore::new(FRAMES_WAITING_PER_LINK_MAX)),
+            pace: Pace { began: Instant::now(), messages: 0 },
+            said_hello: false,
+            receiver: None,
+        }
+    }
+
+    pub async fn read(&mut self, socket: &mut SplitStream<WebSocket>) -> End {
+        let hello_until = tokio::time::Instant::now() + HELLO_TIMEOUT;
+        let link = Arc::clone(self.link);
+        let closing = link.reached(Phase::Closing);
+        tokio::pin!(closing);
+        loop {
+            let next = async {
+                match self.link.host() {
+                    Some(_) => Some(socket.next().await),
+                    None => tokio::time::timeout_at(hello_until, socket.next()).await.ok(),
+                }
+            };
+            let message = tokio::select! {
+                message = next => message,
+                () = &mut closing => return End::Closed(self.link.reason()),
+            };
+            let frame = match message {
+                None => return End::Misbehaved("it did not say hello in time".to_owned()),
+                Some(None) => return End::Closed("its link broke".to_owned()),
+                Some(Some(Err(error))) => return broken(&error),
+                Some(Some(Ok(Message::Binary(frame)))) => frame,
+                Some(Some(Ok(Message::Text(_)))) => {
+                    return End::Misbehaved(
+                        "it sent text, and only binary frames are spoken here".to_owned(),
+                    );
+                }
+                Some(Some(Ok(Message::Close(_)))) => return End::Closed("it closed its link".to_owned()),
+                Some(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
+                    if !self.pace.allows(1) {
+                        return flood();
+                    }
+                    continue;
+                }
+            };
+            if let Err(end) = self.frame(&frame).await {
+                return end;
+            }
+        }
+    }
+
+    async fn frame(&mut self, frame: &[u8]) -> Result<(), End> {
+        self.links.counters.frames_in.fetch_add(1, Relaxed);
+        let messages: Vec<ToCoordinator> =
+            self.decoder.decode(frame).map_err(|error| End::Misbehaved(error.to_string()))?;
+        let mut for_driver = Vec::new();
+        for message in messages {
+            match message {
+                ToCoordinator::Relay { to, frame } => {
+                    // Who was here before knows its peers, and may send to them right after its hello.
+                    if !for_driver.is_empty() {
+                        self.pass_on(std::mem::take(&mut for_driver)).await?;
+                    }
+                    self.relay(to, frame).await?;
+                }
+                message => for_driver.push(message),
+            }
+        }
+        if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver).await }
+    }
+
+    async fn pass_on(&mut self, messages: Vec<ToCoordinator>) -> Result<(), End> {
+        self.said_hello = true;
+        let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+        if !self.pace.allows(count) {
+            return Err(flood());
+        }
+        self.links.counters.messages_in.fetch_add(u64::from(count), Relaxed);
+        let waiting = Arc::clone(&self.waiting).acquire_owned();
+        let permit = tokio::select! {
+            permit = waiting => permit,
+            () = self.link.reached(Phase::Closing) => return Err(End::Closed(self.link.reason())),
+        };
+        let stopped = || End::Closed("the coordinator is shutting down".to_owned());
+        let permit = permit.map_err(|_| stopped())?;
+        self.driver.send(FromLink::Messages { link: self.link.id, messages, permit }).map_err(|_| stopped())
+    }
+
+    async fn relay(&mut self, to: HostId, frame: Vec<u8>) -> Result<(), End> {
+        let from = match self.link.host() {
+            Some(host) => host,
+            None if self.said_hello => tokio::select! {
+                host = timeout(HELLO_TIMEOUT, self.link.identified()) => {
+                    host.map_err(|_| End::Closed("its hello was not answered in time".to_owned()))?
+                }
+                () = self.link.reached(Phase::Closing) => return Err(End::Closed(self.link.reason())),
+            },
+            None => return Err(End::Misbehaved("it did not say hello".to_owned())),
+        };
+        let Some(receiver) = self.receiver(to) else {
+            self.links.counters.unreachable.fetch_add(1, Relaxed);
+            let _ = self.link.send(None, ToHost::Unreachable { host: to });
+            return Ok(());
+        };
+        self.links.counters.relayed_frames.fetch_add(1, Relaxed);
+        self.links.counters.relayed_bytes.fetch_add(frame.len() as u64, Relaxed);
+        receiver
+            .send(Some(self.link.id), ToHost::Relayed { from, frame })
+            .map_err(|_| End::Misbehaved(format!("it sends more to {to} than may be under way")))
+    }
+
+    fn receiver(&mut self, to: HostId) -> Option<Arc<Link>> {
+        let is_current =
+            self.receiver.as_ref().is_some_and(|(host, link)| *host == to && link.phase() == Phase::Open);
+        if !is_current {
+            self.receiver = self.links.of_host(to).map(|link| (to, link));
+        }
+        self.receiver.as_ref().map(|(_, link)| Arc::clone(link))
+    }
+}
+
+fn broken(error: &axum::Error) -> End {
+    let text = error.to_string();
+    // What the websocket library refuses: too long a message, a reserved bit, a text that is none.
+    let is_io =
+        text.contains("IO error") || text.contains("Connection") || text.contains("closing handshake");
+    if is_io { End::Closed("its link broke".to_owned()) } else { End::Misbehaved(text) }
+}
+
+fn flood() -> End {
+    End::Misbehaved(format!("it floods: more than {MESSAGES_PER_SECOND_MAX} messages a second"))
+}
+
+/// Counts messages a second.
+struct Pace {
+    began: Instant,
+    messages: u32,
+}
+
+impl Pace {
+    fn allows(&mut self, messages: u32) -> bool {
+        if self.began.elapsed().as_secs() >= 1 {
+            *self = Self { began: Instant::now(), messages: 0 };
+        }
+        self.messages = self.messages.saturating_add(messages);
+        self.messages <= MESSAGES_PER_SECOND_MAX
+    }
+}

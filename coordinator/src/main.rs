@@ -1,0 +1,92 @@
+//! `sateen-coordinator`: parses flags, logs, and serves.
+#![forbid(unsafe_code)]
+
+mod flags;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use sateen_coordinator::{Config, check_address, prepare, run};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use flags::{Flags, LogFormat};
+
+/// Wrong usage.
+const USAGE: u8 = 2;
+/// The grid cannot.
+const UNABLE: u8 = 4;
+
+fn main() -> ExitCode {
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => {
+            // Nowhere to say it if this fails.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    log(flags.log_format);
+    if let Err(error) = check_address(flags.listen, flags.trusted_network) {
+        return fail(USAGE, &error.into());
+    }
+    match serve(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(UNABLE, &error),
+    }
+}
+
+fn log(format: LogFormat) {
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    match format {
+        LogFormat::Text => subscriber.init(),
+        LogFormat::Json => subscriber.json().flatten_event(true).init(),
+    }
+}
+
+fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
+    // Nowhere to say it if this fails.
+    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    ExitCode::from(code)
+}
+
+fn serve(flags: Flags) -> Result<()> {
+    let data_dir = match flags.data_dir {
+        Some(folder) => folder,
+        None => default_data_dir()?,
+    };
+    let prepared = prepare(Config { data_dir, trusted_network: flags.trusted_network })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // Before anything is served: a signal in between would end the process at once.
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let listener = (TcpListener::bind(flags.listen).await).with_context(|| {
+            format!(
+                "{} cannot be listened on; is another coordinator running? Name another with --listen",
+                flags.listen
+            )
+        })?;
+        // Whoever started this with port 0 learns here where it is.
+        writeln!(std::io::stdout(), "sateen-coordinator listens on http://{}", listener.local_addr()?)?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        Ok(run(prepared, listener, shutdown).await?)
+    })
+}
+
+fn default_data_dir() -> Result<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "sateen")
+        .context("this system does not say where data is kept; name a folder with --data-dir")?;
+    Ok(folders.data_dir().join("coordinator"))
+}

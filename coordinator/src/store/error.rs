@@ -1,0 +1,82 @@
+//! What can be wrong with a data folder.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+/// Why something could not be saved or read.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another process has the folder.
+    #[error(
+        "the data folder {0} is in use by another sateen-coordinator; stop it, or name another folder with --data-dir"
+    )]
+    InUse(PathBuf),
+    /// The folder is of a newer version of this program.
+    #[error(
+        "the data folder {folder} is of version {found} and this sateen-coordinator knows versions up to {known}; update it, or name another folder with --data-dir"
+    )]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest that this program knows.
+        known: u32,
+    },
+    /// The folder, or a file in it, cannot be used.
+    #[error("{path} cannot be used: {source}; the data folder must be writable and its disk not full")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The database cannot be opened.
+    #[error(
+        "the database {path} cannot be opened: {source}; the data folder must be writable, its disk not full, and its files this program's own"
+    )]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The disk is full or fails, says the database.
+    #[error(
+        "the disk of the data folder is full or fails ({0}); make room on it, and what waits is saved by itself"
+    )]
+    Disk(rusqlite::Error),
+    /// The database cannot do it.
+    #[error("the database cannot do it: {0}")]
+    Sql(rusqlite::Error),
+    /// A blob's bytes are not those that its name says.
+    #[error("the blob {0} is damaged in the data folder; upload it again")]
+    Damaged(String),
+    /// Something that this program wrote cannot be read.
+    #[error("the database holds {0} that cannot be read")]
+    Unreadable(&'static str),
+    /// The system has no randomness for a grid's secrets.
+    #[error("the system gives no randomness: {0}")]
+    Randomness(getrandom::Error),
+    /// The service ends.
+    #[error("the coordinator is shutting down")]
+    Stopped,
+}
+
+impl StoreError {
+    pub(super) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => Self::Disk(error),
+            _ => Self::Sql(error),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The data folder: a database, blobs, and a lock.
+//!
+//! ```text
+//! lock           held while a process uses the folder
+//! state.sqlite   see `schema`
+//! blobs/HASH     modules and inputs
+//! ```
+//!
+//! The database is written by one thread and read by another, so that no page waits for the disk and
+//! no task of the runtime ever does.
+
+mod blobs;
+mod error;
+mod lane;
+mod schema;
+pub mod sql;
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use sateen_protocol::coordinator::StoredRun;
+use sateen_protocol::{BlobHash, GridId};
+
+use lane::Lane;
+
+pub use blobs::Blobs;
+pub use error::StoreError;
+
+/// An open data folder.
+#[derive(Debug)]
+pub struct Store {
+    writer: Lane,
+    reader: Lane,
+    blobs: Arc<Blobs>,
+    trouble: Mutex<Option<String>>,
+    /// Keeps the folder locked.
+    _lock: File,
+}
+
+/// What a data folder says at the start.
+#[derive(Debug)]
+pub struct Restored {
+    /// Which grid it is.
+    pub grid: GridId,
+    /// Makes the hosts' secrets.
+    pub secret: [u8; 32],
+    /// The grid ran before.
+    pub restarted: bool,
+    /// For the machine's randomness, another one each time.
+    pub seed: u64,
+    /// Its runs that are not over.
+    pub runs: Vec<StoredRun>,
+}
+
+impl Store {
+    /// Opens the folder, which is made if it is not there. Blocks.
+    ///
+    /// # Errors
+    /// When it is in use, of a newer version, or cannot be written. Nothing in it is changed then.
+    pub fn open(folder: &Path) -> Result<(Self, Restored), StoreError> {
+        create_private(folder)?;
+        let lock = lock(folder)?;
+        let path = folder.join("state.sqlite");
+        let connection = open(&path, folder)?;
+        let (grid, secret, restarted) = sql::grid(&connection, fresh_identity)?;
+        let seed = getrandom::u64().map_err(StoreError::Randomness)?;
+        let mut runs = Vec::new();
+        for row in sql::runs_to_restore(&connection)? {
+            let entries = sql::entries(&connection, row.run)?;
+            runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries });
+        }
+        let reader = open_reader(&path)?;
+        let blobs = Arc::new(Blobs::open(folder.join("blobs"))?);
+        let store = Self {
+            writer: Lane::start("store-writer", connection)?,
+            reader: Lane::start("store-reader", reader)?,
+            blobs,
+            trouble: Mutex::new(None),
+            _lock: lock,
+        };
+        Ok((store, Restored { grid, secret, restarted, seed, runs }))
+    }
+
+    /// Reads from the database.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.reader.call(work).await
+    }
+
+    /// Changes the database; on the disk when this returns. Calls take effect in their order.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let result = self.writer.call(work).await;
+        self.note(result.as_ref().err());
+        result
+    }
+
+    /// Saves a blob; false if it was there already.
+    pub async fn save_blob(&self, hash: BlobHash, bytes: Vec<u8>) -> Result<bool, StoreError> {
+        let blobs = Arc::clone(&self.blobs);
+        let saved = tokio::task::spawn_blocking(move || blobs.save(hash, &bytes)).await;
+        let result = saved.unwrap_or(Err(StoreError::Stopped));
+        if let Err(error) = &result {
+            self.note(Some(error));
+        }
+        result
+    }
+
+    /// A blob, verified.
+    pub async fn read_blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, StoreError> {
+        let blobs = Arc::clone(&self.blobs);
+        tokio::task::spawn_blocking(move || blobs.read(hash)).await.unwrap_or(Err(StoreError::Stopped))
+    }
+
+    /// How long a blob is, if it is there.
+    pub async fn blob_length_bytes(&self, hash: BlobHash) -> Option<u64> {
+        let blobs = Arc::clone(&self.blobs);
+        tokio::task::spawn_blocking(move || blobs.length_bytes(hash)).await.unwrap_or(None)
+    }
+
+    /// Why nothing can be saved, since the last attempt failed.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, error: Option<&StoreError>) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Some(error) => {
+                if trouble.is_none() {
+                    tracing::error!("{error}");
+                }
+                *trouble = Some(error.to_string());
+            }
+            None if trouble.is_some() => {
+                tracing::info!("the data folder can be written again");
+                *trouble = None;
+            }
+            None => {}
+        }
+    }
+
+    /// Brings all into the database's one file. For the end: nothing is written afterwards.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        let work = |connection: &mut Connection| {
+            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        };
+        self.writer.call(work).await
+    }
+}
+
+/// Makes the folder, which holds secrets, for its owner alone.
+fn create_private(folder: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| StoreError::file(folder, error))
+}
+
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join("lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|error| StoreError::file(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(StoreError::file(&path, error)),
+    }
+}
+
+fn open(path: &Path, folder: &Path) -> Result<Connection, StoreError> {
+    let set_up = || {
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(connection)
+    };
+    let unusable = |source| StoreError::Open { path: path.to_owned(), source };
+    let mut connection = set_up().map_err(unusable)?;
+    schema::migrate(&mut connection, folder).map_err(|error| match error {
+        StoreError::Sql(source) | StoreError::Disk(source) => unusable(source),
+        error => error,
+    })?;
+    // A folder that can be read and not written would otherwise show only later.
+    sql::probe(&connection).map_err(|error| match error {
+        StoreError::Sql(source) | StoreError::Disk(source) => unusable(source),
+        error => error,
+    })?;
+    Ok(connection)
+}
+
+fn open_reader(path: &PathBuf) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    Ok(connection)
+}
+
+fn fresh_identity() -> Result<(GridId, [u8; 32]), StoreError> {
+    let mut bytes = [0; 40];
+    getrandom::fill(&mut bytes).map_err(StoreError::Randomness)?;
+    let (id, secret) = bytes.split_at(8);
+    // Both lengths are given by the array's.
+    let id = id.try_into().map_or(0, u64::from_be_bytes);
+    Ok((GridId(id), secret.try_into().unwrap_or([0; 32])))
+}

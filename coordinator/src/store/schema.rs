@@ -1,0 +1,78 @@
+//! The tables, and how older data folders become of this version.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::error::StoreError;
+
+/// Each entry brings the tables to the next version. What was released is never changed here, only
+/// followed by more.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE grid (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        id BLOB NOT NULL,
+        secret BLOB NOT NULL
+    );
+    CREATE TABLE apps (
+        hash BLOB PRIMARY KEY,
+        bytes INTEGER NOT NULL,
+        about TEXT NOT NULL -- JSON
+    );
+    CREATE TABLE app_names (
+        name TEXT NOT NULL,
+        hash BLOB NOT NULL REFERENCES apps (hash),
+        published_at_ms INTEGER NOT NULL,
+        PRIMARY KEY (name, hash)
+    );
+    CREATE INDEX app_names_by_hash ON app_names (hash);
+    CREATE TABLE runs (
+        run INTEGER PRIMARY KEY AUTOINCREMENT,
+        app BLOB NOT NULL,
+        app_name TEXT NOT NULL,
+        spec BLOB NOT NULL, -- postcard
+        state TEXT NOT NULL,
+        submitted_at_ms INTEGER NOT NULL,
+        started_at_ms INTEGER,
+        ended_at_ms INTEGER,
+        figures TEXT -- JSON, once it is over
+    );
+    CREATE INDEX runs_by_state ON runs (state, run);
+    CREATE TABLE ends (
+        run INTEGER PRIMARY KEY REFERENCES runs (run),
+        end BLOB NOT NULL -- postcard
+    );
+    CREATE TABLE entries (
+        run INTEGER NOT NULL,
+        key BLOB NOT NULL,
+        entry BLOB NOT NULL, -- postcard
+        PRIMARY KEY (run, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE probe (written INTEGER NOT NULL);
+    INSERT INTO probe (written) VALUES (0);
+"];
+
+/// The version that this program writes.
+pub const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Brings the tables to this program's version, all at once or not at all.
+pub fn migrate(connection: &mut Connection, folder: &Path) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL)")?;
+    let found: Option<u32> =
+        transaction.query_row("SELECT version FROM schema", [], |row| row.get(0)).optional()?;
+    let version = found.unwrap_or(0);
+    if version > VERSION {
+        return Err(StoreError::Newer { folder: folder.to_owned(), found: version, known: VERSION });
+    }
+    for migration in &MIGRATIONS[version as usize..] {
+        transaction.execute_batch(migration)?;
+    }
+    if found.is_none() {
+        transaction.execute("INSERT INTO schema (version) VALUES (?1)", [VERSION])?;
+    } else {
+        transaction.execute("UPDATE schema SET version = ?1", [VERSION])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! The API without any host.
+
+use serde_json::Value;
+
+use crate::server::{Server, app, detail};
+
+fn body(answer: &(u16, Vec<u8>)) -> Value {
+    serde_json::from_slice(&answer.1).expect("JSON")
+}
+
+#[test]
+fn the_service_tells_about_itself() {
+    let server = Server::start();
+    assert_eq!(server.get("/healthz").0, 200);
+    assert_eq!(server.get("/readyz").0, 200);
+    let version = server.json("/version");
+    assert_eq!(version["name"], "sateen-coordinator");
+    assert_eq!(version["grid"].as_str().map(str::len), Some(16));
+    let (status, page) = server.get("/");
+    assert!(status == 200 && String::from_utf8_lossy(&page).contains("/api/v1/runs"));
+    let status = server.json("/api/v1/status");
+    assert_eq!((status["hosts"].as_u64(), &status["trouble"]), (Some(0), &Value::Null));
+    let (_, metrics) = server.get("/metrics");
+    let metrics = String::from_utf8(metrics).expect("text");
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.split_once(' ').expect("a name and a value");
+        assert!(name.starts_with("sateen_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert!(metrics.contains("\nsateen_hosts 0\n"));
+    assert_eq!(detail(server.get("/nothing")).0, 404);
+    assert_eq!(detail(server.post("/version", b"")).0, 405);
+    assert_eq!(detail(server.get("/ws/host")).0, 400);
+}
+
+#[test]
+fn apps_are_found_by_name_hash_and_the_beginning_of_one() {
+    let server = Server::start();
+    let module = app("");
+    let first = server.post("/api/v1/apps?name=probe", &module);
+    assert_eq!(first.0, 201);
+    assert_eq!(server.post("/api/v1/apps?name=probe", &module).0, 200);
+    let app_json = body(&first);
+    let hash = app_json["hash"].as_str().expect("a hash").to_owned();
+    assert_eq!(hash, blake3::hash(&module).to_hex().to_string());
+    assert_eq!(app_json["entry_points"], serde_json::json!(["main", "other"]));
+    assert_eq!(app_json["jobs"], serde_json::json!(["work"]));
+    assert_eq!(app_json["determinism"], "integer");
+    for known in [hash.as_str(), &hash[..6], &hash[..9].to_uppercase(), "probe"] {
+        assert_eq!(server.json(&format!("/api/v1/apps/{known}"))["hash"], hash.as_str(), "{known}");
+    }
+    for unknown in [&hash[..5], "nothing", "000000"] {
+        assert_eq!(detail(server.get(&format!("/api/v1/apps/{unknown}"))).0, 404, "{unknown}");
+    }
+    assert_eq!(server.get(&format!("/api/v1/blobs/{hash}")), (200, module));
+}
+
+#[test]
+fn the_newest_of_a_name_is_meant_by_it() {
+    let server = Server::start();
+    let newer = app("(func)");
+    assert_eq!(server.post("/api/v1/apps?name=probe", &app("")).0, 201);
+    assert_eq!(server.post("/api/v1/apps?name=probe", &newer).0, 201);
+    let newer = blake3::hash(&newer).to_hex().to_string();
+    assert_eq!(server.json("/api/v1/apps/probe")["hash"], newer.as_str());
+    assert_eq!(server.post("/api/v1/apps?name=probe", &app("")).0, 200);
+    assert_ne!(server.json("/api/v1/apps/probe")["hash"], newer.as_str());
+    assert_eq!(server.json("/api/v1/apps").as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_is_no_app_is_refused() {
+    let server = Server::start();
+    for (module, word) in [
+        (b"hello".to_vec(), "magic number"),
+        (wat::parse_str("(module)").expect("valid"), "sateen_abi_1"),
+        (wat::parse_str(r#"(module (func (export "sateen_abi_9")))"#).expect("valid"), "version 9"),
+        (app("")[..40].to_vec(), "not a valid module"),
+    ] {
+        let (status, why) = detail(server.post("/api/v1/apps?name=probe", &module));
+        assert!(status == 422 && why.contains(word), "{status} {why}");
+    }
+    assert_eq!(detail(server.post("/api/v1/apps", &app(""))).0, 400);
+    for name in ["", "a%20b", "..", "a%2Fb", &"x".repeat(65)] {
+        assert_eq!(detail(server.post(&format!("/api/v1/apps?name={name}"), &app(""))).0, 400, "{name}");
+    }
+    assert_eq!(server.json("/api/v1/apps"), serde_json::json!([]));
+}
+
+#[test]
+fn blobs_are_verified() {
+    let server = Server::start();
+    let hash = blake3::hash(b"input").to_hex();
+    let path = format!("/api/v1/blobs/{hash}");
+    assert_eq!(detail(server.get(&path)).0, 404);
+    assert_eq!(detail(server.put(&path, b"other")).0, 422);
+    assert_eq!(server.put(&path, b"input").0, 201);
+    assert_eq!(server.put(&path, b"input").0, 200);
+    assert_eq!(server.get(&path), (200, b"input".to_vec()));
+    let head = ureq::head(server.url(&path)).call().expect("it is there");
+    assert_eq!(head.headers().get("content-length").and_then(|bytes| bytes.to_str().ok()), Some("5"));
+    assert_eq!(detail(server.put("/api/v1/blobs/12", b"input")).0, 400);
+    std::fs::write(server.folder.path().join("blobs").join(hash.as_str()), b"inbut").expect("written");
+    let (status, why) = detail(server.get(&path));
+    assert!(status == 500 && why.contains("damaged"), "{why}");
+    assert_eq!(server.put(&path, b"input").0, 201);
+    assert_eq!(server.get(&path), (200, b"input".to_vec()));
+}
+
+#[test]
+fn a_blob_that_is_too_long_is_refused() {
+    let server = Server::start();
+    let bytes = vec![0; (64 << 20) + 1];
+    let hash = blake3::hash(&bytes).to_hex();
+    let (status, why) = detail(server.put(&format!("/api/v1/blobs/{hash}"), &bytes));
+    assert!(status == 413 && why.contains("67108864"), "{why}");
+}
+
+#[test]
+fn wrong_submissions_are_refused_in_a_sentence() {
+    let server = Server::start();
+    server.publish();
+    let many = format!(r#"{{"app":"probe","arguments":{}}}"#, serde_json::json!(vec!["x"; 5000]));
+    let blob = "0".repeat(64);
+    for (submission, status, word) in [
+        (r#"{"app":"nothing"}"#, 404, "sateen publish"),
+        (r#"{"app":"probe","function":"absent"}"#, 422, "main, other"),
+        (&many, 422, "5000 arguments"),
+        (&format!(r#"{{"app":"probe","inputs":{{"a":"{blob}"}}}}"#), 422, "upload it"),
+        (r#"{"app":"probe","inputs":{"a":"no hash"}}"#, 422, "upload it"),
+        (r#"{"app":"probe","record_every_ms":0}"#, 422, "record_every_ms"),
+        (r#"{"app":"probe","stealing":"often"}"#, 400, "cluster-aware"),
+        (r#"{"app":"probe","surprise":1}"#, 400, "surprise"),
+        (r#"{"app":"#, 400, "no submission"),
+        ("", 400, "no submission"),
+    ] {
+        let (found, why) = detail(server.post("/api/v1/runs", submission.as_bytes()));
+        assert!(found == status && why.contains(word), "{submission}: {found} {why}");
+    }
+    assert_eq!(server.json("/api/v1/runs"), serde_json::json!([]));
+}
+
+#[test]
+fn runs_that_do_not_exist_are_not_found() {
+    let server = Server::start();
+    for page in ["", "/wait", "/result", "/tree", "/log"] {
+        assert_eq!(detail(server.get(&format!("/api/v1/runs/7{page}"))).0, 404, "{page}");
+        assert_eq!(detail(server.get(&format!("/api/v1/runs/seven{page}"))).0, 400, "{page}");
+    }
+    for wish in ["cancel", "suspend", "resume"] {
+        assert_eq!(detail(server.post(&format!("/api/v1/runs/7/{wish}"), b"")).0, 404);
+    }
+    assert_eq!(detail(server.get("/api/v1/runs?state=odd")).0, 400);
+}
+
+#[test]
+fn a_run_without_hosts_waits_and_says_why() {
+    let server = Server::start();
+    let hash = server.publish();
+    let run = server.submit();
+    let seen = server.run(run);
+    assert_eq!((&seen["state"], &seen["app"]["hash"]), (&"queued".into(), &hash.as_str().into()));
+    assert!(seen["waiting_for"].as_str().is_some_and(|why| why.contains("sateen-host")), "{seen}");
+    assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/result"))).0, 409);
+    let waited = server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.05"));
+    assert_eq!(waited["state"], "queued");
+
+    let suspended = server.post(&format!("/api/v1/runs/{run}/suspend"), b"");
+    assert_eq!((suspended.0, &body(&suspended)["state"]), (202, &"suspended".into()));
+    assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/suspend"), b"")).0, 409);
+    assert_eq!(server.post(&format!("/api/v1/runs/{run}/resume"), b"").0, 202);
+    assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/resume"), b"")).0, 409);
+    assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
+    let (status, why) = detail(server.post(&format!("/api/v1/runs/{run}/cancel"), b""));
+    assert!(status == 409 && why.contains("cancelled"), "{why}");
+    assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/result"))).0, 410);
+
+    let other = server.submit();
+    let listed = server.json("/api/v1/runs");
+    assert_eq!((&listed[0]["run"], &listed[1]["run"]), (&other.into(), &run.into()));
+    assert_eq!(server.json("/api/v1/runs?limit=1").as_array().map(Vec::len), Some(1));
+    assert_eq!(server.json("/api/v1/runs?state=cancelled")[0]["run"], run);
+}
+
+#[test]
+fn pages_of_others_may_not_use_it() {
+    let server = Server::start();
+    let own = format!("http://{}", server.address);
+    assert_eq!(server.get_with("/api/v1/runs", ("Origin", &own)).0, 200);
+    assert_eq!(detail(server.get_with("/api/v1/runs", ("Origin", "http://evil.example"))).0, 403);
+    assert_eq!(detail(server.get_with("/api/v1/runs", ("Host", "evil.example"))).0, 403);
+}

@@ -1,0 +1,133 @@
+//! Data folders that cannot be used, and disks that fill up.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Resource, Rlimit, prlimit};
+
+use crate::host::{Host, text};
+use crate::server::{Server, command, detail, eventually, program};
+
+/// Exit code and what was said.
+fn refused(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.stderr(Stdio::piped()).output().expect("the program starts");
+    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+}
+
+fn refused_in(folder: &Path) -> (Option<i32>, String) {
+    refused(&mut command(folder))
+}
+
+#[test]
+fn a_folder_in_use_is_left_alone() {
+    let server = Server::start();
+    let (code, why) = refused_in(server.folder.path());
+    assert!(code == Some(4) && why.contains("in use by another sateen-coordinator"), "{why}");
+    assert_eq!(why.lines().count(), 1, "{why}");
+    server.publish();
+    server.submit();
+}
+
+#[test]
+fn a_folder_of_a_newer_version_is_left_alone() {
+    let folder = Server::start().kill();
+    let database = folder.path().join("state.sqlite");
+    let connection = rusqlite::Connection::open(&database).expect("opens");
+    connection
+        .execute_batch("UPDATE schema SET version = 999; PRAGMA wal_checkpoint(TRUNCATE)")
+        .expect("changed");
+    drop(connection);
+    let before = fs::read(&database).expect("readable");
+    let (code, why) = refused_in(folder.path());
+    assert!(code == Some(4) && why.contains("version 999") && why.contains("--data-dir"), "{why}");
+    assert_eq!(fs::read(&database).expect("readable"), before);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    fs::write(&file, "not a folder").expect("written");
+    for unusable in [file.as_path(), Path::new("/proc/sateen-coordinator")] {
+        let (code, why) = refused_in(unusable);
+        assert!(code == Some(4) && why.contains(&*unusable.to_string_lossy()), "{why}");
+        assert!(why.contains("must be writable"), "{why}");
+    }
+    assert_eq!(fs::read(&file).expect("readable"), b"not a folder");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("state.sqlite");
+    let foreign = "somebody's diary\n".repeat(1000);
+    fs::write(&database, &foreign).expect("written");
+    let (code, why) = refused_in(folder.path());
+    assert!(code == Some(4) && why.contains("state.sqlite cannot be opened"), "{why}");
+    assert_eq!(fs::read_to_string(&database).expect("readable"), foreign);
+}
+
+#[test]
+fn wrong_usage_is_told_from_what_cannot_be_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |listen: &str| {
+        refused(Command::new(program()).args(["--listen", listen, "--data-dir"]).arg(folder.path()))
+    };
+    let (code, why) = with("0.0.0.0:0");
+    assert!(code == Some(2) && why.contains("--trusted-network"), "{why}");
+    let (code, _) = with("nowhere");
+    assert_eq!(code, Some(2));
+    assert_eq!(refused(Command::new(program()).arg("--surprise")).0, Some(2));
+    assert_eq!(refused(Command::new(program()).arg("--version")).0, Some(0));
+    let server = Server::start();
+    let (code, why) = with(&server.address);
+    assert!(code == Some(4) && why.contains("--listen"), "{why}");
+}
+
+/// The limit on a file's size stands for a full disk. Where it is met, the kernel also sends a signal,
+/// which the shell has ignored for its child.
+#[test]
+fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = Command::new("sh")
+        .args(["-c", r#"trap "" XFSZ; exec "$0" --listen 127.0.0.1:0 --data-dir "$1""#])
+        .args([program().as_path(), folder.path()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let server = Server::from_child(child, folder);
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server, "one");
+    let (given, number) = host.take_root();
+
+    let limit = |bytes| {
+        prlimit(Some(server.pid()), Resource::Fsize, Rlimit { current: bytes, maximum: None })
+            .expect("a limit");
+    };
+    limit(Some(1));
+    let (status, why) = detail(server.post("/api/v1/runs", br#"{"app":"probe"}"#));
+    assert!(status == 507 && why.contains("full or fails"), "{status} {why}");
+    let (status, why) = detail(server.get("/readyz"));
+    assert!(status == 503 && why.contains("full or fails"), "{why}");
+    assert_eq!(server.get("/healthz").0, 200);
+    let hash = blake3::hash(b"input").to_hex();
+    assert_eq!(detail(server.put(&format!("/api/v1/blobs/{hash}"), b"input")).0, 507);
+    host.finish(given, number, text("42"));
+    let seen = eventually("the end that cannot be saved", || {
+        let seen = server.run(run);
+        seen["waiting_for"].is_string().then_some(seen)
+    });
+    assert_eq!(seen["state"], "running");
+    assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/result"))).0, 409);
+
+    limit(None);
+    host.await_acknowledgement(given);
+    assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, b"42".to_vec()));
+    assert_eq!(server.get("/readyz").0, 200);
+    assert_eq!(server.put(&format!("/api/v1/blobs/{hash}"), b"input").0, 201);
+    let server = server.kill_and_restart();
+    assert_eq!(server.run(run)["state"], "done");
+}

@@ -1,0 +1,200 @@
+//! Hosts' websockets: what is passed on, and who is cut off.
+
+use std::net::TcpStream;
+
+use sateen_protocol::HostId;
+use sateen_protocol::limits::FRAME_BYTES_MAX;
+use sateen_protocol::message::{ToCoordinator, ToHost};
+use tokio_tungstenite::tungstenite::{Message, client};
+
+use crate::host::{Host, hello};
+use crate::server::{Server, detail, eventually};
+
+fn relayed(host: &mut Host) -> (HostId, Vec<u8>) {
+    host.until(|message| match message {
+        ToHost::Relayed { from, frame } => Some((*from, frame.clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn frames_go_from_host_to_host_in_order() {
+    let server = Server::start();
+    let (mut one, (one_id, ..)) = Host::join(&server, "one");
+    let (mut two, (two_id, ..)) = Host::join(&server, "two");
+    let frames: Vec<Vec<u8>> = (0..1000_u32).map(|number| number.to_le_bytes().to_vec()).collect();
+    for frame in &frames {
+        one.send(&[ToCoordinator::Relay { to: two_id, frame: frame.clone() }]);
+    }
+    for frame in frames {
+        assert_eq!(relayed(&mut two), (one_id, frame));
+    }
+    // The longest frame there is needs two to be passed on.
+    let long = vec![7; FRAME_BYTES_MAX];
+    two.send(&[ToCoordinator::Relay { to: one_id, frame: long.clone() }]);
+    assert_eq!(relayed(&mut one), (two_id, long));
+    let status = server.json("/api/v1/status");
+    assert_eq!(status["relayed_frames"], 1001);
+}
+
+#[test]
+fn whom_nobody_knows_is_unreachable() {
+    let server = Server::start();
+    let (mut one, _) = Host::join(&server, "one");
+    let (mut two, (two_id, ..)) = Host::join(&server, "two");
+    two.send(&[ToCoordinator::Leaving]);
+    two.until(|message| matches!(message, ToHost::Farewell).then_some(()));
+    for gone in [HostId(1), two_id] {
+        one.send(&[ToCoordinator::Relay { to: gone, frame: vec![1] }]);
+        let unreachable = one.until(|message| match message {
+            ToHost::Unreachable { host } => Some(*host),
+            _ => None,
+        });
+        assert_eq!(unreachable, gone);
+    }
+}
+
+#[test]
+fn a_frame_right_after_the_hello_is_passed_on() {
+    let server = Server::start();
+    let (mut one, (one_id, ..)) = Host::join(&server, "one");
+    let mut two = Host::connect(&server);
+    two.send(&[hello("two", None, Vec::new()), ToCoordinator::Relay { to: one_id, frame: vec![5] }]);
+    assert_eq!(relayed(&mut one).1, vec![5]);
+}
+
+#[test]
+fn who_breaks_the_protocol_is_told_and_cut_off() {
+    let server = Server::start();
+    let (mut good, (good_id, ..)) = Host::join(&server, "good");
+    let joined = |server: &Server| Host::join(server, "bad").0;
+    let mut cases = 0;
+    let mut check = |mut bad: Host, word: &str| {
+        let (refused, closed) = bad.cut_off();
+        let refused = refused.unwrap_or_else(|| panic!("no refusal with `{word}`; closed: {closed}"));
+        assert!(refused.contains(word), "{refused}");
+        assert!(closed.contains(&word[..word.len().min(20)]), "{closed}");
+        cases += 1;
+    };
+    for (frame, word) in [
+        (vec![], "holds nothing"),
+        (vec![9, 0, 1], "version 9"),
+        (vec![1, 9, 1], "unknown kind 9"),
+        (vec![1, 0, 200], "cannot be read"),
+        (vec![1, 0, 2, 255, 255], "cannot be read"),
+    ] {
+        let mut bad = joined(&server);
+        bad.send_frame(frame);
+        check(bad, word);
+    }
+    let mut bad = joined(&server);
+    assert!(bad.try_send(Message::Text("hello".into())));
+    check(bad, "binary frames");
+
+    let mut bad = joined(&server);
+    bad.send(&[hello("bad", None, Vec::new())]);
+    check(bad, "hello twice");
+
+    let mut bad = Host::connect(&server);
+    bad.send(&[ToCoordinator::Relay { to: good_id, frame: vec![1] }]);
+    check(bad, "did not say hello");
+
+    let mut bad = Host::connect(&server);
+    bad.send(&[ToCoordinator::Leaving]);
+    check(bad, "did not say hello");
+
+    let (_, (_, _, grid)) = Host::join(&server, "other");
+    let mut bad = Host::connect(&server);
+    bad.send(&[hello("bad", Some((good_id, 1, grid)), Vec::new())]);
+    check(bad, "claims the identity");
+
+    // Those are counted, and nobody else suffers.
+    assert_eq!(cases, 10);
+    let (mut peer, (peer_id, ..)) = Host::join(&server, "peer");
+    good.send(&[ToCoordinator::Relay { to: peer_id, frame: vec![3] }]);
+    assert_eq!(relayed(&mut peer), (good_id, vec![3]));
+    assert_eq!(server.json("/api/v1/status")["misbehaviours"], cases);
+}
+
+#[test]
+fn a_message_longer_than_a_frame_is_refused_unread() {
+    let server = Server::start();
+    let (mut bad, _) = Host::join(&server, "bad");
+    bad.try_send(Message::Binary(vec![1; FRAME_BYTES_MAX + 1].into()));
+    let (refused, _) = bad.cut_off();
+    assert!(
+        refused.as_deref().is_some_and(|why| why.contains("too long") || why.contains("larger")),
+        "{refused:?}"
+    );
+    assert_eq!(server.get("/readyz").0, 200);
+}
+
+#[test]
+fn a_flood_ends_with_the_flooding_hosts_link() {
+    let server = Server::start();
+    let (mut bad, _) = Host::join(&server, "bad");
+    let pongs: Vec<ToCoordinator> = (0..1000).map(|ping| ToCoordinator::Pong { ping }).collect();
+    let (mut good, _) = Host::join(&server, "good");
+    for _ in 0..1000 {
+        let mut encoder = sateen_protocol::codec::Encoder::default();
+        pongs.iter().for_each(|pong| encoder.push(pong).expect("short"));
+        if !encoder.finish().into_iter().all(|frame| bad.try_send(Message::Binary(frame.into()))) {
+            break;
+        }
+    }
+    let (refused, closed) = bad.cut_off();
+    assert!(refused.as_deref().is_some_and(|why| why.contains("floods")), "{refused:?} {closed}");
+    good.until(|message| matches!(message, ToHost::Hosts { gone, .. } if gone.len() == 1).then_some(()));
+}
+
+#[test]
+fn who_takes_nothing_does_not_hold_up_others() {
+    let server = Server::start();
+    let (mut sender, _) = Host::join(&server, "sender");
+    let (_deaf, (deaf_id, ..)) = Host::join(&server, "deaf");
+    let (mut good, (good_id, ..)) = Host::join(&server, "good");
+    // More than a socket's buffers take, less than is allowed to wait.
+    for _ in 0..100 {
+        sender.send(&[ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] }]);
+    }
+    sender.send(&[ToCoordinator::Relay { to: good_id, frame: vec![1] }]);
+    assert_eq!(relayed(&mut good).1, vec![1]);
+}
+
+#[test]
+fn who_sends_without_end_to_one_that_takes_nothing_is_cut_off() {
+    let server = Server::start();
+    let (mut sender, _) = Host::join(&server, "sender");
+    let (_deaf, (deaf_id, ..)) = Host::join(&server, "deaf");
+    let relay = ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] };
+    let frames = sateen_protocol::codec::encode(&relay).expect("short");
+    for _ in 0..1000 {
+        if !frames.iter().all(|frame| sender.try_send(Message::Binary(frame.clone().into()))) {
+            break;
+        }
+    }
+    let (refused, closed) = sender.cut_off();
+    assert!(refused.as_deref().is_some_and(|why| why.contains("under way")), "{refused:?} {closed}");
+}
+
+#[test]
+fn a_web_page_cannot_open_a_link() {
+    let server = Server::start();
+    let stream = TcpStream::connect(&server.address).expect("it listens");
+    let request = tokio_tungstenite::tungstenite::ClientRequestBuilder::new(
+        format!("ws://{}/ws/host", server.address).parse().expect("an address"),
+    )
+    .with_header("Origin", "http://evil.example");
+    assert!(client(request, stream).is_err());
+    assert_eq!(detail(server.get_with("/ws/host", ("Origin", "http://evil.example"))).0, 403);
+}
+
+#[test]
+fn links_that_close_are_forgotten() {
+    let server = Server::start();
+    for _ in 0..20 {
+        drop(Host::join(&server, "brief"));
+    }
+    eventually("no link is left", || (server.json("/api/v1/status")["links"] == 0).then_some(()));
+    eventually("no host is left", || (server.json("/api/v1/status")["hosts"] == 0).then_some(()));
+}

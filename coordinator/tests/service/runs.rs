@@ -1,0 +1,129 @@
+//! Runs from their submission to their result, with hosts that only say what hosts say.
+
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
+use sateen_protocol::{Counts, JobFailure, JobTag, MainOutcome, Outcome, ROOT_KIND, RunId};
+use serde_json::json;
+
+use crate::host::{Host, main_outcome, text};
+use crate::server::{Server, detail, eventually};
+
+#[test]
+fn a_run_ends_with_the_roots_result() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, (id, ..)) = Host::join(&server, "one");
+    let (given, number) = host.take_root();
+    assert_eq!(given, RunId(run));
+    let seen = server.run(run);
+    assert_eq!((&seen["state"], &seen["root_host"]), (&"running".into(), &id.to_string().into()));
+    assert!(seen["started_at"].is_string());
+    let hosts = server.json("/api/v1/hosts");
+    assert_eq!((&hosts[0]["name"], &hosts[0]["connected"]), (&"one".into(), &true.into()));
+
+    let counts =
+        Counts { spawned: 9, executed: 8, busy: 1, workers: 2, work_ns: 500_000_000, ..Counts::default() };
+    let note = |job, kind, what| JobNote {
+        job: JobTag(job),
+        parent: (job > 1).then_some(JobTag(1)),
+        kind,
+        depth: 0,
+        what,
+    };
+    let begun = NoteKind::Begun { victim: None, redone: false };
+    let notes = vec![note(1, ROOT_KIND, begun), note(2, 0, begun), note(2, 0, NoteKind::Done { work_ns: 7 })];
+    let progress = Some((3, 4));
+    host.send(&[
+        ToCoordinator::Counts { run: given, counts, progress, notes, notes_dropped: 5 },
+        ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
+        // Of a run that does not exist.
+        ToCoordinator::Log { run: RunId(99), lines: vec![("work".to_owned(), "hello".to_owned())] },
+    ]);
+    let tree = eventually("the tree", || {
+        let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
+        (tree["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)).then_some(tree)
+    });
+    assert_eq!(tree["left_out"], 5);
+    assert_eq!(
+        (&tree["nodes"][0]["function"], &tree["nodes"][1]["function"]),
+        (&"main".into(), &"work".into())
+    );
+    assert_eq!((&tree["nodes"][1]["state"], &tree["nodes"][1]["host_name"]), (&"done".into(), &"one".into()));
+    let log = eventually("the log", || {
+        let log = server.json(&format!("/api/v1/runs/{run}/log"));
+        log["lines"][0].is_object().then_some(log)
+    });
+    assert_eq!(log["lines"][0]["text"], "hello");
+    assert_eq!(server.json(&format!("/api/v1/runs/{run}/log?after=1"))["lines"], json!([]));
+    assert_eq!(server.run(run)["progress"], json!({"done": 3, "total": 4}));
+
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=30")));
+        host.finish(given, number, text("42"));
+        host.await_acknowledgement(given);
+        assert_eq!(waiting.join().expect("no panic")["state"], "done");
+    });
+    assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, b"42".to_vec()));
+    let over = server.run(run);
+    assert_eq!(
+        (&over["jobs"]["spawned"], &over["span_s"], &over["error"]),
+        (&9.into(), &2.0.into(), &json!(null))
+    );
+    let by_host = &over["by_host"][0];
+    assert_eq!(
+        (&by_host["name"], &by_host["jobs"]["executed"], &by_host["busy"]),
+        (&"one".into(), &8.into(), &0.into())
+    );
+    assert_eq!((&over["hosts"], &over["threads"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn failures_are_told_apart() {
+    let server = Server::start();
+    server.publish();
+    let (mut host, _) = Host::join(&server, "one");
+    let failure = JobFailure {
+        job: "work".to_owned(),
+        message: "divide by zero".to_owned(),
+        backtrace: vec!["work".to_owned()],
+    };
+    let job = Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes"));
+    for (outcome, kind, message) in [
+        (main_outcome(&MainOutcome::Failed("no luck".to_owned())), "app", "no luck"),
+        (main_outcome(&MainOutcome::BadInput("not a number".to_owned())), "input", "not a number"),
+        (job, "job", "divide by zero"),
+        (Outcome::Done(vec![77]), "app", "its output is not encoded as the ABI wants"),
+    ] {
+        let run = server.submit();
+        let (given, number) = host.take_root();
+        host.finish(given, number, outcome);
+        host.await_acknowledgement(given);
+        let over = server.run(run);
+        assert_eq!((&over["state"], &over["error"]["kind"]), (&"failed".into(), &kind.into()));
+        assert!(over["error"]["message"].as_str().is_some_and(|text| text.starts_with(message)), "{over}");
+        let (status, why) = detail(server.get(&format!("/api/v1/runs/{run}/result")));
+        assert!(status == 410 && why.contains(message), "{why}");
+    }
+    let run = server.submit();
+    let (given, _) = host.take_root();
+    host.send(&[ToCoordinator::Limit { run: given, reason: "too much memory".to_owned() }]);
+    let over = server.json(&format!("/api/v1/runs/{run}/wait"));
+    assert_eq!(
+        over["error"],
+        json!({"kind": "limit", "message": "too much memory", "job": null, "backtrace": []})
+    );
+}
+
+#[test]
+fn bytes_come_out_as_they_are() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server, "one");
+    let (given, number) = host.take_root();
+    // Long enough to come in fragments.
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect();
+    host.finish(given, number, main_outcome(&MainOutcome::Bytes(bytes.clone())));
+    host.await_acknowledgement(given);
+    assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, bytes));
+}

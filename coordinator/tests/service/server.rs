@@ -1,0 +1,175 @@
+//! A coordinator as a process, and its API.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Whatever a test waits for comes long before.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Server {
+    child: Child,
+    pub address: String,
+    pub folder: TempDir,
+}
+
+/// What an answer was: status, body.
+pub type Answer = (u16, Vec<u8>);
+
+impl Server {
+    pub fn start() -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub fn start_in(folder: TempDir) -> Self {
+        let child = command(folder.path()).stdout(Stdio::piped()).spawn().expect("the program starts");
+        Self::from_child(child, folder)
+    }
+
+    pub fn from_child(mut child: Child, folder: TempDir) -> Self {
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("readable");
+        let address =
+            line.trim().rsplit_once("http://").unwrap_or_else(|| panic!("no address in {line:?}")).1;
+        Self { address: address.to_owned(), child, folder }
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// `kill -9`, then another one on the same folder.
+    pub fn kill_and_restart(self) -> Self {
+        Self::start_in(self.kill())
+    }
+
+    pub fn kill(mut self) -> TempDir {
+        kill_process(self.pid(), Signal::KILL).expect("it runs");
+        self.child.wait().expect("it ends");
+        std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a folder"))
+    }
+
+    pub fn terminate(&mut self) -> ExitStatus {
+        kill_process(self.pid(), Signal::TERM).expect("it runs");
+        self.child.wait().expect("it ends")
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        let agent = agent();
+        answer(agent.get(self.url(path)).call())
+    }
+
+    pub fn get_with(&self, path: &str, header: (&str, &str)) -> Answer {
+        answer(agent().get(self.url(path)).header(header.0, header.1).call())
+    }
+
+    pub fn post(&self, path: &str, body: &[u8]) -> Answer {
+        answer(agent().post(self.url(path)).send(body))
+    }
+
+    pub fn put(&self, path: &str, body: &[u8]) -> Answer {
+        answer(agent().put(self.url(path)).send(body))
+    }
+
+    pub fn json(&self, path: &str) -> Value {
+        let (status, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Publishes the test's app; gives its hash.
+    pub fn publish(&self) -> String {
+        let (status, body) = self.post("/api/v1/apps?name=probe", &app(""));
+        assert!(status == 201 || status == 200, "{}", String::from_utf8_lossy(&body));
+        let app: Value = serde_json::from_slice(&body).expect("JSON");
+        app["hash"].as_str().expect("a hash").to_owned()
+    }
+
+    pub fn submit(&self) -> u64 {
+        let (status, body) = self.post("/api/v1/runs", br#"{"app":"probe","arguments":["1"]}"#);
+        assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
+        serde_json::from_slice::<Value>(&body).expect("JSON")["run"].as_u64().expect("a number")
+    }
+
+    pub fn run(&self, run: u64) -> Value {
+        self.json(&format!("/api/v1/runs/{run}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn command(folder: &Path) -> Command {
+    let mut command = Command::new(program());
+    command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).stderr(Stdio::null());
+    command
+}
+
+pub fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_sateen-coordinator"))
+}
+
+/// A module of the ABI; `more` tells modules apart.
+pub fn app(more: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(module
+            (memory (export "memory") 1)
+            (func (export "sateen_abi_1"))
+            (func (export "sateen_main_main"))
+            (func (export "sateen_main_other"))
+            (func (export "sateen_job_work"))
+            {more})"#
+    );
+    wat::parse_str(text).expect("valid")
+}
+
+/// The sentence of a problem, after checking that it is one.
+pub fn detail((status, body): Answer) -> (u16, String) {
+    let problem: Value = serde_json::from_slice(&body)
+        .unwrap_or_else(|_| panic!("{status}, no problem: {}", String::from_utf8_lossy(&body)));
+    assert_eq!(problem["status"].as_u64(), Some(u64::from(status)));
+    assert!(problem["title"].is_string() && problem["type"].is_string());
+    (status, problem["detail"].as_str().expect("a sentence").to_owned())
+}
+
+/// Waits until `condition` gives something.
+pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if let Some(value) = condition() {
+            return value;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("in vain: {what}");
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(60)))
+        .build()
+        .into()
+}
+
+fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+    let mut response = response.expect("an answer");
+    let mut body = Vec::new();
+    response.body_mut().as_reader().read_to_end(&mut body).expect("a body");
+    (response.status().as_u16(), body)
+}

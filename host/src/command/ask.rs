@@ -1,0 +1,44 @@
+//! `status`, `pause`, `resume` and `leave`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use sateen_host::grid::control::{Answer, Request, ask};
+
+use super::flags::Command;
+use super::say::{GRID, fail, note, result};
+
+/// Asks the host that runs on this folder.
+pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
+    let request = match command {
+        Command::Status { .. } => Request::Status,
+        Command::Pause { time } => Request::Pause { for_s: time.map(|time| time.as_secs().max(1)) },
+        Command::Resume => Request::Resume,
+        Command::Leave => Request::Leave,
+    };
+    let is_json = matches!(command, Command::Status { json: true });
+    let mut refused = None;
+    let mut is_answered = false;
+    let asked = ask(folder, &request, |answer| match answer {
+        Answer::Status(status) => {
+            is_answered = true;
+            result(&if is_json {
+                serde_json::to_string(&status).unwrap_or_default()
+            } else {
+                status.to_text()
+            });
+        }
+        Answer::Done(text) => {
+            is_answered = true;
+            note(&format!("sateen-host: {text}"));
+        }
+        Answer::Progress(text) => note(&format!("sateen-host: {text}")),
+        Answer::Refused(why) => refused = Some(why),
+    });
+    match (asked, refused) {
+        (Err(error), _) => fail(GRID, error),
+        (Ok(()), Some(why)) => fail(GRID, why),
+        (Ok(()), None) if is_answered => ExitCode::SUCCESS,
+        (Ok(()), None) => fail(GRID, "the host ended before it had answered"),
+    }
+}

@@ -1,0 +1,26 @@
+//! Exit codes, and the one line on stderr that goes with each.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+pub const USAGE: u8 = 2;
+pub const GRID: u8 = 4;
+pub const INTERRUPTED: u8 = 130;
+
+/// Says why, and gives the exit code.
+pub fn fail(code: u8, message: impl Display) -> ExitCode {
+    let line = message.to_string().replace('\n', "; ");
+    note(&format!("sateen-host: {line}"));
+    ExitCode::from(code)
+}
+
+/// A line on stderr. What cannot be said there cannot be said.
+pub fn note(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// A result on stdout.
+pub fn result(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}

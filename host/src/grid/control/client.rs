@@ -1,0 +1,135 @@
+//! The user's end of the control socket.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::{Answer, Request};
+
+/// A host that is alive says something within this time.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Systems differ; none takes less.
+const SOCKET_PATH_BYTES_MAX: usize = 100;
+
+/// Why a host does not answer.
+#[derive(Debug, Error)]
+pub enum AskError {
+    /// There is none.
+    #[error(
+        "no sateen-host runs on the data folder {}; if it runs on another one, name that with --data-dir",
+        .0.display()
+    )]
+    NotRunning(PathBuf),
+    /// The socket failed.
+    #[error("the sateen-host on the data folder {} does not answer: {why}", .folder.display())]
+    Silent {
+        /// Its data folder.
+        folder: PathBuf,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Asks the host that runs on `folder`, and gives each of its answers to `each`.
+///
+/// # Errors
+/// When there is no host, or it does not answer.
+pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Result<(), AskError> {
+    let silent = |error: io::Error| AskError::Silent { folder: folder.to_owned(), why: error.to_string() };
+    let stream = connect(&folder.join("control.sock")).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
+            AskError::NotRunning(folder.to_owned())
+        }
+        _ => silent(error),
+    })?;
+    stream.set_read_timeout(Some(ANSWER_MAX)).map_err(silent)?;
+    let mut text = serde_json::to_vec(request).map_err(io::Error::other).map_err(silent)?;
+    text.push(b'\n');
+    (&stream).write_all(&text).map_err(silent)?;
+    let mut heard = false;
+    for line in BufReader::new(&stream).lines() {
+        let line = line.map_err(silent)?;
+        let answer = serde_json::from_str(&line).map_err(io::Error::other).map_err(silent)?;
+        heard = true;
+        each(answer);
+    }
+    if heard { Ok(()) } else { Err(silent(io::ErrorKind::UnexpectedEof.into())) }
+}
+
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let (short, _folder) = short_path(path)?;
+    UnixStream::connect(short)
+}
+
+/// A socket's path has to be short. A long one is reached by way of its folder, open as long as the file
+/// that is returned.
+pub fn short_path(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    if path.as_os_str().as_bytes().len() <= SOCKET_PATH_BYTES_MAX {
+        return Ok((path.to_owned(), None));
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = File::open(folder)?;
+    let short = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+    Ok((short, Some(folder)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::server::listen;
+    use super::*;
+
+    fn asked(folder: &Path, request: &Request) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        ask(folder, request, |answer| answers.push(answer)).expect("it answers");
+        answers
+    }
+
+    #[test]
+    fn requests_are_answered_over_a_private_socket() {
+        let parent = tempfile::tempdir().expect("a folder");
+        // Longer than a socket's path may be.
+        let folder = parent.path().join("x".repeat(120));
+        std::fs::create_dir(&folder).expect("made");
+        assert!(matches!(ask(&folder, &Request::Status, |_| {}), Err(AskError::NotRunning(_))));
+
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let socket = folder.join("control.sock");
+        std::thread::spawn(move || {
+            let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("one");
+            tokio.block_on(async {
+                let (alive, _gone) = tokio::sync::mpsc::channel(1);
+                let serve = |(request, answers): (Request, super::super::server::Answers)| {
+                    answers.send(Answer::Progress("one moment".to_owned()));
+                    answers.send(Answer::Done(format!("{request:?}")));
+                };
+                let serving = listen(&socket, serve, alive).expect("it listens");
+                ready.send(()).expect("awaited");
+                // As long as the test runs.
+                let _ = serving.await;
+            });
+        });
+        is_ready.recv().expect("it listens");
+        let mode = std::fs::metadata(folder.join("control.sock")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let answers = asked(&folder, &Request::Pause { for_s: Some(60) });
+        let expected =
+            [Answer::Progress("one moment".to_owned()), Answer::Done("Pause { for_s: Some(60) }".to_owned())];
+        assert_eq!(answers, expected);
+
+        let stream = connect(&folder.join("control.sock")).expect("it listens");
+        (&stream).write_all(b"nonsense\n").expect("sent");
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).expect("answered");
+        assert!(line.contains("not understood"), "{line}");
+    }
+}

@@ -1,0 +1,159 @@
+//! What `sateen-host status` tells.
+
+use sateen_protocol::{Counts, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::grid::store::StoreStatus;
+
+/// How a host is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Who it is in the grid.
+    pub id: Option<String>,
+    /// For people.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// Of its software.
+    pub version: String,
+    /// The process.
+    pub process: u32,
+    /// Workers for each run.
+    pub threads: usize,
+    /// The coordinator's address.
+    pub coordinator: String,
+    /// For how long the link has been open, in seconds; `None` while it is not.
+    pub connected_s: Option<f64>,
+    /// Why the coordinator cannot be reached, if so.
+    pub unreachable: Option<String>,
+    /// Why it takes no work.
+    pub paused: Option<String>,
+    /// Whether it is about to go.
+    pub leaving: bool,
+    /// Runs it works on.
+    pub runs: Vec<RunStatus>,
+    /// Other hosts.
+    pub peers: Vec<PeerStatus>,
+    /// Where hosts of its site reach it.
+    pub direct: Option<String>,
+    /// Jobs stolen from other hosts.
+    pub steals: StealStatus,
+    /// What is saved.
+    pub store: StoreStatus,
+}
+
+/// A run at a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStatus {
+    /// Which.
+    pub run: RunId,
+    /// Whether its app is still being fetched or compiled.
+    pub loading: bool,
+    /// What became of its jobs here.
+    pub counts: Counts,
+}
+
+/// Another host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerStatus {
+    /// Who.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// How it is reached.
+    pub path: PeerPath,
+}
+
+/// How a peer is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerPath {
+    /// By a link of their own.
+    Direct,
+    /// By the coordinator.
+    Relayed,
+}
+
+/// Steals from other hosts, request to arrival; of the last some hundred.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StealStatus {
+    /// Since the start.
+    pub count: u64,
+    /// In microseconds.
+    pub median_us: Option<f64>,
+    /// In microseconds.
+    pub p99_us: Option<f64>,
+}
+
+impl Status {
+    /// For people, on some lines.
+    pub fn to_text(&self) -> String {
+        let mut lines = Vec::new();
+        let id = self.id.as_deref().unwrap_or("not in the grid yet");
+        lines.push(format!(
+            "host      {} ({id}), site {}, {} threads, process {}",
+            self.name, self.site, self.threads, self.process
+        ));
+        let link = match (self.connected_s, &self.unreachable) {
+            (Some(seconds), _) => format!("connected for {seconds:.0} s"),
+            (None, Some(why)) => format!("cannot be reached: {why}"),
+            (None, None) => "connecting".to_owned(),
+        };
+        lines.push(format!("grid      {}, {link}", self.coordinator));
+        let state = match (&self.paused, self.leaving) {
+            (_, true) => "leaving".to_owned(),
+            (Some(why), _) => format!("paused: {why}"),
+            (None, _) => "takes work".to_owned(),
+        };
+        lines.push(format!("state     {state}"));
+        for run in &self.runs {
+            let counts = &run.counts;
+            let what = if run.loading {
+                "loading".to_owned()
+            } else {
+                format!(
+                    "{} of {} workers busy; jobs: {} executed, {} stolen, {} redone, {} reused, {} adopted, {} recorded",
+                    counts.busy,
+                    counts.workers,
+                    counts.executed,
+                    counts.stolen,
+                    counts.redone,
+                    counts.reused,
+                    counts.adopted,
+                    counts.recorded
+                )
+            };
+            lines.push(format!("run {:<5} {what}", run.run.0));
+        }
+        for peer in &self.peers {
+            let path = match peer.path {
+                PeerPath::Direct => "direct",
+                PeerPath::Relayed => "relayed",
+            };
+            lines.push(format!("peer      {} ({}), site {}, {path}", peer.name, peer.id, peer.site));
+        }
+        if let (Some(median), Some(p99)) = (self.steals.median_us, self.steals.p99_us) {
+            lines.push(format!(
+                "steals    {}, of the last ones the median took {median:.0} µs and 99 % at most {p99:.0} µs",
+                self.steals.count
+            ));
+        }
+        let store = match &self.store.off {
+            Some(why) => format!("nothing is saved: {why}"),
+            None => format!(
+                "{} entries saved, {} restored, {} broken, {}",
+                self.store.saved,
+                self.store.restored,
+                self.store.broken,
+                crate::size(self.store.bytes)
+            ),
+        };
+        lines.push(format!("store     {store}"));
+        if let Some(aside) = &self.store.set_aside {
+            lines.push(format!("          an earlier store did not open and is now {aside}"));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,186 @@
+//! What this machine's user asks, and signals.
+
+use std::time::Duration;
+
+use sateen_protocol::Time;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use super::{Driver, Input, Stopped};
+use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
+
+/// Guests come to rest, the goodbye is answered, and some more.
+const LEAVE_MAX: Duration = Duration::from_secs(20);
+const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A host on its way out, and who waits for that.
+pub struct Leaving {
+    until: Time,
+    answers: Vec<Answers>,
+    told: usize,
+}
+
+impl Driver {
+    pub(super) fn listen_for_users(&self) {
+        let Some((alive, _)) = &self.alive else { return };
+        if self.options.signals {
+            for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+                let inputs = self.inputs.clone();
+                match signal(kind) {
+                    Ok(mut signals) => {
+                        tokio::spawn(async move {
+                            while signals.recv().await.is_some() {
+                                let _ = inputs.send(Input::Signal);
+                            }
+                        });
+                    }
+                    Err(error) => warn!("signals end this host without a goodbye: {error}"),
+                }
+            }
+        }
+        let Some(path) = self.options.folder.part("control.sock") else {
+            warn!("`sateen-host status`, pause, resume and leave do not work: there is no data folder");
+            return;
+        };
+        let inputs = self.inputs.clone();
+        let requests = move |incoming| {
+            let _ = inputs.send(Input::Asked(incoming));
+        };
+        if let Err(error) = listen(&path, requests, alive.clone()) {
+            warn!("`sateen-host status`, pause, resume and leave do not work: {}: {error}", path.display());
+        }
+    }
+
+    pub(super) fn on_asked(&mut self, request: &Request, answers: Answers) {
+        match request {
+            Request::Status => answers.send(Answer::Status(Box::new(self.status()))),
+            Request::Pause { for_s } => answers.send(self.pause(*for_s)),
+            Request::Resume => {
+                // A host that is still handing back is resumed when it has.
+                self.pause_until = Some(self.clock.now());
+                self.look_at_users(self.clock.now());
+                answers.send(Answer::Done("it takes work".to_owned()));
+            }
+            Request::Leave => {
+                info!("leaves, as its user asks");
+                self.leave();
+                if let Some(leaving) = &mut self.leaving {
+                    leaving.answers.push(answers);
+                }
+            }
+        }
+    }
+
+    fn pause(&mut self, for_s: Option<u64>) -> Answer {
+        let now = self.clock.now();
+        if self.leaving.is_some() {
+            return Answer::Refused("the host is leaving".to_owned());
+        }
+        let (reason, until) = match for_s.map(Duration::from_secs) {
+            Some(time) if time > PAUSE_MAX => {
+                return Answer::Refused(
+                    "a pause is at most a year; leave it open, or leave the grid".to_owned(),
+                );
+            }
+            Some(time) => (format!("paused by its user for {} s", time.as_secs()), Some(now + time)),
+            None => ("paused by its user".to_owned(), None),
+        };
+        info!("{reason}");
+        self.pause_until = until;
+        self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
+        Answer::Done(format!("it gives back what it has and takes no work: {reason}"))
+    }
+
+    pub(super) fn on_signal(&mut self) {
+        if self.leaving.is_some() {
+            self.ended = Some(Stopped::Interrupted);
+            return;
+        }
+        info!("leaves; a second signal ends it at once");
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if self.leaving.is_none() {
+            let until = self.clock.now() + LEAVE_MAX;
+            self.leaving = Some(Leaving { until, answers: Vec::new(), told: 0 });
+            self.tell(sateen_protocol::host::Host::leave);
+        }
+    }
+
+    /// Pauses that are over, and how far leaving is.
+    pub(super) fn look_at_users(&mut self, now: Time) {
+        if self.pause_until.is_some_and(|until| until <= now) {
+            if self.machine.paused().is_some() {
+                info!("takes work again");
+                self.pause_until = None;
+                self.tell(|machine, now| machine.pause(now, None));
+            } else if !self.machine.is_leaving() {
+                self.pause_until = None;
+            }
+        }
+        let busy: u32 =
+            self.runs.keys().filter_map(|run| self.machine.counts(*run)).map(|counts| counts.busy).sum();
+        let runs = self.runs.len();
+        let Some(leaving) = &mut self.leaving else { return };
+        leaving.told += 1;
+        if leaving.told % 4 == 1 {
+            for answers in &leaving.answers {
+                answers.send(Answer::Progress(format!("hands over {runs} runs, {busy} workers are busy")));
+            }
+        }
+        if now >= leaving.until && self.ended.is_none() {
+            let why = format!("the grid did not answer in {} s", LEAVE_MAX.as_secs());
+            self.ended = Some(Stopped::Abandoned(why));
+        }
+    }
+
+    /// Those who asked it to leave hear how it went.
+    pub(super) fn tell_those_who_wait(&mut self, stopped: &Stopped) {
+        for answers in self.leaving.take().into_iter().flat_map(|leaving| leaving.answers) {
+            answers.send(match stopped {
+                Stopped::Left => Answer::Done("it has left".to_owned()),
+                Stopped::Abandoned(why) | Stopped::Refused(why) | Stopped::Failed(why) => {
+                    Answer::Refused(format!("it ended without a goodbye: {why}"))
+                }
+                Stopped::Interrupted => Answer::Refused("it was told to end at once".to_owned()),
+            });
+        }
+    }
+
+    fn status(&self) -> Status {
+        let now = self.clock.now();
+        let runs = self.machine.runs().into_iter().map(|run| RunStatus {
+            run,
+            loading: self.runs.get(&run).is_some_and(super::runs::RunHere::is_loading),
+            counts: self.machine.counts(run).unwrap_or_default(),
+        });
+        let peers = self.machine.peers().map(|info| PeerStatus {
+            id: info.id.to_string(),
+            name: info.report.name.clone(),
+            site: info.report.site.clone(),
+            path: match self.peers.get(&info.id) {
+                Some(route) if !route.links.is_empty() => PeerPath::Direct,
+                _ => PeerPath::Relayed,
+            },
+        });
+        Status {
+            id: self.machine.id().map(|id| id.to_string()),
+            name: self.options.name.clone(),
+            site: self.options.site.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
+            threads: self.threads,
+            coordinator: self.options.coordinator.to_string(),
+            connected_s: self.coordinator.since().map(|since| now.since(since).as_secs_f64()),
+            unreachable: self.coordinator.unreachable.clone(),
+            paused: self.machine.paused().map(str::to_owned),
+            leaving: self.leaving.is_some(),
+            runs: runs.collect(),
+            peers: peers.collect(),
+            direct: self.reported_direct.clone(),
+            steals: self.steals.status(),
+            store: self.keeper.status(),
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The loop that drives the protocol's machine: tell it one thing, do all that it wants, wait.
+//!
+//! A thief waits for its answer some tens of microseconds, most of which the system takes to wake
+//! threads. So all of this is one thread; what waits for it is taken in one go, and what it says to one
+//! receiver in that go travels in one frame.
+
+mod control;
+mod coordinator;
+mod lossy;
+mod peers;
+mod routes;
+mod runs;
+mod steals;
+mod tell;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sateen_protocol::host::{Command, Host, HostConfig, Notice};
+use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
+use sateen_protocol::message::HostReport;
+use sateen_protocol::{Entry, HostId, Random, RunId, Time};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use super::address::CoordinatorAddress;
+use super::clock::{Alarm, Clock};
+use super::control::Incoming;
+use super::folder::DataFolder;
+use super::load::{BlobCache, Fetcher, Loader};
+use super::runtime::{RunningPortion, Runtime};
+use super::store::{Keeper, Opener, StoreError, open};
+use super::transport::{DirectListen, LinkNumber, ListenError, Listener, NetEvent, accept_all};
+
+/// Frames that wait for the driver; whoever sends more waits at its socket.
+const NET_EVENTS_MAX: usize = 1024;
+/// Things that are taken in one go before frames are sent.
+const BATCH_MAX: usize = 64;
+/// What need not be exact is looked at so often.
+const TICK: Duration = Duration::from_millis(250);
+/// Entries and answers that are on their way at the end have so long.
+const END_MAX: Duration = Duration::from_secs(2);
+
+/// How a host takes part in a grid.
+pub struct Options {
+    /// Its coordinator.
+    pub coordinator: CoordinatorAddress,
+    /// Its name, for people.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// Where others of its site may reach it.
+    pub direct: DirectListen,
+    /// Where it keeps things.
+    pub folder: DataFolder,
+    /// Whether signals end the host.
+    pub signals: bool,
+}
+
+/// Why a host cannot begin.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its address is taken.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// This machine does not give what a host needs.
+    #[error("the host cannot begin: {0}")]
+    System(#[from] io::Error),
+}
+
+/// How a host ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// It was told to leave and did.
+    Left,
+    /// It was told to leave and could not say goodbye; why.
+    Abandoned(String),
+    /// It was told to end at once.
+    Interrupted,
+    /// The coordinator refused it; why.
+    Refused(String),
+    /// This machine failed it.
+    Failed(String),
+}
+
+/// What comes from this machine; what comes from others is a [`NetEvent`].
+enum Input {
+    Notice { run: RunId, generation: u64, notice: Notice },
+    Loaded { run: RunId, generation: u64, loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String> },
+    Asked(Incoming),
+    Signal,
+}
+
+/// A host that runs, on a thread of its own.
+pub struct Handle {
+    inputs: mpsc::UnboundedSender<Input>,
+    thread: JoinHandle<Stopped>,
+}
+
+impl Handle {
+    /// Begins to leave, as a signal does; a second time, ends at once.
+    pub fn leave(&self) {
+        let _ = self.inputs.send(Input::Signal);
+    }
+
+    /// Waits for the end.
+    pub fn wait(self) -> Stopped {
+        self.thread.join().unwrap_or_else(|_| {
+            Stopped::Failed("the host panicked; this is a bug in Sateen, please report it".to_owned())
+        })
+    }
+}
+
+/// Starts a host.
+///
+/// # Errors
+/// When its address is taken, or this machine gives no threads.
+pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, StartError> {
+    let listener = options.direct.bind(&options.coordinator)?;
+    if listener.is_none() && options.direct != DirectListen::Off {
+        info!("other hosts cannot reach this one directly; all goes through the coordinator");
+    }
+    let keeper = Keeper::start(opener(&options.folder))?;
+    let seed = seed()?;
+    let (inputs, receiver) = mpsc::unbounded_channel();
+    let own_inputs = inputs.clone();
+    let thread = std::thread::Builder::new().name("sateen-net".to_owned()).spawn(move || {
+        let tokio = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(tokio) => tokio,
+            Err(error) => return Stopped::Failed(error.to_string()),
+        };
+        let stopped = tokio.block_on(async move {
+            let seen = Driver::new(options, runtime, keeper, seed, listener, own_inputs);
+            match seen {
+                Ok(driver) => driver.drive(receiver).await,
+                Err(error) => Stopped::Failed(error.to_string()),
+            }
+        });
+        // A portion that is still ending is not waited for.
+        tokio.shutdown_background();
+        stopped
+    })?;
+    Ok(Handle { inputs, thread })
+}
+
+fn opener(folder: &DataFolder) -> Opener {
+    let unwritable = folder.unwritable().map(str::to_owned);
+    let path = folder.path().join("store");
+    Box::new(move || match &unwritable {
+        Some(why) => Err(StoreError(why.clone())),
+        None => open(&path).map(|opened| (Box::new(opened.store) as _, opened.set_aside)),
+    })
+}
+
+fn seed() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+struct Driver {
+    options: Options,
+    machine: Host,
+    clock: Clock,
+    random: Random,
+    loader: Arc<Loader>,
+    keeper: Arc<Keeper>,
+    threads: usize,
+    reported_direct: Option<String>,
+    coordinator: coordinator::CoordinatorSide,
+    peers: BTreeMap<HostId, routes::Route>,
+    /// Whose link it is.
+    peer_links: BTreeMap<LinkNumber, HostId>,
+    /// Dialled by hosts that the coordinator has not told of yet.
+    strangers: Vec<peers::Stranger>,
+    /// Peers to which something is to be sent.
+    written: Vec<HostId>,
+    next_link: u64,
+    runs: BTreeMap<RunId, runs::RunHere>,
+    next_generation: u64,
+    /// Commands that the machine has given and that are not done.
+    commands: VecDeque<Command>,
+    /// Notices on their way here.
+    notices: Arc<AtomicUsize>,
+    steals: steals::Latencies,
+    /// Jobs lost since the last tick, by run: a crash may lose hundreds.
+    lost: BTreeMap<RunId, usize>,
+    pause_until: Option<Time>,
+    leaving: Option<control::Leaving>,
+    next_tick: Time,
+    ended: Option<Stopped>,
+    inputs: mpsc::UnboundedSender<Input>,
+    net: mpsc::Sender<NetEvent>,
+    net_events: Option<mpsc::Receiver<NetEvent>>,
+    alive: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
+}
+
+impl Driver {
+    fn new(
+        options: Options,
+        runtime: Arc<dyn Runtime>,
+        keeper: Keeper,
+        seed: u64,
+        listener: Option<Listener>,
+        inputs: mpsc::UnboundedSender<Input>,
+    ) -> io::Result<Self> {
+        let clock = Clock::start();
+        let (net, net_events) = mpsc::channel(NET_EVENTS_MAX);
+        let threads = runtime.threads();
+        let reported_direct = listener.as_ref().map(|listener| listener.reported.to_string());
+        let report = HostReport {
+            name: options.name.clone(),
+            site: options.site.clone(),
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            direct: reported_direct.clone(),
+        };
+        let config = HostConfig { report, seed, table_bytes_max: HOST_TABLE_BYTES_MAX };
+        let loader = Loader {
+            fetcher: Fetcher::new(options.coordinator.clone()),
+            blobs: Arc::new(BlobCache::new(options.folder.part("blobs"))),
+            runtime,
+            cache: None,
+        };
+        if let Some(listener) = listener {
+            tokio::spawn(accept_all(listener, net.clone()));
+        }
+        let driver = Self {
+            machine: Host::new(config, clock.now()),
+            clock,
+            random: Random::new(seed.rotate_left(32)),
+            loader: Arc::new(loader),
+            keeper: Arc::new(keeper),
+            threads,
+            reported_direct,
+            coordinator: coordinator::CoordinatorSide::default(),
+            peers: BTreeMap::new(),
+            peer_links: BTreeMap::new(),
+            strangers: Vec::new(),
+            written: Vec::new(),
+            next_link: 0,
+            runs: BTreeMap::new(),
+            next_generation: 0,
+            commands: VecDeque::new(),
+            notices: Arc::default(),
+            steals: steals::Latencies::default(),
+            lost: BTreeMap::new(),
+            pause_until: None,
+            leaving: None,
+            next_tick: clock.now(),
+            ended: None,
+            inputs,
+            net,
+            net_events: Some(net_events),
+            alive: Some(mpsc::channel(1)),
+            options,
+        };
+        driver.listen_for_users();
+        Ok(driver)
+    }
+
+    async fn drive(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) -> Stopped {
+        let mut alarm = match Alarm::new(self.clock) {
+            Ok(alarm) => alarm,
+            Err(error) => return Stopped::Failed(format!("this system gives no timer: {error}")),
+        };
+        let Some(mut net_events) = self.net_events.take() else {
+            return Stopped::Failed("it was started twice".to_owned());
+        };
+        self.connect();
+        let stopped = loop {
+            self.send_all();
+            if let Some(stopped) = self.ended.take() {
+                break stopped;
+            }
+            let deadline = self.machine.poll_timeout().map_or(Time::NEVER, |(at, _)| at).min(self.next_tick);
+            tokio::select! {
+                biased;
+                Some(event) = net_events.recv() => self.on_net(event),
+                Some(input) = inputs.recv() => self.on_input(input),
+                () = alarm.wait_until(deadline) => {}
+            }
+            for _ in 0..BATCH_MAX {
+                let mut is_quiet = true;
+                if let Ok(event) = net_events.try_recv() {
+                    self.on_net(event);
+                    is_quiet = false;
+                }
+                if let Ok(input) = inputs.try_recv() {
+                    self.on_input(input);
+                    is_quiet = false;
+                }
+                if is_quiet || self.ended.is_some() {
+                    break;
+                }
+            }
+            self.on_time();
+        };
+        self.end(stopped).await
+    }
+
+    fn on_net(&mut self, event: NetEvent) {
+        match event {
+            NetEvent::CoordinatorOpened(socket) => self.on_coordinator_opened(socket),
+            NetEvent::CoordinatorUnreachable(why) => self.on_coordinator_unreachable(why),
+            NetEvent::Frame(link, frame) if self.coordinator.is_link(link) => {
+                self.on_coordinator_frame(&frame);
+            }
+            NetEvent::Frame(link, frame) => self.on_direct_frame(link, &frame),
+            NetEvent::Closed(link, closed) if self.coordinator.is_link(link) => {
+                self.on_coordinator_closed(&closed);
+            }
+            NetEvent::Closed(link, closed) => self.on_direct_closed(link, closed),
+            NetEvent::Hello(hello, socket) => self.on_stranger(hello, socket),
+            NetEvent::Dialled(peer, socket) => self.on_dialled(peer, socket),
+            NetEvent::DialFailed(peer, why) => self.on_dial_failed(peer, &why),
+        }
+    }
+
+    fn on_input(&mut self, input: Input) {
+        match input {
+            Input::Notice { run, generation, notice } => self.on_notice(run, generation, notice),
+            Input::Loaded { run, generation, loaded } => self.on_loaded(run, generation, loaded),
+            Input::Asked((request, answers)) => self.on_asked(&request, answers),
+            Input::Signal => self.on_signal(),
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = self.clock.now();
+        if self.machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.tell(Host::handle_timeout);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.tick(now);
+        }
+    }
+
+    fn tick(&mut self, now: Time) {
+        self.count();
+        self.listen_for_silence(now);
+        self.look_at_routes(now);
+        self.look_at_strangers(now);
+        self.look_at_users(now);
+        for (run, jobs) in std::mem::take(&mut self.lost) {
+            warn!("run {run}: {jobs} jobs were lost with their hosts and are redone");
+        }
+    }
+
+    async fn end(mut self, stopped: Stopped) -> Stopped {
+        match &stopped {
+            Stopped::Left => info!("left the grid"),
+            Stopped::Abandoned(why) => warn!("ends without a goodbye: {why}"),
+            Stopped::Interrupted => warn!("ends at once"),
+            Stopped::Refused(why) | Stopped::Failed(why) => error!("{why}"),
+        }
+        if let Some(link) = self.coordinator.take_link() {
+            link.close(END_MAX / 2).await;
+        }
+        for run in std::mem::take(&mut self.runs).into_values() {
+            run.stop();
+        }
+        let end = async {
+            let keeper = self.keeper.clone();
+            let _ = tokio::task::spawn_blocking(move || keeper.flush()).await;
+            self.tell_those_who_wait(&stopped);
+            if let Some((alive, mut gone)) = self.alive.take() {
+                drop(alive);
+                let _ = gone.recv().await;
+            }
+        };
+        let _ = tokio::time::timeout(END_MAX, end).await;
+        stopped
+    }
+
+    fn new_link(&mut self) -> LinkNumber {
+        self.next_link += 1;
+        LinkNumber(self.next_link)
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs at this host.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{Entry, GridId, RunId, RunSpec};
+use tracing::{debug, warn};
+
+use super::{Driver, Input};
+use crate::grid::load::Cancel;
+use crate::grid::runtime::{Notify, RunningPortion};
+use crate::grid::store::StoredRun;
+
+/// Notices on their way; beyond, those that nothing depends on are dropped.
+const NOTICES_MAX: usize = 100_000;
+
+/// A run here. A run that stops and starts again has another generation, so that nothing that comes late
+/// is taken for the new one's.
+pub struct RunHere {
+    generation: u64,
+    cancel: Cancel,
+    portion: Option<Box<dyn RunningPortion>>,
+}
+
+impl RunHere {
+    pub fn is_loading(&self) -> bool {
+        self.portion.is_none()
+    }
+
+    /// Ends it, on a thread that may wait for guests.
+    pub fn stop(self) {
+        self.cancel.cancel();
+        if let Some(portion) = self.portion {
+            stop(portion);
+        }
+    }
+}
+
+fn stop(portion: Box<dyn RunningPortion>) {
+    tokio::task::spawn_blocking(move || portion.stop());
+}
+
+impl Driver {
+    pub(super) fn load(&mut self, run: RunId, spec: RunSpec) {
+        self.next_generation += 1;
+        let generation = self.next_generation;
+        let cancel = Cancel::default();
+        let here = RunHere { generation, cancel: cancel.clone(), portion: None };
+        if let Some(earlier) = self.runs.insert(run, here) {
+            earlier.stop();
+        }
+        let notify = self.notify(run, generation);
+        let (loader, keeper, inputs) = (self.loader.clone(), self.keeper.clone(), self.inputs.clone());
+        let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
+        let work = move || {
+            let (sender, restored) = mpsc::channel();
+            keeper.restore(stored, move |entries| {
+                let _ = sender.send(entries);
+            });
+            drop(keeper);
+            let loaded = loader.load(spec, notify, &cancel);
+            // A store whose thread is gone has nothing.
+            let loaded = loaded.map(|portion| (portion, restored.recv().unwrap_or_default()));
+            let _ = inputs.send(Input::Loaded { run, generation, loaded });
+        };
+        if let Err(error) = std::thread::Builder::new().name("sateen-load".to_owned()).spawn(work) {
+            let loaded = Err(format!("a thread cannot be started: {error}"));
+            let _ = self.inputs.send(Input::Loaded { run, generation, loaded });
+        }
+    }
+
+    /// What a portion calls, on any of its threads.
+    fn notify(&self, run: RunId, generation: u64) -> Notify {
+        let (inputs, waiting) = (self.inputs.clone(), self.notices.clone());
+        Arc::new(move |notice| {
+            let can_be_missed =
+                matches!(notice, Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. });
+            if can_be_missed && waiting.load(Relaxed) > NOTICES_MAX {
+                return;
+            }
+            waiting.fetch_add(1, Relaxed);
+            let _ = inputs.send(Input::Notice { run, generation, notice });
+        })
+    }
+
+    pub(super) fn on_loaded(
+        &mut self,
+        run: RunId,
+        generation: u64,
+        loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String>,
+    ) {
+        let here = self.runs.get_mut(&run).filter(|here| here.generation == generation);
+        let Some(here) = here else {
+            if let Ok((portion, _)) = loaded {
+                stop(portion);
+            }
+            return;
+        };
+        match loaded {
+            Ok((portion, entries)) => {
+                here.portion = Some(portion);
+                if !entries.is_empty() {
+                    debug!("run {run}: {} entries were saved here", entries.len());
+                    self.tell(|machine, now| machine.handle_restored(now, run, entries));
+                }
+                self.tell(|machine, now| machine.handle_loaded(now, run, Ok(())));
+            }
+            Err(why) => {
+                warn!("run {run}: this host cannot take part: {why}");
+                self.tell(|machine, now| machine.handle_loaded(now, run, Err(why)));
+            }
+        }
+    }
+
+    pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
+        self.notices.fetch_sub(1, Relaxed);
+        if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
+            match &notice {
+                Notice::Unable(why) => warn!("run {run}: this host cannot go on: {why}"),
+                // It may be the last: the run's final figures are those that were told before.
+                Notice::Finished { .. } => self.count_one(run),
+                _ => {}
+            }
+            self.tell(|machine, now| machine.handle_notice(now, run, notice));
+        }
+    }
+
+    pub(super) fn portion(&mut self, run: RunId) -> Option<&mut Box<dyn RunningPortion>> {
+        self.runs.get_mut(&run)?.portion.as_mut()
+    }
+
+    /// Does something with a run's portion, if there is one: a run that has ended wants nothing.
+    pub(super) fn with(&mut self, run: RunId, act: impl FnOnce(&mut dyn RunningPortion)) {
+        if let Some(portion) = self.portion(run) {
+            act(portion.as_mut());
+        }
+    }
+
+    pub(super) fn stop(&mut self, run: RunId, forget: bool) {
+        if let Some(here) = self.runs.remove(&run) {
+            here.stop();
+        }
+        if forget && let Some(grid) = self.machine.grid() {
+            self.keeper.forget(StoredRun { grid, run });
+        }
+    }
+
+    pub(super) fn save(&mut self, run: RunId, entry: Entry) {
+        if let Some(grid) = self.machine.grid() {
+            self.keeper.save(StoredRun { grid, run }, entry);
+        }
+    }
+
+    /// Tells the machine the counts of all runs.
+    pub(super) fn count(&mut self) {
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.count_one(run);
+        }
+    }
+
+    fn count_one(&mut self, run: RunId) {
+        if let Some(counts) = self.portion(run).map(|portion| portion.counts()) {
+            self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(counts)));
+        }
+    }
+}

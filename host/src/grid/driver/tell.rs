@@ -1,0 +1,104 @@
+//! The contract with the machine: one thing is told, then all that it wants is done.
+
+use sateen_protocol::Time;
+use sateen_protocol::host::{Command, Event, Host, Transmit};
+use tracing::{debug, info, warn};
+
+use super::{Driver, Stopped};
+
+impl Driver {
+    /// Tells the machine one thing and does what it wants.
+    pub(super) fn tell(&mut self, what: impl FnOnce(&mut Host, Time)) {
+        what(&mut self.machine, self.clock.now());
+        self.drain();
+        // Done in their order, and what is told on the way is told on its own.
+        while let Some(command) = self.commands.pop_front() {
+            self.perform(command);
+        }
+    }
+
+    /// Tells the machine one thing in the middle of its commands: what it wants then comes after them.
+    pub(super) fn answer(&mut self, what: impl FnOnce(&mut Host, Time)) {
+        what(&mut self.machine, self.clock.now());
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(transmit) = self.machine.poll_transmit() {
+            match transmit {
+                Transmit::ToCoordinator(message) => self.coordinator.push(&message),
+                Transmit::ToPeer(peer, message) => self.push_to_peer(peer, &message),
+            }
+        }
+        while let Some(command) = self.machine.poll_command() {
+            self.commands.push_back(command);
+        }
+        while let Some(event) = self.machine.poll_event() {
+            self.on_event(event);
+        }
+    }
+
+    fn perform(&mut self, command: Command) {
+        match command {
+            Command::Load { run, spec } => self.load(run, spec),
+            Command::Inject { run, held, spec } => self.with(run, |portion| portion.inject(held, spec)),
+            Command::Want { run, thieves } => self.with(run, |portion| portion.want(thieves)),
+            Command::Offer { run } => {
+                let offered = self.portion(run).and_then(|portion| portion.offer());
+                self.answer(|machine, now| machine.handle_offered(now, run, offered));
+            }
+            Command::Complete { run, number, finished } => {
+                self.with(run, |portion| portion.complete(number, finished));
+            }
+            Command::Requeue { run, number, redone, lookup_below } => {
+                self.with(run, |portion| portion.requeue(number, redone, lookup_below));
+            }
+            Command::Lookups { run, wanted } => self.with(run, |portion| portion.lookups(wanted)),
+            Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),
+            Command::Drain { run } => self.with(run, |portion| portion.drain()),
+            Command::Stop { run, forget } => self.stop(run, forget),
+            Command::Save { run, entry } => self.save(run, entry),
+            Command::CutOff { peer } => self.cut_off(peer),
+            Command::Reconnect => self.reconnect(),
+            Command::Left => self.ended = Some(Stopped::Left),
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Joined(id) => {
+                info!("joined the grid of {} as {id}, site {}", self.options.coordinator, self.options.site);
+                self.forget_all_peers();
+            }
+            Event::Reborn(id) => {
+                warn!("the coordinator had given this host up; it goes on as {id}");
+                self.forget_all_peers();
+            }
+            Event::Refused(why) => {
+                self.ended = Some(Stopped::Refused(format!(
+                    "the coordinator at {} refused this host: {why}",
+                    self.options.coordinator
+                )));
+            }
+            Event::PeerJoined(id) => match self.machine.peer(id) {
+                Some(info) => info!("{id} is there: {}, site {}", info.report.name, info.report.site),
+                None => info!("{id} is there"),
+            },
+            Event::PeerGone(id) => {
+                info!("{id} is gone");
+                self.forget_peer(id);
+            }
+            Event::RunStarted(run) => info!("run {run}: takes part"),
+            Event::RunEnded(run) => info!("run {run}: ended here"),
+            Event::Stolen { latency_ns, .. } => self.steals.add(latency_ns),
+            Event::Lost(run, key) => {
+                debug!("run {run}: {key} was lost");
+                *self.lost.entry(run).or_default() += 1;
+            }
+            Event::Reused(run, key) => debug!("run {run}: {key} has a result already"),
+            Event::Adopted(run, key) => debug!("run {run}: {key} goes on elsewhere and is adopted"),
+            Event::Orphaned(run, key) => debug!("run {run}: {key} is an orphan"),
+            Event::Misbehaved(peer, how) => warn!("{peer} was cut off: {how}"),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A host's data folder.
+//!
+//! ```text
+//! version        of what is in the folder
+//! lock           held by the process that uses it
+//! control.sock   status, pause, resume, leave
+//! blobs/         modules and inputs by hash
+//! store/         entries of result tables
+//! ```
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The version of the folder's contents.
+const FOLDER_VERSION: u32 = 1;
+
+/// Why a folder cannot be used. Nothing in it was changed.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// Another process uses it.
+    #[error(
+        "the data folder {} is in use by another sateen-host{who}; name another one with --data-dir",
+        .folder.display()
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The process, if it is known.
+        who: String,
+    },
+    /// Of a later version.
+    #[error(
+        "the data folder {} was written by a newer sateen-host (version {version} of the folder, this one knows {FOLDER_VERSION}); update this one, or name another folder with --data-dir",
+        .folder.display()
+    )]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// Its version.
+        version: String,
+    },
+    /// Somebody else's things.
+    #[error(
+        "{} is not a host's data folder and is not empty; name another one with --data-dir",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// No folder at all.
+    #[error("{} is not a folder; name another one with --data-dir", .0.display())]
+    NoFolder(PathBuf),
+}
+
+/// A data folder that this process alone uses, or, where nothing can be written, the reason why not.
+#[derive(Debug)]
+pub struct DataFolder {
+    path: PathBuf,
+    unwritable: Option<String>,
+    /// Locked as long as it is open.
+    _lock: Option<File>,
+}
+
+impl DataFolder {
+    /// Takes the folder, which is made if it is not there. A folder that cannot be written is none to
+    /// refuse: the host works without one and saves nothing.
+    ///
+    /// # Errors
+    /// When the folder is somebody else's.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let without = |error: io::Error| {
+            let unwritable = Some(format!("the data folder {} cannot be written: {error}", path.display()));
+            Ok(Self { path: path.to_owned(), unwritable, _lock: None })
+        };
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(FolderError::NoFolder(path.to_owned()));
+        }
+        check_contents(path)?;
+        if let Err(error) = make_private(path) {
+            return without(error);
+        }
+        let lock = match lock(path)? {
+            Ok(lock) => lock,
+            Err(error) => return without(error),
+        };
+        // Again: only now is nobody else about to write it.
+        check_contents(path)?;
+        if let Err(error) = write_version(path) {
+            return without(error);
+        }
+        Ok(Self { path: path.to_owned(), unwritable: None, _lock: Some(lock) })
+    }
+
+    /// Where this user's hosts keep their data, if nothing else is said.
+    pub fn default_path() -> Option<PathBuf> {
+        Some(directories::ProjectDirs::from("", "", "sateen")?.data_local_dir().join("host"))
+    }
+
+    /// Why nothing can be written.
+    pub fn unwritable(&self) -> Option<&str> {
+        self.unwritable.as_deref()
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the part `name` is, if anything can be written.
+    pub fn part(&self, name: &str) -> Option<PathBuf> {
+        self.unwritable.is_none().then(|| self.path.join(name))
+    }
+}
+
+fn check_contents(path: &Path) -> Result<(), FolderError> {
+    match fs::read_to_string(path.join("version")) {
+        Ok(text) => {
+            let version = text.trim();
+            if version.parse::<u32>().is_ok_and(|version| version > FOLDER_VERSION) {
+                return Err(FolderError::Newer { folder: path.to_owned(), version: version.to_owned() });
+            }
+            Ok(())
+        }
+        Err(_) => {
+            let is_ours = |name: &std::ffi::OsStr| name == "lock" || name == "lost+found";
+            let foreign = fs::read_dir(path)
+                .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|e| !is_ours(&e.file_name()))));
+            if foreign { Err(FolderError::Foreign(path.to_owned())) } else { Ok(()) }
+        }
+    }
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn lock(path: &Path) -> Result<io::Result<File>, FolderError> {
+    let opened = File::options().create(true).truncate(false).read(true).write(true).open(path.join("lock"));
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) => return Ok(Err(error)),
+    };
+    match file.try_lock() {
+        Ok(()) => {
+            // For whoever wants to know; the lock does not depend on it.
+            let _ = file.set_len(0);
+            let _ = file.rewind();
+            let _ = write!(file, "{}", std::process::id());
+            Ok(Ok(file))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = file.take(20).read_to_string(&mut text);
+            let who = text.trim().parse::<u32>().map_or(String::new(), |id| format!(" (process {id})"));
+            Err(FolderError::InUse { folder: path.to_owned(), who })
+        }
+        Err(TryLockError::Error(error)) => Ok(Err(error)),
+    }
+}
+
+/// Written whole or not at all: a torn version would be taken for none.
+fn write_version(path: &Path) -> io::Result<()> {
+    let file = path.join("version");
+    if fs::read_to_string(&file).is_ok_and(|text| text.trim() == FOLDER_VERSION.to_string()) {
+        return Ok(());
+    }
+    let mut temporary = tempfile::NamedTempFile::new_in(path)?;
+    writeln!(temporary, "{FOLDER_VERSION}")?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_user() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let path = parent.path().join("data");
+        let first = DataFolder::open(&path).expect("free");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o700);
+        let error = DataFolder::open(&path).expect_err("in use").to_string();
+        assert!(error.contains("in use") && error.contains(&*path.to_string_lossy()), "{error}");
+        assert!(error.contains(&std::process::id().to_string()) && error.contains("--data-dir"), "{error}");
+        drop(first);
+        assert!(DataFolder::open(&path).expect("free again").unwritable().is_none());
+    }
+
+    #[test]
+    fn a_newer_folder_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("version"), "99\n").expect("written");
+        let error = DataFolder::open(folder.path()).expect_err("newer").to_string();
+        assert!(error.contains("newer") && error.contains("99"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn somebody_elses_folder_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("thesis.tex"), "x").expect("written");
+        assert!(matches!(DataFolder::open(folder.path()), Err(FolderError::Foreign(_))));
+        let file = folder.path().join("thesis.tex");
+        assert!(matches!(DataFolder::open(&file), Err(FolderError::NoFolder(_))));
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_the_reason_is_known() {
+        let folder = DataFolder::open(Path::new("/proc/sateen")).expect("no refusal");
+        assert!(folder.unwritable().is_some_and(|why| why.contains("/proc/sateen")));
+        assert_eq!(folder.part("store"), None);
+    }
+}

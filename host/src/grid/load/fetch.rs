@@ -1,0 +1,104 @@
+//! Blobs from the coordinator, by HTTP.
+
+use std::time::Duration;
+
+use sateen_protocol::BlobHash;
+use tracing::debug;
+
+use super::Cancel;
+use crate::grid::address::CoordinatorAddress;
+
+/// What the coordinator takes, in bytes.
+const BLOB_BYTES_MAX: u64 = 64 << 20;
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Long enough for the largest blob on a slow line.
+const CALL_MAX: Duration = Duration::from_secs(300);
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+/// A cancellation is noticed within this time.
+const CANCEL_WITHIN: Duration = Duration::from_millis(50);
+/// Answers that are wrong, rather than absent, are not asked for more often.
+const WRONG_ANSWERS_MAX: u32 = 3;
+
+/// Fetches blobs.
+pub struct Fetcher {
+    agent: ureq::Agent,
+    coordinator: CoordinatorAddress,
+}
+
+enum Failure {
+    /// The coordinator is away, or busy: it is tried again as long as the run is wanted.
+    Away(String),
+    /// It answered with something else.
+    Wrong(String),
+    /// It has no such blob.
+    Missing,
+}
+
+impl Fetcher {
+    /// Fetches from this coordinator.
+    pub fn new(coordinator: CoordinatorAddress) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_connect(Some(CONNECT_MAX))
+            .timeout_per_call(Some(CALL_MAX))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build();
+        Self { agent: config.into(), coordinator }
+    }
+
+    /// The bytes with this hash. While the coordinator is away, it waits.
+    ///
+    /// # Errors
+    /// When the coordinator does not have them, or the run is not wanted any more.
+    pub fn fetch(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {
+        let mut wrong_answers = 0;
+        loop {
+            match self.attempt(hash) {
+                Ok(bytes) => return Ok(bytes),
+                Err(Failure::Missing) => {
+                    return Err(format!("the coordinator does not have {what} ({hash})"));
+                }
+                Err(Failure::Wrong(why)) => {
+                    wrong_answers += 1;
+                    if wrong_answers == WRONG_ANSWERS_MAX {
+                        return Err(format!("{what} ({hash}) cannot be fetched: {why}"));
+                    }
+                }
+                Err(Failure::Away(why)) => debug!("{what} cannot be fetched now: {why}"),
+            }
+            let mut waited = Duration::ZERO;
+            while waited < RETRY_AFTER {
+                if cancel.is_cancelled() {
+                    return Err(format!("{what} is not wanted any more"));
+                }
+                std::thread::sleep(CANCEL_WITHIN);
+                waited += CANCEL_WITHIN;
+            }
+        }
+    }
+
+    fn attempt(&self, hash: BlobHash) -> Result<Vec<u8>, Failure> {
+        let away = |error: ureq::Error| Failure::Away(error.to_string());
+        let mut response = self.agent.get(self.coordinator.blob(hash)).call().map_err(away)?;
+        match response.status().as_u16() {
+            200 => {}
+            404 | 410 => return Err(Failure::Missing),
+            status @ (408 | 425 | 429 | 500..=599) => {
+                return Err(Failure::Away(format!("the coordinator answered {status}")));
+            }
+            status => return Err(Failure::Wrong(format!("the coordinator answered {status}"))),
+        }
+        let body = response.body_mut().with_config().limit(BLOB_BYTES_MAX).read_to_vec();
+        let bytes = match body {
+            Ok(bytes) => bytes,
+            Err(ureq::Error::BodyExceedsLimit(_)) => {
+                return Err(Failure::Wrong(format!("it is larger than {BLOB_BYTES_MAX} bytes")));
+            }
+            Err(error) => return Err(away(error)),
+        };
+        if BlobHash::of(&bytes) != hash {
+            return Err(Failure::Wrong("its bytes have another hash".to_owned()));
+        }
+        Ok(bytes)
+    }
+}

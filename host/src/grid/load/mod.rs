@@ -1,0 +1,78 @@
+//! Getting a run ready: its module and inputs are fetched, verified, and the module is compiled. All of
+//! it may take long and happens on a thread of its own.
+
+mod blobs;
+mod fetch;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use sateen_protocol::{BlobHash, RunSpec};
+
+pub use blobs::BlobCache;
+pub use fetch::Fetcher;
+
+use super::runtime::{Loading, Notify, RunningPortion, Runtime};
+
+/// Inputs of one run, summed, in bytes.
+const INPUTS_BYTES_MAX: usize = 1 << 30;
+
+/// Says that a run is not wanted any more.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn cancel(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What loading needs.
+pub struct Loader {
+    pub fetcher: Fetcher,
+    pub blobs: Arc<BlobCache>,
+    pub runtime: Arc<dyn Runtime>,
+    /// Where compiled modules are kept, if not where this user's are.
+    pub cache: Option<PathBuf>,
+}
+
+impl Loader {
+    /// Starts this machine's portion of a run.
+    ///
+    /// # Errors
+    /// When it cannot; the sentence says why.
+    pub fn load(
+        &self,
+        spec: RunSpec,
+        notify: Notify,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn RunningPortion>, String> {
+        let module = self.get(spec.app, "the app's module", cancel)?;
+        let mut inputs = BTreeMap::new();
+        let mut total = 0;
+        for (name, hash) in &spec.inputs {
+            let bytes = self.get(*hash, &format!("the input {name:?}"), cancel)?;
+            total += bytes.len();
+            if total > INPUTS_BYTES_MAX {
+                return Err(format!("the run's inputs are larger than {INPUTS_BYTES_MAX} bytes together"));
+            }
+            inputs.insert(name.clone(), Arc::from(bytes));
+        }
+        self.runtime.start(Loading { spec, module, inputs, cache: self.cache.clone() }, notify)
+    }
+
+    fn get(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.blobs.get(hash) {
+            return Ok(bytes);
+        }
+        let bytes = self.fetcher.fetch(hash, what, cancel)?;
+        self.blobs.put(hash, &bytes);
+        Ok(bytes)
+    }
+}

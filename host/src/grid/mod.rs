@@ -1,0 +1,31 @@
+//! A volunteer's host: everything by which this machine takes part in a grid.
+//!
+//! One thread, `sateen-net`, owns the protocol's state machine and all sockets ([`driver`](self)). What
+//! may block runs elsewhere and tells it by messages:
+//!
+//! ```text
+//! coordinator ◄─ws─► transport ◄──► driver ──► Portion: workers, guests     (runtime)
+//! peers       ◄─ws─►                   ├─────► fetch, compile               (load)
+//! status, pause, leave ─socket─► control       └─────► sled                 (store)
+//! ```
+//!
+//! Everything is bounded; the bounds that are the host's own stand beside what they bound, those that
+//! hosts agree on in `sateen_protocol::limits`.
+
+mod address;
+mod clock;
+pub mod control;
+mod driver;
+mod folder;
+mod load;
+mod portion_runtime;
+mod runtime;
+pub mod store;
+mod transport;
+
+pub use address::CoordinatorAddress;
+pub use driver::{Handle, Options, Stopped, start};
+pub use folder::{DataFolder, FolderError};
+pub use portion_runtime::Workers;
+pub use runtime::{Loading, Notify, RunningPortion, Runtime};
+pub use transport::DirectListen;

@@ -1,0 +1,157 @@
+//! The runtime that runs guests: [`crate::Portion`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, RunLimits, RunSpec};
+
+use super::runtime::{Loading, Notify, RunningPortion, Runtime};
+use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, portion, size};
+
+/// Runs guests on this machine's cores.
+pub struct Workers {
+    /// For each run.
+    pub threads: usize,
+    /// The most memory that a run may ask for an instance.
+    pub memory_bytes_max: Option<u64>,
+}
+
+impl Runtime for Workers {
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
+        let spec = loading.spec;
+        let limits = limits_of(&spec.limits)?;
+        if let Some(most) = self.memory_bytes_max.filter(|most| limits.memory_bytes_max as u64 > *most) {
+            return Err(format!(
+                "the run asks for {} of memory for each instance, and this host grants {}",
+                size(limits.memory_bytes_max as u64),
+                size(most)
+            ));
+        }
+        let say = |error: crate::RunError| error.to_string();
+        let engine = Engine::new(&limits, spec.strict_nan).map_err(say)?;
+        // Without a cache it is compiled each time.
+        let cache = match &loading.cache {
+            Some(folder) => ModuleCache::open(folder).ok(),
+            None => ModuleCache::of_user().ok(),
+        };
+        let app = App::load(&engine, &loading.module, cache.as_ref()).map_err(say)?;
+        let options = PortionOptions {
+            record_every: record_every(&spec),
+            salt: spec.salt(),
+            function: spec.function,
+            inputs: loading.inputs,
+            threads: self.threads,
+            notify: Arc::new(move |notice| notify(translate(notice))),
+        };
+        Ok(Box::new(Portion::start(&app, options).map_err(say)?))
+    }
+}
+
+/// The run's limits; what it does not say is the default that every host has.
+fn limits_of(asked: &RunLimits) -> Result<Limits, String> {
+    let default = Limits::default();
+    let or = |asked: Option<u64>, default: usize, name: &str, most: u64| match asked {
+        None => Ok(default),
+        Some(bytes) if (1..=most).contains(&bytes) => usize::try_from(bytes)
+            .map_err(|_| format!("{bytes} bytes are more than this machine can address")),
+        Some(bytes) => Err(format!("the run's limit on {name}, {bytes} bytes, is not between 1 and {most}")),
+    };
+    Ok(Limits {
+        memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max, "memory", 4 << 30)?,
+        stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max, "the stack", 4 << 30)?,
+        output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max, "outputs", 64 << 20)?,
+        ..default
+    })
+}
+
+fn record_every(spec: &RunSpec) -> Option<Duration> {
+    let is_recorded = matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
+        && spec.record_every_ms > 0;
+    is_recorded.then(|| Duration::from_millis(spec.record_every_ms.into()))
+}
+
+fn translate(notice: portion::Notice) -> Notice {
+    match notice {
+        portion::Notice::Idle(idle) => Notice::Idle(idle),
+        portion::Notice::Exposed => Notice::Exposed,
+        portion::Notice::Begun { held } => Notice::Begun { held },
+        portion::Notice::Finished { held, finished } => Notice::Finished { held, finished },
+        portion::Notice::Abandoned { number } => Notice::Abandoned { number },
+        portion::Notice::Lookup { number, spec } => Notice::Lookup { number, spec },
+        portion::Notice::Recorded { key, depth, lineage, finished } => {
+            Notice::Recorded { key, depth, lineage, finished }
+        }
+        portion::Notice::Log(line) => Notice::Log(line.job, line.text),
+        portion::Notice::Progress { done, total } => Notice::Progress(done, total),
+        portion::Notice::Limit(reason) => Notice::Limit(reason),
+        portion::Notice::Unable(reason) => Notice::Unable(reason),
+        portion::Notice::Drained => Notice::Drained,
+    }
+}
+
+impl RunningPortion for Portion {
+    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+        Self::inject(self, held, spec);
+    }
+    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+        Self::offer(self)
+    }
+    fn want(&mut self, thieves: usize) {
+        Self::want(self, thieves);
+    }
+    fn complete(&mut self, number: JobNumber, finished: Finished) {
+        Self::complete(self, number, finished);
+    }
+    fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) {
+        Self::requeue(self, number, redone, lookup_below);
+    }
+    fn lookups(&mut self, wanted: bool) {
+        Self::lookups(self, wanted);
+    }
+    fn abort(&mut self, held: JobNumber) {
+        Self::abort(self, held);
+    }
+    fn drain(&mut self) {
+        Self::drain(self);
+    }
+    fn counts(&self) -> Counts {
+        let now = Self::counts(self);
+        Counts {
+            spawned: now.jobs.spawned,
+            exposed: now.jobs.exposed,
+            executed: now.jobs.executed,
+            stolen_local: now.jobs.stolen,
+            aborted: now.jobs.aborted,
+            work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),
+            busy: u32::try_from(now.busy).unwrap_or(u32::MAX),
+            workers: u32::try_from(now.threads).unwrap_or(u32::MAX),
+            // The rest is the machine's to count: it decides what is redone and what reused.
+            ..Counts::default()
+        }
+    }
+    fn stop(self: Box<Self>) {
+        Self::stop(*self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runs_limits_are_checked() {
+        let asked = RunLimits { memory_bytes_max: Some(1 << 26), ..RunLimits::default() };
+        let limits = limits_of(&asked).expect("fine");
+        assert_eq!(
+            (limits.memory_bytes_max, limits.stack_bytes_max),
+            (1 << 26, Limits::default().stack_bytes_max)
+        );
+        let asked = RunLimits { stack_bytes_max: Some(1 << 40), ..RunLimits::default() };
+        assert!(limits_of(&asked).expect_err("too much").contains("stack"));
+    }
+}

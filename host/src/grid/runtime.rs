@@ -1,0 +1,60 @@
+//! What the driver asks of the part that runs guests.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{Counts, Finished, JobNumber, JobSpec, RunSpec};
+
+/// Takes what a portion has to tell, from any thread.
+pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// A run's app and inputs, fetched and verified.
+pub struct Loading {
+    /// The run.
+    pub spec: RunSpec,
+    /// The app's module.
+    pub module: Vec<u8>,
+    /// Its inputs, by name.
+    pub inputs: BTreeMap<String, Arc<[u8]>>,
+    /// Where compiled modules are kept, if not where this user's are.
+    pub cache: Option<PathBuf>,
+}
+
+/// Makes portions.
+pub trait Runtime: Send + Sync + 'static {
+    /// How many workers a portion has.
+    fn threads(&self) -> usize;
+
+    /// Compiles the app and starts this machine's portion of the run. It may take seconds.
+    ///
+    /// # Errors
+    /// When this machine cannot run it; the sentence says why.
+    fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String>;
+}
+
+/// This machine's portion of a run. All but `stop` are called on the driver's thread and return at once;
+/// see [`Command`](sateen_protocol::host::Command) for what they mean.
+pub trait RunningPortion: Send {
+    /// Runs a job of somebody else's.
+    fn inject(&mut self, held: JobNumber, spec: JobSpec);
+    /// Gives an open job up.
+    fn offer(&mut self) -> Option<(JobNumber, JobSpec)>;
+    /// So many thieves wait.
+    fn want(&mut self, thieves: usize);
+    /// A lent or looked-up job has a result.
+    fn complete(&mut self, number: JobNumber, finished: Finished);
+    /// A lent or looked-up job is to be run.
+    fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32);
+    /// Whether lookups may find anything.
+    fn lookups(&mut self, wanted: bool);
+    /// Nobody wants a held job any more.
+    fn abort(&mut self, held: JobNumber);
+    /// Come to rest.
+    fn drain(&mut self);
+    /// The counts so far.
+    fn counts(&self) -> Counts;
+    /// Ends all guests. It may take milliseconds.
+    fn stop(self: Box<Self>);
+}

@@ -1,0 +1,334 @@
+//! The thread that owns the store: the driver never waits for a disk.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sateen_protocol::Entry;
+use tracing::{info, warn};
+
+use super::{Store, StoreError, StoreStatus, StoredRun};
+
+/// What was saved is on the disk after this time.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Entries that wait to be written; what comes beyond is dropped and counted.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// A store that failed is opened again after this time.
+const REOPEN_AFTER: Duration = Duration::from_secs(30);
+
+/// Opens the store, and says where its predecessor is if that did not open.
+pub type Opener = Box<dyn FnMut() -> Result<(Box<dyn Store>, Option<(PathBuf, String)>), StoreError> + Send>;
+
+enum Request {
+    Save(StoredRun, Entry, usize),
+    Restore(StoredRun, Box<dyn FnOnce(Vec<Entry>) + Send>),
+    Forget(StoredRun),
+    Flush(Sender<()>),
+}
+
+/// A handle to the store's thread. Dropped, it flushes and ends.
+pub struct Keeper {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    waiting_bytes: Arc<AtomicUsize>,
+    status: Arc<Mutex<StoreStatus>>,
+}
+
+impl Keeper {
+    /// Starts the thread, which opens the store first.
+    ///
+    /// # Errors
+    /// When this machine gives no thread.
+    pub fn start(opener: Opener) -> std::io::Result<Self> {
+        let (requests, receiver) = channel();
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let status = Arc::new(Mutex::new(StoreStatus::default()));
+        let work = Work {
+            opener,
+            store: None,
+            failed_at: None,
+            unflushed: 0,
+            waiting_bytes: waiting_bytes.clone(),
+            status: status.clone(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("sateen-store".to_owned())
+            .spawn(move || work.serve(&receiver))?;
+        Ok(Self { requests: Some(requests), thread: Some(thread), waiting_bytes, status })
+    }
+
+    /// Saves an entry, soon.
+    pub fn save(&self, run: StoredRun, entry: Entry) {
+        let bytes = 256 + result_bytes(&entry);
+        if self.waiting_bytes.fetch_add(bytes, Relaxed) > WAITING_BYTES_MAX {
+            self.waiting_bytes.fetch_sub(bytes, Relaxed);
+            self.status.lock().dropped += 1;
+            return;
+        }
+        self.send(Request::Save(run, entry, bytes));
+    }
+
+    /// Gives what is there of a run to `then`, on the store's thread.
+    pub fn restore(&self, run: StoredRun, then: impl FnOnce(Vec<Entry>) + Send + 'static) {
+        self.send(Request::Restore(run, Box::new(then)));
+    }
+
+    /// Drops all of a run.
+    pub fn forget(&self, run: StoredRun) {
+        self.send(Request::Forget(run));
+    }
+
+    /// Waits until all that was saved before is on the disk.
+    pub fn flush(&self) {
+        let (done, flushed) = channel();
+        self.send(Request::Flush(done));
+        let _ = flushed.recv();
+    }
+
+    /// How it is.
+    pub fn status(&self) -> StoreStatus {
+        self.status.lock().clone()
+    }
+
+    fn send(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread outlives the handle.
+            let _ = requests.send(request);
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn result_bytes(entry: &Entry) -> usize {
+    match &entry.state {
+        sateen_protocol::EntryState::Done(finished) => finished.outcome.bytes().len(),
+        _ => 0,
+    }
+}
+
+struct Work {
+    opener: Opener,
+    store: Option<Box<dyn Store>>,
+    failed_at: Option<Instant>,
+    /// Entries written since the last flush.
+    unflushed: u64,
+    waiting_bytes: Arc<AtomicUsize>,
+    status: Arc<Mutex<StoreStatus>>,
+}
+
+impl Work {
+    fn serve(mut self, requests: &Receiver<Request>) {
+        self.open();
+        let mut flush_at: Option<Instant> = None;
+        loop {
+            let patience =
+                flush_at.map_or(Duration::from_secs(60), |at| at.saturating_duration_since(Instant::now()));
+            match requests.recv_timeout(patience) {
+                Ok(request) => self.serve_one(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.unflushed == 0 {
+                flush_at = None;
+            } else if flush_at.is_none() {
+                flush_at = Some(Instant::now() + FLUSH_EVERY);
+            }
+            if flush_at.is_some_and(|at| at <= Instant::now()) {
+                self.flush();
+                flush_at = None;
+            }
+        }
+        self.flush();
+    }
+
+    fn serve_one(&mut self, request: Request) {
+        if self.store.is_none() && self.failed_at.is_none_or(|at| at.elapsed() > REOPEN_AFTER) {
+            self.open();
+        }
+        match request {
+            Request::Save(run, entry, bytes) => {
+                self.waiting_bytes.fetch_sub(bytes, Relaxed);
+                match self.with(|store| store.save(run, &entry)) {
+                    Some(()) => self.unflushed += 1,
+                    None => self.status.lock().dropped += 1,
+                }
+            }
+            Request::Restore(run, then) => {
+                let entries = self.with(|store| Ok(store.restore(run))).unwrap_or_default();
+                self.status.lock().restored += entries.len() as u64;
+                self.tell();
+                then(entries);
+            }
+            Request::Flush(done) => {
+                self.flush();
+                let _ = done.send(());
+            }
+            Request::Forget(run) => {
+                self.with(|store| store.forget(run));
+                self.tell();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.with(|store| store.flush()).is_some() {
+            self.status.lock().saved += std::mem::take(&mut self.unflushed);
+            self.tell();
+        }
+    }
+
+    /// Does something with the store, if there is one. A store that fails or panics is closed.
+    fn with<T>(&mut self, act: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>) -> Option<T> {
+        let store = self.store.as_mut()?;
+        let result = catch_unwind(AssertUnwindSafe(|| act(store.as_mut())))
+            .unwrap_or_else(|_| Err(StoreError("the database panicked".to_owned())));
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                // Closing a database that has failed may panic as well.
+                let store = self.store.take();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(store)));
+                self.fail(&error);
+                None
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        match (self.opener)() {
+            Ok((store, set_aside)) => {
+                self.store = Some(store);
+                let was_off = self.status.lock().off.take().is_some();
+                if let Some((path, why)) = set_aside {
+                    let path = path.display().to_string();
+                    warn!(
+                        "the saved results of earlier runs cannot be opened ({why}); they were set aside as {path} and a new store begun"
+                    );
+                    self.status.lock().set_aside = Some(path);
+                }
+                if was_off {
+                    info!("results are saved again");
+                }
+                self.tell();
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn fail(&mut self, error: &StoreError) {
+        self.failed_at = Some(Instant::now());
+        let unflushed = std::mem::take(&mut self.unflushed);
+        let mut status = self.status.lock();
+        // Once: the next attempts are not worth a line each.
+        if status.off.is_none() {
+            warn!("nothing is saved on this machine from now on: {error}; the host goes on without");
+        }
+        status.off = Some(error.to_string());
+        status.dropped += unflushed;
+    }
+
+    fn tell(&self) {
+        if let Some(store) = &self.store {
+            let mut status = self.status.lock();
+            status.broken = store.broken();
+            status.bytes = store.bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::{RUN, entry};
+    use super::*;
+
+    /// Has room for so many entries.
+    struct SmallDisk(usize, Vec<Entry>);
+
+    impl Store for SmallDisk {
+        fn restore(&mut self, _: StoredRun) -> Vec<Entry> {
+            self.1.clone()
+        }
+        fn save(&mut self, _: StoredRun, entry: &Entry) -> Result<(), StoreError> {
+            if self.1.len() == self.0 {
+                return Err(StoreError("no space left on device".to_owned()));
+            }
+            self.1.push(entry.clone());
+            Ok(())
+        }
+        fn flush(&mut self) -> Result<(), StoreError> {
+            Ok(())
+        }
+        fn forget(&mut self, _: StoredRun) -> Result<(), StoreError> {
+            panic!("as sled might")
+        }
+        fn broken(&self) -> u64 {
+            0
+        }
+        fn bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    fn restored(keeper: &Keeper) -> Vec<Entry> {
+        let (sender, receiver) = channel();
+        keeper.restore(RUN, move |entries| sender.send(entries).expect("awaited"));
+        receiver.recv().expect("an answer")
+    }
+
+    #[test]
+    fn a_full_disk_costs_entries_and_nothing_else() {
+        let keeper =
+            Keeper::start(Box::new(|| Ok((Box::new(SmallDisk(5, Vec::new())), None)))).expect("started");
+        for job in 0..8 {
+            keeper.save(RUN, entry(job, 10));
+        }
+        assert!(restored(&keeper).is_empty());
+        let status = keeper.status();
+        assert_eq!(status.off.as_deref(), Some("no space left on device"));
+        // None of them had reached the disk.
+        assert_eq!(status.dropped, 8);
+    }
+
+    #[test]
+    fn a_store_that_panics_is_closed() {
+        let keeper =
+            Keeper::start(Box::new(|| Ok((Box::new(SmallDisk(5, Vec::new())), None)))).expect("started");
+        keeper.save(RUN, entry(1, 10));
+        assert_eq!(restored(&keeper).len(), 1);
+        keeper.forget(RUN);
+        assert!(restored(&keeper).is_empty());
+        assert_eq!(keeper.status().off.as_deref(), Some("the database panicked"));
+    }
+
+    #[test]
+    fn a_store_that_does_not_open_is_an_empty_one() {
+        let keeper = Keeper::start(Box::new(|| Err(StoreError("read-only".to_owned())))).expect("started");
+        keeper.save(RUN, entry(1, 10));
+        assert!(restored(&keeper).is_empty());
+        assert_eq!(keeper.status().off.as_deref(), Some("read-only"));
+    }
+
+    #[test]
+    fn entries_count_as_saved_after_a_flush() {
+        let keeper =
+            Keeper::start(Box::new(|| Ok((Box::new(SmallDisk(5, Vec::new())), None)))).expect("started");
+        keeper.save(RUN, entry(1, 10));
+        assert_eq!(restored(&keeper).len(), 1);
+        let status = keeper.status.clone();
+        drop(keeper);
+        assert_eq!(status.lock().saved, 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! A host's portion of a run that is spread over many hosts.
+//!
+//! A [`Portion`] runs jobs that its driver injects, lends the driver jobs for thieves elsewhere, and takes
+//! their outcomes. It knows no network: the driver does. Many portions may exist at once, each best with an
+//! engine of its own, whose instances it then has for itself.
+
+mod notice;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use notice::Notice;
+use sateen_protocol::{Finished, JobNumber, JobSpec};
+
+use crate::failure::RunError;
+use crate::module::App;
+use crate::run::TICK;
+use crate::scheduler::{Ending, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
+
+/// The heartbeat sleeps after so many beats in which no guest computed.
+const QUIET_BEATS: u32 = 8;
+
+/// How to take part in a run.
+pub struct PortionOptions {
+    /// The entry point of the run's root job.
+    pub function: String,
+    /// The run's inputs, by name.
+    pub inputs: BTreeMap<String, Arc<[u8]>>,
+    /// What its jobs' results depend on beside their parameters: the inputs, for one. Part of their keys.
+    pub salt: Vec<u8>,
+    /// Workers; at least one.
+    pub threads: usize,
+    /// How often a guest that computes exposes a job so that its result is recorded. `None`: nothing is
+    /// recorded, and a crash loses all.
+    pub record_every: Option<Duration>,
+    /// Called on workers, and on callers of this portion's methods: it must return at once, never block, and
+    /// never call the portion.
+    pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl Default for PortionOptions {
+    /// `main` without inputs, on all cores; recorded ten times a second.
+    fn default() -> Self {
+        Self {
+            function: "main".to_owned(),
+            inputs: BTreeMap::new(),
+            salt: Vec::new(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            record_every: Some(Duration::from_millis(100)),
+            notify: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// This host's portion of a run. It has no root of its own and no end: it lives until it is stopped or
+/// dropped. With nothing to do it costs nothing. All methods may be called from any thread, and return
+/// at once, but for [`stop`](Self::stop).
+pub struct Portion {
+    shared: Arc<Shared>,
+    threads: Threads,
+}
+
+impl Portion {
+    /// Starts the workers of a portion. The app's limits hold, but for those on a run's time, which its
+    /// driver keeps.
+    ///
+    /// # Errors
+    /// When there is no such entry point, or this machine gives no threads.
+    pub fn start(app: &App, options: PortionOptions) -> Result<Self, RunError> {
+        let root = app.main(&options.function)?;
+        let notify = options.notify.clone();
+        let remote = Remote::new(RemoteParts {
+            root,
+            root_key: app.main_keys(&options.function, &options.salt),
+            function: options.function,
+            keys: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
+            record_every: options.record_every,
+            notify: options.notify,
+        });
+        let threads = Threads::new(SharedParts {
+            app: app.clone(),
+            threads: options.threads,
+            limits: app.0.engine.limits.clone(),
+            inputs: options.inputs,
+            pristine: false,
+            log: Arc::new(move |line| notify(Notice::Log(line))),
+            remote: Some(remote),
+        })?;
+        let mut portion = Self { shared: threads.shared.clone(), threads };
+        portion.threads.start(beat)?;
+        Ok(portion)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&Shared, &Remote) -> T) -> Option<T> {
+        self.shared.remote.as_ref().map(|remote| act(&self.shared, remote))
+    }
+
+    /// A job of somebody else's: the root, or one stolen. `held` is the caller's number for it.
+    pub fn inject(&self, held: JobNumber, spec: JobSpec) {
+        self.with(|shared, remote| shared.inject(remote, held, spec));
+    }
+
+    /// An open job for a thief elsewhere: the oldest of those with the least depth. It is lent from now on.
+    pub fn offer(&self) -> Option<(JobNumber, JobSpec)> {
+        self.with(Shared::offer).flatten()
+    }
+
+    /// So many thieves elsewhere wait for a job: they count as hungry workers. [`Notice::Exposed`] comes
+    /// when there is one, at once if there is one already.
+    pub fn want(&self, thieves: usize) {
+        self.with(|shared, remote| shared.want(remote, thieves));
+    }
+
+    /// The outcome of a lent or looked-up job. An unknown number is ignored: nobody wants that job.
+    pub fn complete(&self, number: JobNumber, finished: Finished) {
+        self.with(|shared, remote| shared.complete_away(remote, number, finished));
+    }
+
+    /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue.
+    /// `redone` if it, or a job above it, was lost in a crash; its descendants down to the depth
+    /// `lookup_below` are looked up if it runs in an instance of its own. Its number is dead.
+    pub fn requeue(&self, number: JobNumber, redone: bool, lookup_below: u32) {
+        self.with(|shared, remote| shared.requeue(remote, number, redone, lookup_below));
+    }
+
+    /// Whether a lookup may find anything. While not, redone jobs do not look; at first it is so.
+    pub fn lookups(&self, wanted: bool) {
+        self.with(|_, remote| remote.set_lookups(wanted));
+    }
+
+    /// Nobody wants this held job any more.
+    pub fn abort(&self, held: JobNumber) {
+        self.with(|shared, remote| shared.abort_held(remote, held));
+    }
+
+    /// Before leaving or suspending: begins nothing new. Guests expose all that is latent, take nothing back,
+    /// and so come to rest at their next sync; what finishes on the way is finished and recorded. Then
+    /// comes [`Notice::Drained`], and again whenever guests that went on have come to rest. Open jobs may
+    /// still be offered.
+    pub fn drain(&self) {
+        self.with(Shared::drain);
+    }
+
+    /// Workers take nothing new and guests stop at their next heartbeat, without using the processor, until
+    /// the pause ends.
+    pub fn pause(&self, paused: bool) {
+        self.with(|shared, remote| shared.set_paused(remote, paused));
+    }
+
+    /// The portion as it stands. Sums over all hosts are the run's figures.
+    pub fn counts(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+
+    /// Ends everything at once; no notice comes any more. Returns when no thread is left.
+    pub fn stop(self) {}
+}
+
+impl Drop for Portion {
+    fn drop(&mut self) {
+        self.with(|_, remote| remote.close());
+        self.shared.end(Ending::Cancelled);
+        self.threads.join();
+    }
+}
+
+/// The heartbeat's clock. It stands while no guest computes.
+fn beat(shared: &Shared) {
+    let Some(remote) = &shared.remote else { return };
+    let mut quiet = 0;
+    while shared.wait(TICK).is_none() {
+        if remote.is_computing() {
+            quiet = 0;
+            shared.app.0.engine.inner.increment_epoch();
+        } else if quiet < QUIET_BEATS {
+            quiet += 1;
+        } else {
+            remote.sleep_until_computing(|| shared.is_stopping());
+            quiet = 0;
+        }
+    }
+    // Guests look whether their run is over when the epoch moves; so must those that start late.
+    while shared.has_tasks() {
+        shared.app.0.engine.inner.increment_epoch();
+        std::thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,46 @@
+//! A pause: guests stop where their heartbeat finds them, and their threads sleep.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Whether there is a pause, and where guests wait for its end.
+#[derive(Default)]
+pub struct Pause {
+    on: AtomicBool,
+    waiting: AtomicUsize,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Pause {
+    pub fn is_on(&self) -> bool {
+        self.on.load(SeqCst)
+    }
+
+    pub fn set(&self, on: bool) {
+        self.on.store(on, SeqCst);
+        self.look_again();
+    }
+
+    /// Lets those that wait look whether they still have reason to.
+    pub fn look_again(&self) {
+        let _guard = self.lock.lock();
+        self.changed.notify_all();
+    }
+
+    /// So many guests wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(SeqCst)
+    }
+
+    /// Sleeps until the pause ends, or `is_over`.
+    pub fn wait(&self, is_over: impl Fn() -> bool) {
+        let mut guard = self.lock.lock();
+        self.waiting.fetch_add(1, SeqCst);
+        while self.is_on() && !is_over() {
+            self.changed.wait(&mut guard);
+        }
+        self.waiting.fetch_sub(1, SeqCst);
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a job stands in the tree of a run that is spread over hosts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+
+use sateen_protocol::{JobKey, JobNumber, Lineage};
+
+/// Where one exposed job stands.
+pub struct Place {
+    pub parent: Parent,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Tells the jobs of this process apart, older ones first.
+    pub sequence: u64,
+    /// It, or a job above it, was lost in a crash.
+    pub redone: AtomicBool,
+    /// Its descendants down to this depth are looked up, if it runs as a task.
+    pub lookup_below: AtomicU32,
+    /// Its number while it is elsewhere.
+    number: AtomicU64,
+}
+
+/// Who will sync a job.
+pub enum Parent {
+    /// Another host, which has given it this number.
+    Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },
+    /// A task of this host; and those of the job's ancestors that the task calls in place and that will
+    /// be recorded.
+    Task(Arc<Ancestry>, Vec<JobKey>),
+}
+
+/// A job with an instance of its own, as its children see it.
+#[derive(Debug)]
+pub struct Ancestry {
+    pub key: JobKey,
+    /// The jobs above it.
+    pub lineage: Lineage,
+    pub depth: u32,
+    pub redone: bool,
+    pub lookup_below: u32,
+}
+
+impl Place {
+    pub fn new(parent: Parent, depth: u32, redone: bool, lookup_below: u32) -> Self {
+        static SEQUENCE: AtomicU64 = AtomicU64::new(0);
+        Self {
+            parent,
+            depth,
+            sequence: SEQUENCE.fetch_add(1, SeqCst),
+            redone: AtomicBool::new(redone),
+            lookup_below: AtomicU32::new(lookup_below),
+            number: AtomicU64::new(0),
+        }
+    }
+
+    /// A child that the task `parent` exposes from the depth `spawned_at` of its instance, within the calls
+    /// `within`.
+    pub fn below(parent: &Arc<Ancestry>, spawned_at: u32, within: Vec<JobKey>) -> Self {
+        let depth = parent.depth.saturating_add(spawned_at).saturating_add(1);
+        let lookup_below = if depth <= parent.lookup_below { parent.lookup_below } else { 0 };
+        Self::new(Parent::Task(parent.clone(), within), depth, parent.redone, lookup_below)
+    }
+
+    /// A new number for the time that it is elsewhere; no number is used twice in this process.
+    pub fn number_anew(&self) -> JobNumber {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, SeqCst);
+        self.number.store(number, SeqCst);
+        JobNumber(number)
+    }
+
+    pub fn number(&self) -> JobNumber {
+        JobNumber(self.number.load(SeqCst))
+    }
+
+    /// Its key, which `compute` gives if it is not known, and the jobs above it.
+    pub fn identity(&self, compute: impl FnOnce() -> JobKey) -> (JobKey, Lineage) {
+        match &self.parent {
+            Parent::Elsewhere { key, lineage, .. } => (*key, lineage.clone()),
+            // The task comes last: the nearest that has an instance of its own.
+            Parent::Task(parent, within) => {
+                let above = within.iter().fold(parent.lineage.clone(), |above, key| above.child(key));
+                (compute(), above.child(&parent.key))
+            }
+        }
+    }
+
+    /// As its own children will see it.
+    pub fn ancestry(&self, compute: impl FnOnce() -> JobKey) -> Ancestry {
+        let (key, lineage) = self.identity(compute);
+        Ancestry {
+            key,
+            lineage,
+            depth: self.depth,
+            redone: self.redone.load(SeqCst),
+            lookup_below: self.lookup_below.load(SeqCst),
+        }
+    }
+
+    /// The number that another host has given it, if it is that host's.
+    pub fn held(&self) -> Option<JobNumber> {
+        match self.parent {
+            Parent::Elsewhere { held, .. } => Some(held),
+            Parent::Task(..) => None,
+        }
+    }
+}
+
+impl Ancestry {
+    /// Of the spawns in its instance, those from less than this depth are looked up.
+    pub fn lookup_below_within(&self) -> u32 {
+        self.lookup_below.saturating_sub(self.depth)
+    }
+}

@@ -1,0 +1,141 @@
+//! The command, as a process.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+fn command(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sateen-host"));
+    command
+        .arg("--data-dir")
+        .arg(folder)
+        .args(words)
+        .env_remove("SATEEN_COORDINATOR")
+        .env_remove("SATEEN_LOG");
+    command
+}
+
+fn run(folder: &Path, words: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command(folder, words).output().expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+    (status.code().expect("no signal"), text(stdout), text(stderr))
+}
+
+/// A host that ends with its test.
+struct Host {
+    child: Child,
+    log: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    seen: Vec<String>,
+}
+
+impl Host {
+    fn start(folder: &Path, words: &[&str]) -> Self {
+        let mut child = command(folder, words).stderr(Stdio::piped()).spawn().expect("it starts");
+        let log = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        Self { child, log, seen: Vec::new() }
+    }
+
+    /// Waits until so many lines have the text, and gives the last of them.
+    fn line_with(&mut self, text: &str, times: usize) -> String {
+        loop {
+            if let Some(line) = self.seen.iter().filter(|line| line.contains(text)).nth(times - 1) {
+                return line.clone();
+            }
+            match self.log.next() {
+                Some(Ok(line)) => self.seen.push(line),
+                _ => panic!("it ended without a line that has {text:?}: {:?}", self.seen),
+            }
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Nobody listens there: port 9 of loopback is refused at once.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+#[test]
+fn a_host_without_coordinator_says_so_and_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data");
+    let mut host = Host::start(&folder, &["--coordinator", NOBODY, "--site", "attic", "--name", "old"]);
+    let line = host.line_with("cannot reach the coordinator", 1);
+    assert!(line.contains(NOBODY) && line.contains("--coordinator"), "{line}");
+
+    let (code, text, _) = run(&folder, &["status"]);
+    assert!(
+        code == 0 && text.contains("old") && text.contains("attic") && text.contains("refused"),
+        "{text}"
+    );
+    let (_, json, _) = run(&folder, &["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!((&status["site"], &status["id"]), (&"attic".into(), &serde_json::Value::Null));
+
+    let (code, _, said) = run(&folder, &["--coordinator", NOBODY]);
+    assert!(code == 2 && said.contains("in use") && said.contains("--data-dir"), "{said}");
+    let owner = host.child.id().to_string();
+    assert!(said.contains(&owner) && said.contains(&*folder.to_string_lossy()), "{said}");
+
+    let (code, _, said) = run(&folder, &["pause", "30m"]);
+    assert!(code == 0 && said.contains("1800 s"), "{said}");
+    assert!(run(&folder, &["status"]).1.contains("paused by its user"));
+    assert_eq!(run(&folder, &["resume"]).0, 0);
+    assert!(run(&folder, &["status"]).1.contains("takes work"));
+    assert_eq!(run(&folder, &["pause", "1s"]).0, 0);
+    host.line_with("takes work again", 2);
+
+    let (code, _, said) = run(&folder, &["leave"]);
+    assert!(code == 0 && said.contains("left"), "{said}");
+    assert_eq!(host.child.wait().expect("it ends").code(), Some(0));
+    let (code, _, said) = run(&folder, &["status"]);
+    assert!(code == 4 && said.contains("no sateen-host runs"), "{said}");
+}
+
+#[test]
+fn a_signal_makes_it_leave() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut host = Host::start(&folder.path().join("data"), &["--coordinator", NOBODY]);
+    host.line_with("cannot reach", 1);
+    let killed = Command::new("kill").args(["-TERM", &host.child.id().to_string()]).status();
+    assert!(killed.expect("kill is there").success());
+    assert_eq!(host.child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn wrong_words_are_named_and_cost_exit_code_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (words, said) in [
+        (&["--threads", "none"][..], "--threads"),
+        (&["--coordinator", "https://grid"], "TLS"),
+        (&["--direct", "nowhere"], "--direct"),
+        (&["--direct", "192.0.2.1:1", "--coordinator", NOBODY], "192.0.2.1:1"),
+        (&["pause", "soon"], "soon"),
+        (&["dance"], "dance"),
+    ] {
+        let (code, stdout, stderr) = run(&folder.path().join("data"), words);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        assert!(stderr.contains(said) && stderr.trim_end().lines().count() == 1, "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn folders_that_are_not_its_own_are_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("version"), "7000\n").expect("written");
+    let (code, _, said) = run(folder.path(), &["--coordinator", NOBODY]);
+    assert!(code == 2 && said.contains("newer") && said.contains("7000"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
+}
+
+#[test]
+fn where_nothing_can_be_written_it_works_without() {
+    let mut host = Host::start(Path::new("/proc/sateen-test"), &["--coordinator", NOBODY]);
+    let line = host.line_with("nothing is saved", 1);
+    assert!(line.contains("/proc/sateen-test"), "{line}");
+    host.line_with("cannot reach", 1);
+}

@@ -1,0 +1,171 @@
+//! Two hosts: one has a root job that gives jobs away, the other steals them all.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use sateen_host::grid::control::{Answer, PeerPath, Request, Status, ask};
+use sateen_host::grid::{
+    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, RunningPortion, Runtime,
+    Stopped, start,
+};
+use sateen_protocol::host::Notice;
+use sateen_protocol::{
+    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, Outcome, ROOT_KIND, RunEnd,
+    RunLimits, RunSpec, Stealing,
+};
+
+use super::mini_coordinator::MiniCoordinator;
+
+const JOBS: u64 = 500;
+const MODULE: &[u8] = b"not looked at";
+
+/// No guests: a root gives away so many jobs and is done when all have results; any other job is done as
+/// soon as it comes.
+struct Scripted;
+
+struct ScriptedPortion {
+    notify: Notify,
+    root: Option<(JobNumber, JobSpec)>,
+    given: u64,
+    completed: u64,
+}
+
+fn finished(bytes: &[u8]) -> Finished {
+    Finished { outcome: Outcome::Done(bytes.to_vec()), work_ns: 1, span_ns: 1 }
+}
+
+impl Runtime for Scripted {
+    fn threads(&self) -> usize {
+        1
+    }
+    fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
+        assert_eq!(loading.module, MODULE);
+        notify(Notice::Idle(1));
+        Ok(Box::new(ScriptedPortion { notify, root: None, given: 0, completed: 0 }))
+    }
+}
+
+impl RunningPortion for ScriptedPortion {
+    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+        (self.notify)(Notice::Idle(0));
+        (self.notify)(Notice::Begun { held });
+        if spec.kind == ROOT_KIND {
+            self.root = Some((held, spec));
+            (self.notify)(Notice::Exposed);
+        } else {
+            (self.notify)(Notice::Finished { held, finished: finished(&spec.parameters) });
+            (self.notify)(Notice::Idle(1));
+        }
+    }
+    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+        let (_, root) = self.root.as_ref()?;
+        if self.given == JOBS {
+            return None;
+        }
+        self.given += 1;
+        let parameters = self.given.to_be_bytes().to_vec();
+        let key = JobKey(*BlobHash::of(&parameters).0.first_chunk().expect("32 bytes"));
+        let lineage = root.lineage.child(&root.key);
+        let spec = JobSpec { key, kind: 0, parameters, depth: 1, lineage, ..root.clone() };
+        Some((JobNumber(self.given), spec))
+    }
+    fn want(&mut self, thieves: usize) {
+        if thieves > 0 && self.root.is_some() && self.given < JOBS {
+            (self.notify)(Notice::Exposed);
+        }
+    }
+    fn complete(&mut self, number: JobNumber, done: Finished) {
+        assert_eq!(done.outcome.bytes(), number.0.to_be_bytes());
+        self.completed += 1;
+        if self.completed == JOBS
+            && let Some((held, _)) = &self.root
+        {
+            (self.notify)(Notice::Finished { held: *held, finished: finished(b"all") });
+        }
+    }
+    fn requeue(&mut self, number: JobNumber, _: bool, _: u32) {
+        panic!("nothing is lost, and job {} came back", number.0);
+    }
+    fn lookups(&mut self, _: bool) {}
+    fn abort(&mut self, _: JobNumber) {}
+    fn drain(&mut self) {
+        (self.notify)(Notice::Drained);
+    }
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+    fn stop(self: Box<Self>) {}
+}
+
+fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> Handle {
+    let data = DataFolder::open(folder).expect("free");
+    std::fs::create_dir_all(folder.join("blobs")).expect("made");
+    std::fs::write(folder.join("blobs").join(BlobHash::of(MODULE).to_string()), MODULE).expect("written");
+    let options = Options {
+        coordinator: CoordinatorAddress::parse(&coordinator.address.to_string()).expect("an address"),
+        name: "host".to_owned(),
+        site: "here".to_owned(),
+        direct,
+        folder: data,
+        signals: false,
+    };
+    start(options, Arc::new(Scripted)).expect("it starts")
+}
+
+fn status(folder: &Path) -> Status {
+    let mut status = None;
+    ask(folder, &Request::Status, |answer| {
+        if let Answer::Status(answered) = answer {
+            status = Some(*answered);
+        }
+    })
+    .expect("it answers");
+    status.expect("a status")
+}
+
+fn steal_all(direct: DirectListen) -> (usize, Vec<Status>) {
+    let spec = RunSpec {
+        app: BlobHash::of(MODULE),
+        function: "main".to_owned(),
+        arguments: Vec::new(),
+        inputs: Vec::new(),
+        limits: RunLimits::default(),
+        strict_nan: false,
+        stealing: Stealing::ClusterAware,
+        fault_tolerance: FaultTolerance::Full,
+        record_every_ms: 100,
+    };
+    let coordinator = MiniCoordinator::start(spec, 2);
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let hosts: Vec<Handle> = folders.iter().map(|folder| host(folder.path(), &coordinator, direct)).collect();
+    let end = coordinator.ended.recv_timeout(Duration::from_secs(60)).expect("the run ends");
+    assert!(matches!(end, RunEnd::Finished(done) if done.outcome == Outcome::Done(b"all".to_vec())));
+    let seen: Vec<Status> = folders.iter().map(|folder| status(folder.path())).collect();
+    for host in hosts {
+        host.leave();
+        assert_eq!(host.wait(), Stopped::Left);
+    }
+    assert_eq!(seen.iter().map(|status| status.steals.count).sum::<u64>(), JOBS);
+    for status in &seen {
+        if let (Some(median), Some(p99)) = (status.steals.median_us, status.steals.p99_us) {
+            eprintln!("{direct:?}: median {median:.0} µs, p99 {p99:.0} µs");
+        }
+    }
+    (coordinator.relayed.load(Relaxed), seen)
+}
+
+#[test]
+fn jobs_are_stolen_over_a_direct_link() {
+    let (relayed, seen) = steal_all(DirectListen::Auto);
+    assert!(relayed < JOBS as usize, "{relayed} frames went by the relay");
+    assert!(seen.iter().all(|status| status.peers.len() == 1 && status.peers[0].path == PeerPath::Direct));
+}
+
+#[test]
+fn jobs_are_stolen_by_the_relay() {
+    let (relayed, seen) = steal_all(DirectListen::Off);
+    assert!(relayed >= 2 * JOBS as usize, "only {relayed} frames went by the relay");
+    assert!(seen.iter().all(|status| status.peers.len() == 1 && status.peers[0].path == PeerPath::Relayed));
+}

@@ -1,0 +1,239 @@
+//! The coordinator's state machine.
+//!
+//! `hosts` is who is there: hellos, silence, goodbyes; `runs` is what is to be done: where the root job
+//! is, and the states of a run; `results` is the coordinator's result table and the barrier that makes
+//! recovery find orphans.
+//!
+//! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
+//! another host in redone mode when the first is gone, and waits for its result.
+
+mod hosts;
+mod results;
+mod runs;
+mod surface;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::limits::{ENTRIES_PER_MESSAGE_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX, shortened};
+use crate::message::{ToCoordinator, ToHost};
+use crate::{HostId, Random, RunId, Time};
+use hosts::HostState;
+use results::Search;
+use runs::RunPart;
+
+pub use surface::{
+    Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, StoredRun,
+};
+
+/// A coordinator.
+pub struct Coordinator {
+    config: CoordinatorConfig,
+    random: Random,
+    hosts: BTreeMap<HostId, HostState>,
+    /// Open links, and who has said hello on them.
+    links: BTreeMap<LinkId, HostId>,
+    /// Links that are about to be closed; nothing from them counts.
+    closing: BTreeSet<LinkId>,
+    /// Hosts whose link is down, by when they are given up.
+    down: BTreeSet<(Time, HostId)>,
+    /// Counts the departures.
+    epoch: u64,
+    /// Hosts from before the restart may come back until then.
+    waits_until: Option<Time>,
+    runs: BTreeMap<RunId, RunPart>,
+    searches: Vec<Search>,
+    next_ping: Time,
+    ping: u64,
+    transmits: VecDeque<(LinkId, ToHost)>,
+    commands: VecDeque<Command>,
+    events: VecDeque<Event>,
+}
+
+impl Coordinator {
+    /// A coordinator with the runs that its store has and that are not over.
+    pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
+        let table_bytes_max = config.table_bytes_max;
+        let restored =
+            runs.into_iter().map(|stored| (stored.run, RunPart::restore(stored, table_bytes_max, now)));
+        let mut coordinator = Self {
+            random: Random::new(config.seed),
+            hosts: BTreeMap::new(),
+            links: BTreeMap::new(),
+            closing: BTreeSet::new(),
+            down: BTreeSet::new(),
+            epoch: 0,
+            waits_until: config.restarted.then(|| now + RESTART_GRACE),
+            runs: restored.collect(),
+            searches: Vec::new(),
+            next_ping: now + PING,
+            ping: 0,
+            transmits: VecDeque::new(),
+            commands: VecDeque::new(),
+            events: VecDeque::new(),
+            config,
+        };
+        coordinator.activate(now);
+        coordinator
+    }
+
+    // ---- getters ----
+
+    /// All hosts that are there.
+    pub fn hosts(&self) -> Vec<HostView> {
+        self.hosts.iter().map(|(id, host)| host.view(*id)).collect()
+    }
+
+    /// All runs that are not over.
+    pub fn runs(&self) -> Vec<RunView> {
+        self.runs.keys().filter_map(|run| self.run(*run)).collect()
+    }
+
+    /// A run that is not over.
+    pub fn run(&self, run: RunId) -> Option<RunView> {
+        let part = self.runs.get(&run)?;
+        Some(part.view(run, self.reason_to_wait(run), |host| self.hosts.contains_key(&host)))
+    }
+
+    // ---- what happens ----
+
+    /// A host said something on this link.
+    pub fn handle_message(&mut self, now: Time, link: LinkId, message: ToCoordinator) {
+        if self.closing.contains(&link) {
+            return;
+        }
+        if let Err(misbehaviour) = self.message(now, link, message) {
+            self.handle_misbehaviour(now, link, misbehaviour.to_string());
+        }
+    }
+
+    fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) -> Result<(), Misbehaviour> {
+        let host = self.links.get(&link).copied();
+        let message = match (message, host) {
+            (ToCoordinator::Hello { report, was, roots, paused }, None) => {
+                return self.on_hello(now, link, report, was, &roots, paused);
+            }
+            (ToCoordinator::Hello { .. }, Some(_)) => return Err(Misbehaviour::HelloTwice),
+            (_, None) => return Err(Misbehaviour::NoHello),
+            (message, Some(_)) => message,
+        };
+        let Some(host) = host else { return Ok(()) };
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.heard = now;
+        }
+        match message {
+            ToCoordinator::Ready { run } => self.on_ready(now, host, run),
+            ToCoordinator::Unready { run, reason } => {
+                check_text(&reason)?;
+                self.on_unready(now, host, run, reason);
+            }
+            ToCoordinator::RootFinished { run, number, finished } => {
+                self.on_root_finished(now, host, run, number, finished)?;
+            }
+            ToCoordinator::Limit { run, reason } => {
+                check_text(&reason)?;
+                self.on_limit(now, run, reason);
+            }
+            ToCoordinator::Entries { run, entries } => {
+                if entries.len() > ENTRIES_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_entries(now, host, run, entries)?;
+            }
+            ToCoordinator::Recovered { epoch } => {
+                if let Some(state) = self.hosts.get_mut(&host) {
+                    state.recovered = state.recovered.max(epoch);
+                }
+                self.settle(now);
+            }
+            ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
+            ToCoordinator::Counts { run, counts, progress, notes, notes_dropped: _ } => {
+                self.on_counts(host, run, counts, progress);
+                if !notes.is_empty() {
+                    self.events.push_back(Event::Notes(run, host, notes));
+                }
+            }
+            ToCoordinator::Log { run, lines } => self.events.push_back(Event::Log(run, host, lines)),
+            ToCoordinator::Suspended { run } => self.on_suspended(run, host),
+            ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
+            ToCoordinator::Leaving => self.on_leaving(now, link, host),
+            ToCoordinator::Misbehaved { host: accused, reason } => {
+                check_text(&reason)?;
+                self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
+            }
+            // The driver passes relayed frames on itself; a pong says no more than that it came.
+            ToCoordinator::Relay { .. } | ToCoordinator::Pong { .. } | ToCoordinator::Hello { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A host broke the protocol, here or in the driver's decoder: it is told why and cut off.
+    pub fn handle_misbehaviour(&mut self, _now: Time, link: LinkId, reason: String) {
+        if self.closing.contains(&link) {
+            return;
+        }
+        self.transmits.push_back((link, ToHost::Refused { reason: shortened(&reason) }));
+        self.close(link, reason);
+    }
+
+    /// Time has come to what `poll_timeout` named, or has just passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.ping_all(now);
+        self.give_up_silent(now);
+        if self.waits_until.is_some_and(|until| now >= until) {
+            self.end_waiting(now);
+        }
+        self.settle(now);
+        self.time_out_runs(now);
+    }
+
+    // ---- what is to be done ----
+
+    /// The next message to be sent, and on which link.
+    pub fn poll_transmit(&mut self) -> Option<(LinkId, ToHost)> {
+        self.transmits.pop_front()
+    }
+
+    /// The next thing that the driver is to do.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When `handle_timeout` is to be called at the latest, and why.
+    pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
+        let down = self.down.first().map(|(time, _)| (*time, "a host has not come back"));
+        let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
+        let ping = (!self.hosts.is_empty()).then_some((self.next_ping, "hosts are pinged"));
+        [down, waits, ping, self.next_settle(), self.next_run_timeout()]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(time, _)| *time)
+    }
+
+    fn send(&mut self, host: HostId, message: ToHost) {
+        if let Some(link) = self.hosts.get(&host).and_then(|host| host.link) {
+            self.transmits.push_back((link, message));
+        }
+    }
+
+    /// To all hosts that work, but for one.
+    fn broadcast(&mut self, but: Option<HostId>, message: &ToHost) {
+        for (id, host) in &self.hosts {
+            if Some(*id) != but
+                && host.paused.is_none()
+                && let Some(link) = host.link
+            {
+                self.transmits.push_back((link, message.clone()));
+            }
+        }
+    }
+}
+
+fn check_text(text: &str) -> Result<(), Misbehaviour> {
+    // Reasons may quote an error at length; more than this is meant to harm.
+    if text.len() > 64 * TEXT_BYTES_MAX { Err(Misbehaviour::TooMuch) } else { Ok(()) }
+}

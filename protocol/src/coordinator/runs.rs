@@ -1,0 +1,557 @@
+//! What is to be done: runs, and where their root jobs are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::limits::{DRAIN_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX};
+use crate::message::ToHost;
+use crate::{
+    Counts, Entry, EntryState, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Lineage, Outcome,
+    ROOT_KIND, RunEnd, RunId, RunSpec, RunState, Table, Time,
+};
+
+use super::{Command, CommandError, Coordinator, Event, Misbehaviour, RunView, StoredRun};
+
+/// Entries wait so long for company before they are saved.
+const SAVE_DELAY: Duration = Duration::from_millis(250);
+
+/// Version of the ABI that a root's key names.
+const ABI_VERSION: u32 = 1;
+
+/// A run that is not over.
+pub struct RunPart {
+    spec: RunSpec,
+    state: RunState,
+    /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
+    is_active: bool,
+    root: JobSpec,
+    /// Who has the root job, and under which number.
+    assigned: Option<(HostId, JobNumber)>,
+    /// All whose result of the root counts.
+    claims: BTreeSet<(HostId, JobNumber)>,
+    next_number: u64,
+    root_losses: u32,
+    /// The root is not given away again before all hosts have recovered from this, or until then.
+    settles: (u64, Time),
+    pub table: Table,
+    /// Who is told of new entries below which job.
+    pub subscribers: BTreeMap<JobTag, BTreeSet<HostId>>,
+    pub unsaved: Vec<Entry>,
+    pub unsaved_since: Option<Time>,
+    by_host: BTreeMap<HostId, Counts>,
+    progress: Option<(u64, u64)>,
+    /// Hosts that have not yet saved what they have, and when they are no longer waited for.
+    suspending: Option<(BTreeSet<HostId>, Time)>,
+    since: Time,
+}
+
+impl RunPart {
+    fn new(spec: RunSpec, state: RunState, table_bytes_max: usize, now: Time) -> Self {
+        let root = root_job(&spec);
+        Self {
+            spec,
+            state,
+            is_active: false,
+            root,
+            assigned: None,
+            claims: BTreeSet::new(),
+            next_number: 0,
+            root_losses: 0,
+            settles: (0, now),
+            table: Table::new(table_bytes_max),
+            subscribers: BTreeMap::new(),
+            unsaved: Vec::new(),
+            unsaved_since: None,
+            by_host: BTreeMap::new(),
+            progress: None,
+            suspending: None,
+            since: now,
+        }
+    }
+
+    pub fn restore(stored: StoredRun, table_bytes_max: usize, now: Time) -> Self {
+        // Hosts that were asked to save have done so, or will be asked again.
+        let state = match stored.state {
+            RunState::Suspending => RunState::Suspended,
+            state => state,
+        };
+        let mut part = Self::new(stored.spec, state, table_bytes_max, now);
+        part.root.redone = state != RunState::Queued || !stored.entries.is_empty();
+        for entry in stored.entries {
+            part.table.insert(entry);
+        }
+        part
+    }
+
+    pub fn view(
+        &self,
+        run: RunId,
+        waiting_for: Option<String>,
+        is_there: impl Fn(HostId) -> bool,
+    ) -> RunView {
+        RunView {
+            run,
+            spec: self.spec.clone(),
+            state: self.state,
+            waiting_for,
+            root_host: self.assigned.map(|(host, _)| host),
+            root_losses: self.root_losses,
+            counts: self.counts(),
+            by_host: (self.by_host.iter()).map(|(host, counts)| (*host, is_there(*host), *counts)).collect(),
+            progress: self.progress,
+            table: (self.table.len(), self.table.bytes()),
+            since: self.since,
+        }
+    }
+
+    /// Who has the root job.
+    pub fn root_host(&self) -> Option<HostId> {
+        self.assigned.map(|(host, _)| host)
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.by_host.values().for_each(|more| counts.add(more));
+        counts
+    }
+}
+
+/// The root job of a run; its inputs are part of its identity.
+pub fn root_job(spec: &RunSpec) -> JobSpec {
+    let function = format!("main {}", spec.function);
+    let maker = KeyMaker::new(ABI_VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
+    // Words encode without fail: see the codec.
+    let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
+    JobSpec {
+        key: maker.key(&parameters),
+        kind: ROOT_KIND,
+        parameters,
+        depth: 0,
+        lineage: Lineage::default(),
+        redone: false,
+        lookup_below: 0,
+    }
+}
+
+impl Coordinator {
+    // ---- commands ----
+
+    /// A run to be done. The driver has saved it.
+    pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
+        let part = RunPart::new(spec, RunState::Queued, self.config.table_bytes_max, now);
+        self.runs.insert(run, part);
+        self.activate(now);
+    }
+
+    /// Ends a run without a result.
+    ///
+    /// # Errors
+    /// When there is no such run.
+    pub fn cancel(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
+        if !self.runs.contains_key(&run) {
+            return Err(CommandError::NoRun(run));
+        }
+        self.end(now, run, RunEnd::Cancelled, RunState::Cancelled);
+        Ok(())
+    }
+
+    /// Has all hosts save what they have of a run, and lets it rest.
+    ///
+    /// # Errors
+    /// When there is no such run, or it rests already.
+    pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
+        let working: BTreeSet<HostId> = (self.hosts.iter())
+            .filter(|(_, host)| host.paused.is_none() && host.link.is_some())
+            .map(|(id, _)| *id)
+            .collect();
+        let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
+        match part.state {
+            RunState::Queued | RunState::Running => {}
+            _ => return Err(CommandError::State(run, "suspended", "suspended already")),
+        }
+        part.root.redone |= part.state == RunState::Running;
+        let was_active = std::mem::replace(&mut part.is_active, false);
+        if was_active && !working.is_empty() {
+            part.suspending = Some((working, now + DRAIN_MAX + DRAIN_MAX));
+            self.set_state(run, RunState::Suspending);
+            self.broadcast(None, &ToHost::SuspendRun { run });
+        } else {
+            self.set_state(run, RunState::Suspended);
+        }
+        self.activate(now);
+        Ok(())
+    }
+
+    /// Lets a run that rests go on.
+    ///
+    /// # Errors
+    /// When there is no such run, or it does not rest.
+    pub fn resume(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
+        let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
+        match part.state {
+            RunState::Suspended => {}
+            RunState::Suspending => {
+                return Err(CommandError::State(
+                    run,
+                    "resumed",
+                    "still being suspended; try again in a moment",
+                ));
+            }
+            _ => return Err(CommandError::State(run, "resumed", "not suspended")),
+        }
+        self.set_state(run, RunState::Queued);
+        self.activate(now);
+        Ok(())
+    }
+
+    // ---- states ----
+
+    fn set_state(&mut self, run: RunId, state: RunState) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.state != state {
+            part.state = state;
+            self.commands.push_back(Command::SaveState { run, state });
+            self.events.push_back(Event::RunChanged(run, state));
+        }
+    }
+
+    /// Gives runs that wait their turn to the hosts, as far as there is room.
+    pub(super) fn activate(&mut self, now: Time) {
+        let mut room =
+            RUNS_ACTIVE_MAX.saturating_sub(self.runs.values().filter(|part| part.is_active).count());
+        let waiting: Vec<RunId> = (self.runs.iter())
+            .filter(|(_, part)| !part.is_active && matches!(part.state, RunState::Queued | RunState::Running))
+            .map(|(run, _)| *run)
+            .collect();
+        for run in waiting {
+            if room == 0 {
+                return;
+            }
+            room -= 1;
+            let epoch = self.epoch;
+            let Some(part) = self.runs.get_mut(&run) else { continue };
+            part.is_active = true;
+            part.settles = (epoch, now + SETTLE_MAX);
+            let spec = part.spec.clone();
+            for host in self.hosts.values_mut() {
+                host.ready.remove(&run);
+                host.unready.remove(&run);
+            }
+            self.broadcast(None, &ToHost::StartRun { run, spec });
+        }
+    }
+
+    pub(super) fn start_runs_at(&mut self, _now: Time, host: HostId) {
+        let mut messages = Vec::new();
+        for (run, part) in &self.runs {
+            if part.is_active {
+                messages.push(ToHost::StartRun { run: *run, spec: part.spec.clone() });
+                if let Some((master, _)) = part.assigned {
+                    messages.push(ToHost::Master { run: *run, host: master });
+                }
+            } else if matches!(part.state, RunState::Suspended | RunState::Suspending) {
+                // It may not have heard.
+                messages.push(ToHost::SuspendRun { run: *run });
+            }
+        }
+        for message in messages {
+            self.send(host, message);
+        }
+    }
+
+    fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
+        let Some(mut part) = self.runs.remove(&run) else { return };
+        part.by_host.values_mut().for_each(|counts| counts.busy = 0);
+        self.commands.push_back(Command::SaveEnd { run, end, counts: part.counts() });
+        self.events.push_back(Event::RunChanged(run, state));
+        self.broadcast(None, &ToHost::StopRun { run });
+        self.searches.retain(|search| search.run != run);
+        for host in self.hosts.values_mut() {
+            host.counts.remove(&run);
+            host.ready.remove(&run);
+            host.unready.remove(&run);
+        }
+        self.activate(now);
+    }
+
+    // ---- the root job ----
+
+    pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
+        if let Some(state) = self.hosts.get_mut(&host)
+            && self.runs.get(&run).is_some_and(|part| part.is_active)
+        {
+            state.ready.insert(run);
+            state.unready.remove(&run);
+            self.assign_roots(now);
+        }
+    }
+
+    pub(super) fn on_unready(&mut self, now: Time, host: HostId, run: RunId, reason: String) {
+        if !self.runs.contains_key(&run) {
+            return;
+        }
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.ready.remove(&run);
+            state.unready.insert(run, reason.clone());
+        }
+        self.events.push_back(Event::Unready(run, host, reason));
+        if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
+            self.lose_root(now, run, host);
+            self.assign_roots(now);
+        }
+    }
+
+    /// A host that comes back has the root job still.
+    pub(super) fn claim_root(&mut self, host: HostId, run: RunId, number: JobNumber) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        // Of a run that is suspended, too: its root may have ended before its host heard of that.
+        part.claims.insert((host, number));
+        part.next_number = part.next_number.max(number.0);
+        if !part.is_active {
+            return;
+        }
+        if part.assigned.is_none_or(|(assigned, _)| assigned == host) {
+            part.assigned = Some((host, number));
+            self.set_state(run, RunState::Running);
+        }
+    }
+
+    /// Gives root jobs that nobody has to hosts that can run them.
+    pub(super) fn assign_roots(&mut self, now: Time) {
+        if self.waits_until.is_some() {
+            return;
+        }
+        let free: Vec<RunId> = (self.runs.iter())
+            .filter(|(_, part)| part.is_active && part.assigned.is_none())
+            .filter(|(_, part)| self.has_settled(part.settles.0) || now >= part.settles.1)
+            .map(|(run, _)| *run)
+            .collect();
+        for run in free {
+            self.assign_root(now, run);
+        }
+    }
+
+    fn assign_root(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());
+        let orphan = match known {
+            Some(EntryState::Done(finished)) => return self.finish(now, run, finished),
+            Some(EntryState::Running(host)) if self.hosts.contains_key(&host) => Some(host),
+            _ => None,
+        };
+        let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.next_number += 1;
+        let number = JobNumber(part.next_number);
+        part.assigned = Some((host, number));
+        part.claims.insert((host, number));
+        part.root.redone |= !part.table.is_empty();
+        let spec = part.root.clone();
+        if spec.redone {
+            self.send_below(host, run, spec.key);
+        }
+        self.send(host, ToHost::Assign { run, number, spec });
+        self.broadcast(None, &ToHost::Master { run, host });
+        self.events.push_back(Event::RootAssigned(run, host));
+        self.set_state(run, RunState::Running);
+    }
+
+    /// A host that is ready and has the fewest roots.
+    fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
+        let roots = |host: HostId| {
+            self.runs.values().filter(|part| part.assigned.is_some_and(|(root, _)| root == host)).count()
+        };
+        let ready: Vec<(usize, HostId)> = (self.hosts.iter())
+            .filter(|(_, state)| state.link.is_some() && state.paused.is_none() && state.ready.contains(&run))
+            .map(|(id, _)| (roots(*id), *id))
+            .collect();
+        let fewest = ready.iter().map(|(roots, _)| *roots).min()?;
+        let best: Vec<HostId> =
+            ready.into_iter().filter(|(roots, _)| *roots == fewest).map(|(_, host)| host).collect();
+        Some(best[self.random.below(best.len())])
+    }
+
+    fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
+        let epoch = self.epoch;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.assigned = None;
+        part.root_losses += 1;
+        part.root.redone = true;
+        part.settles = (epoch, now + SETTLE_MAX);
+        self.events.push_back(Event::RootLost(run, host));
+    }
+
+    pub(super) fn on_root_finished(
+        &mut self,
+        now: Time,
+        host: HostId,
+        run: RunId,
+        number: JobNumber,
+        finished: Finished,
+    ) -> Result<(), Misbehaviour> {
+        if let Some(part) = self.runs.get(&run) {
+            if !part.claims.contains(&(host, number)) {
+                return Err(Misbehaviour::NotItsRoot);
+            }
+            if matches!(part.state, RunState::Suspended | RunState::Suspending) || part.is_active {
+                self.finish(now, run, finished);
+            }
+        }
+        self.send(host, ToHost::Acknowledged { run, number });
+        Ok(())
+    }
+
+    fn finish(&mut self, now: Time, run: RunId, finished: Finished) {
+        let state = match &finished.outcome {
+            Outcome::Done(bytes) if is_result(bytes) => RunState::Done,
+            Outcome::Done(_) | Outcome::Failed(_) => RunState::Failed,
+        };
+        self.end(now, run, RunEnd::Finished(finished), state);
+    }
+
+    pub(super) fn on_limit(&mut self, now: Time, run: RunId, reason: String) {
+        self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
+    }
+
+    pub(super) fn on_counts(
+        &mut self,
+        host: HostId,
+        run: RunId,
+        counts: Counts,
+        progress: Option<(u64, u64)>,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.by_host.insert(host, counts);
+        if progress.is_some() {
+            part.progress = progress;
+        }
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.counts.insert(run, counts);
+        }
+    }
+
+    pub(super) fn on_suspended(&mut self, run: RunId, host: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if let Some((waiting, _)) = &mut part.suspending {
+            waiting.remove(&host);
+            if waiting.is_empty() {
+                self.finish_suspending(run);
+            }
+        } else if part.is_active {
+            // It was too slow, and the run goes on already.
+            let spec = part.spec.clone();
+            self.send(host, ToHost::StartRun { run, spec });
+        }
+    }
+
+    fn finish_suspending(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.suspending = None;
+        part.assigned = None;
+        part.claims.clear();
+        self.save_entries(run);
+        self.set_state(run, RunState::Suspended);
+    }
+
+    pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.table.forget_host(host);
+        for subscribers in part.subscribers.values_mut() {
+            subscribers.remove(&host);
+        }
+        part.subscribers.retain(|_, hosts| !hosts.is_empty());
+        if let Some(counts) = part.by_host.get_mut(&host) {
+            counts.busy = 0;
+        }
+        let has_root = part.assigned.is_some_and(|(root, _)| root == host);
+        if has_root {
+            self.lose_root(now, run, host);
+        }
+        self.on_suspended(run, host);
+    }
+
+    // ---- time ----
+
+    pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
+        let saves = (self.runs.values())
+            .filter_map(|part| Some((part.unsaved_since? + SAVE_DELAY, "entries have waited for company")));
+        let suspends = (self.runs.values()).filter_map(|part| {
+            let (_, until) = part.suspending.as_ref()?;
+            Some((*until, "hosts have had their time to save what they have"))
+        });
+        let roots = (self.runs.values())
+            .filter(|part| part.is_active && part.assigned.is_none())
+            .filter(|part| !self.has_settled(part.settles.0))
+            .map(|part| (part.settles.1, "a root job is given away without what some hosts may have"));
+        saves.chain(suspends).chain(roots).min_by_key(|(time, _)| *time)
+    }
+
+    pub(super) fn time_out_runs(&mut self, now: Time) {
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            let Some(part) = self.runs.get(&run) else { continue };
+            if part.unsaved_since.is_some_and(|since| now >= since + SAVE_DELAY) {
+                self.save_entries(run);
+            }
+            let Some(part) = self.runs.get_mut(&run) else { continue };
+            if now >= part.settles.1 {
+                part.settles.0 = 0;
+            }
+            if part.suspending.as_ref().is_some_and(|(_, until)| now >= *until) {
+                self.finish_suspending(run);
+            }
+        }
+        self.assign_roots(now);
+    }
+
+    fn save_entries(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.unsaved_since = None;
+        let superfluous = part.table.take_superfluous();
+        // Who runs what now is of no use after a restart.
+        let mut entries = std::mem::take(&mut part.unsaved);
+        entries.retain(|entry| {
+            !matches!(entry.state, EntryState::Running(_)) && part.table.get(&entry.key).is_some()
+        });
+        if !entries.is_empty() || !superfluous.is_empty() {
+            self.commands.push_back(Command::SaveEntries { run, entries, superfluous });
+        }
+    }
+
+    /// Why nothing happens with a run, for people.
+    pub(super) fn reason_to_wait(&self, run: RunId) -> Option<String> {
+        let part = self.runs.get(&run)?;
+        if !matches!(part.state, RunState::Queued | RunState::Running) || part.assigned.is_some() {
+            return None;
+        }
+        if self.waits_until.is_some() {
+            return Some("the coordinator was started again and waits for its hosts".to_owned());
+        }
+        if !part.is_active {
+            return Some(format!("{RUNS_ACTIVE_MAX} other runs are under way, and this one waits its turn"));
+        }
+        if self.hosts.is_empty() {
+            return Some("no host is there; start one with `sateen-host`".to_owned());
+        }
+        let working = || self.hosts.values().filter(|host| host.paused.is_none());
+        if let Some(host) = self.hosts.values().find(|_| working().next().is_none()) {
+            let reason = host.paused.clone().unwrap_or_default();
+            return Some(format!("all hosts are paused ({} says: {reason})", host.report.name));
+        }
+        let unready = working().find_map(|host| Some((&host.report.name, host.unready.get(&run)?)));
+        match unready {
+            Some((name, reason)) if working().all(|host| host.unready.contains_key(&run)) => {
+                Some(format!("no host can run it; {name} says: {reason}"))
+            }
+            _ if working().any(|host| host.ready.contains(&run)) => {
+                Some("hosts tell what they have of it before it is begun again".to_owned())
+            }
+            _ => Some("hosts load the app".to_owned()),
+        }
+    }
+}
+
+/// Whether an entry point's outcome is a result and not an error; see [`MainOutcome`](crate::MainOutcome).
+fn is_result(outcome: &[u8]) -> bool {
+    matches!(outcome.first(), Some(0 | 1))
+}

@@ -1,0 +1,211 @@
+//! Leaving, pausing and suspending: what can be saved is saved first.
+//!
+//! Guests come to rest, what they have finished is recorded, and the coordinator has the entries before
+//! the goodbye. From there on it is a crash that costs nothing: owners of what was held here find the
+//! entries, and adopt what others go on with (2005 malleability, section 3).
+
+use std::time::Duration;
+
+use crate::limits::DRAIN_MAX;
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::{JobNumber, RunId, Time};
+
+use super::part::{Owner, Part, Stage};
+use super::{Command, Host};
+
+/// A goodbye that is not answered is given up.
+const GOODBYE_MAX: Duration = Duration::from_secs(10);
+
+/// A host that is about to go.
+#[derive(Debug)]
+pub struct Departing {
+    /// It stays as a paused host, for this reason.
+    pause: Option<String>,
+    until: Time,
+    has_said_goodbye: bool,
+}
+
+impl Host {
+    /// Saves what can be saved and leaves; [`Command::Left`] follows.
+    pub fn leave(&mut self, now: Time) {
+        match &mut self.departing {
+            Some(departing) => departing.pause = None,
+            None => self.depart(now, None),
+        }
+    }
+
+    /// Takes no work for a reason, and gives back what it has; or takes work again.
+    pub fn pause(&mut self, now: Time, reason: Option<String>) {
+        match reason {
+            Some(reason) if self.paused.is_none() && self.departing.is_none() && self.identity.is_some() => {
+                self.depart(now, Some(reason));
+            }
+            Some(reason) => {
+                if let Some(departing) = &mut self.departing {
+                    if departing.pause.is_some() {
+                        departing.pause = Some(reason);
+                    }
+                } else {
+                    self.tell_coordinator(ToCoordinator::Paused { reason: Some(reason.clone()) });
+                    self.paused = Some(reason);
+                }
+            }
+            None => {
+                if self.paused.take().is_some() {
+                    self.tell_coordinator(ToCoordinator::Paused { reason: None });
+                }
+            }
+        }
+    }
+
+    fn depart(&mut self, now: Time, pause: Option<String>) {
+        if self.identity.is_none() {
+            // Nobody knows it.
+            self.commands.push_back(Command::Left);
+            return;
+        }
+        self.departing = Some(Departing { pause, until: now + GOODBYE_MAX, has_said_goodbye: false });
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.drain(now, run);
+        }
+        self.say_goodbye(now);
+    }
+
+    fn drain(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        match part.stage {
+            Stage::Ready => {
+                part.stage = Stage::Draining { until: now + DRAIN_MAX };
+                self.commands.push_back(Command::Drain { run });
+            }
+            Stage::Loading => part.stage = Stage::Drained,
+            Stage::Draining { .. } | Stage::Drained | Stage::Unable => {}
+        }
+    }
+
+    pub(super) fn on_suspend(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else {
+            return self.tell_coordinator(ToCoordinator::Suspended { run });
+        };
+        part.is_suspending = true;
+        self.drain(now, run);
+        self.finish_suspending(now, run);
+    }
+
+    /// A run's guests have come to rest.
+    pub(super) fn on_drained(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if matches!(part.stage, Stage::Draining { .. }) {
+            part.stage = Stage::Drained;
+            self.refuse_parked(run, true, now);
+            self.flush(now, run);
+            self.finish_suspending(now, run);
+            self.say_goodbye(now);
+        }
+    }
+
+    pub(super) fn time_out_drain(&mut self, now: Time, run: RunId) {
+        let is_late = self
+            .runs
+            .get(&run)
+            .is_some_and(|part: &Part| matches!(part.stage, Stage::Draining { until } if now >= until));
+        if is_late {
+            self.on_drained(now, run);
+        }
+    }
+
+    fn finish_suspending(&mut self, now: Time, run: RunId) {
+        let is_done = self
+            .runs
+            .get(&run)
+            .is_some_and(|part| part.is_suspending && matches!(part.stage, Stage::Drained | Stage::Unable));
+        if is_done {
+            self.flush(now, run);
+            self.tell_coordinator(ToCoordinator::Suspended { run });
+            self.stop_run(run, false);
+        }
+    }
+
+    // ---- the goodbye ----
+
+    fn say_goodbye(&mut self, now: Time) {
+        let is_connected = self.is_connected;
+        let at_rest = self.runs.values().all(|part| matches!(part.stage, Stage::Drained | Stage::Unable));
+        let Some(departing) = &mut self.departing else { return };
+        if !at_rest || departing.has_said_goodbye || !is_connected {
+            return;
+        }
+        departing.has_said_goodbye = true;
+        departing.until = now + GOODBYE_MAX;
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.flush(now, run);
+        }
+        self.tell_coordinator(ToCoordinator::Leaving);
+    }
+
+    /// The coordinator may not have heard the first.
+    pub(super) fn say_goodbye_again(&mut self) {
+        if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
+            self.tell_coordinator(ToCoordinator::Leaving);
+        }
+    }
+
+    pub(super) fn on_farewell(&mut self) {
+        if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
+            self.go();
+        }
+    }
+
+    fn go(&mut self) {
+        let Some(departing) = self.departing.take() else { return };
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.stop_run(run, false);
+        }
+        self.identity = None;
+        self.is_connected = false;
+        self.peers.clear();
+        self.sort_peers();
+        self.cut_off.clear();
+        match departing.pause {
+            Some(reason) => {
+                self.paused = Some(reason);
+                self.commands.push_back(Command::Reconnect);
+            }
+            None => self.commands.push_back(Command::Left),
+        }
+    }
+
+    /// Owners have their jobs again.
+    pub(super) fn hand_back(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+        for token in tokens {
+            let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
+            for (owner, number) in held.into_iter().flat_map(|held| held.owners) {
+                if let Owner::Host(host) = owner {
+                    self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
+                }
+            }
+        }
+    }
+
+    pub(super) fn next_departure_timeout(&self) -> Option<(Time, &'static str)> {
+        self.departing.as_ref().map(|departing| (departing.until, "the goodbye was not answered"))
+    }
+
+    pub(super) fn time_out_departure(&mut self, now: Time) {
+        self.say_goodbye(now);
+        if self.departing.as_ref().is_some_and(|departing| now >= departing.until) {
+            // Without the coordinator: at least the owners that can be reached hear of it.
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            for run in runs {
+                self.flush(now, run);
+                self.hand_back(run);
+            }
+            self.go();
+        }
+    }
+}

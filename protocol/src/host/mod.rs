@@ -1,0 +1,366 @@
+//! A host's state machine.
+//!
+//! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
+//! has arrived; `recovery` is what happens when somebody goes; `records` is this host's part of the
+//! result table; `departure` is leaving, pausing and suspending; `membership` is the link to the
+//! coordinator and who else is there.
+
+mod departure;
+mod loans;
+mod membership;
+mod part;
+mod records;
+mod recovery;
+mod stealing;
+mod surface;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::limits::{COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, TEXT_BYTES_MAX, shortened};
+use crate::message::{HostInfo, PeerMessage, ToCoordinator};
+use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
+use departure::Departing;
+use part::{Part, Stage};
+
+pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Transmit};
+
+/// A host.
+pub struct Host {
+    config: HostConfig,
+    random: Random,
+    /// Who it is, the secret that proves it, and of which grid.
+    identity: Option<(HostId, u64, GridId)>,
+    /// The coordinator has said welcome on the link that is open.
+    is_connected: bool,
+    /// Between `handle_connected` and the welcome.
+    is_greeting: bool,
+    peers: BTreeMap<HostId, HostInfo>,
+    /// Peers by site, for choosing victims: this host's own, and all others.
+    near: Vec<HostId>,
+    far: Vec<HostId>,
+    cut_off: BTreeSet<HostId>,
+    epoch: u64,
+    runs: BTreeMap<RunId, Part>,
+    /// What a run that is given again counts on from, so that late answers are not taken for new ones.
+    numbers_used: u64,
+    departing: Option<Departing>,
+    paused: Option<String>,
+    transmits: VecDeque<Transmit>,
+    commands: VecDeque<Command>,
+    events: VecDeque<Event>,
+}
+
+impl Host {
+    /// A host that has not been anywhere.
+    pub fn new(config: HostConfig, _now: Time) -> Self {
+        let random = Random::new(config.seed);
+        Self {
+            config,
+            random,
+            identity: None,
+            is_connected: false,
+            is_greeting: false,
+            peers: BTreeMap::new(),
+            near: Vec::new(),
+            far: Vec::new(),
+            cut_off: BTreeSet::new(),
+            epoch: 0,
+            runs: BTreeMap::new(),
+            numbers_used: 0,
+            departing: None,
+            paused: None,
+            transmits: VecDeque::new(),
+            commands: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    // ---- getters ----
+
+    /// Who it is, once the coordinator has said so.
+    pub fn id(&self) -> Option<HostId> {
+        self.identity.map(|(id, ..)| id)
+    }
+
+    /// Which grid it is part of.
+    pub fn grid(&self) -> Option<GridId> {
+        self.identity.map(|(.., grid)| grid)
+    }
+
+    /// Whether the coordinator hears it.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Whether it is about to go, or to pause.
+    pub fn is_leaving(&self) -> bool {
+        self.departing.is_some()
+    }
+
+    /// Why it takes no work.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
+    }
+
+    /// The runs that it knows of.
+    pub fn runs(&self) -> Vec<RunId> {
+        self.runs.keys().copied().collect()
+    }
+
+    /// Another host.
+    pub fn peer(&self, peer: HostId) -> Option<&HostInfo> {
+        self.peers.get(&peer)
+    }
+
+    /// All other hosts.
+    pub fn peers(&self) -> impl Iterator<Item = &HostInfo> {
+        self.peers.values()
+    }
+
+    /// What became of a run's jobs here.
+    pub fn counts(&self, run: RunId) -> Option<Counts> {
+        self.runs.get(&run).map(Part::counts)
+    }
+
+    /// Jobs that it holds for others, and jobs that others hold for it.
+    pub fn held_and_lent(&self, run: RunId) -> (usize, usize) {
+        self.runs.get(&run).map_or((0, 0), |part| (part.held.len(), part.loans.len()))
+    }
+
+    /// Entries of its part of a run's result table, and their bytes.
+    pub fn table(&self, run: RunId) -> (usize, usize) {
+        self.runs.get(&run).map_or((0, 0), |part| (part.table.len(), part.table.bytes()))
+    }
+
+    // ---- what happens ----
+
+    /// A peer said something.
+    pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
+        if self.cut_off.contains(&from) || Some(from) == self.id() {
+            return;
+        }
+        if let Err(misbehaviour) = self.peer_message(now, from, message) {
+            self.events.push_back(Event::Misbehaved(from, misbehaviour.clone()));
+            self.cut_off(now, from, misbehaviour.to_string());
+        }
+    }
+
+    fn peer_message(&mut self, now: Time, from: HostId, message: PeerMessage) -> Result<(), Misbehaviour> {
+        match message {
+            PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding)?,
+            PeerMessage::Job { run, steal, number, spec } => {
+                self.on_job(now, from, run, steal, number, spec)?;
+            }
+            PeerMessage::Nothing { run, steal } => self.on_nothing(now, from, run, steal)?,
+            PeerMessage::Result { run, number, finished } => self.on_result(from, run, number, finished)?,
+            PeerMessage::Received { run, number } => self.on_received(from, run, number),
+            PeerMessage::Abort { run, number } => self.on_abort(from, run, number),
+            PeerMessage::Returned { run, number, begun } => self.on_returned(now, from, run, number, begun),
+            PeerMessage::Adopt { run, number, key } => self.on_adopt(now, from, run, number, key),
+            PeerMessage::Adopted { run, number, holding } => {
+                self.on_adopted(now, from, run, number, holding)?;
+            }
+            PeerMessage::NotHeld { run, number } => self.on_not_held(now, from, run, number),
+            PeerMessage::Holding { run, holding, next_steal, held, pending } => {
+                self.on_holding(now, from, run, (holding, next_steal), &held, &pending);
+            }
+            PeerMessage::Lending { run } => self.send_holding(run, from),
+            PeerMessage::Unknown { run, numbers } => self.on_unknown(from, run, &numbers),
+            PeerMessage::Entries { run, entries } => {
+                if entries.len() > ENTRIES_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_entries(run, entries);
+            }
+            PeerMessage::Want { run, key } => self.on_want(from, run, key),
+            PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),
+            PeerMessage::Refused { reason } => {
+                if reason.len() > TEXT_BYTES_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The driver's decoder refused a peer's frames.
+    pub fn handle_misbehaviour(&mut self, now: Time, peer: HostId, reason: String) {
+        self.cut_off(now, peer, reason);
+    }
+
+    /// The run's app is ready to run here, or why it is not.
+    pub fn handle_loaded(&mut self, now: Time, run: RunId, result: Result<(), String>) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.stage != Stage::Loading {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                part.stage = Stage::Ready;
+                part.rest.until = now;
+                let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+                self.events.push_back(Event::RunStarted(run));
+                self.tell_coordinator(ToCoordinator::Ready { run });
+                for token in tokens {
+                    self.inject(run, token);
+                }
+                self.seek(now, run);
+            }
+            Err(reason) => self.become_unable(run, reason),
+        }
+    }
+
+    /// The runtime has something to tell.
+    pub fn handle_notice(&mut self, now: Time, run: RunId, notice: Notice) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        match notice {
+            Notice::Idle(idle) => {
+                part.idle = idle;
+                if part.idle >= self.config.report.threads as usize {
+                    self.refuse_parked(run, true, now);
+                }
+                self.seek(now, run);
+            }
+            Notice::Exposed => {
+                if !part.parked.is_empty() {
+                    self.commands.push_back(Command::Offer { run });
+                }
+            }
+            Notice::Begun { held } => self.on_begun(now, run, held),
+            Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
+            Notice::Abandoned { number } => self.on_abandoned(run, number),
+            Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
+            Notice::Recorded { key, depth, lineage, finished } => {
+                part.own_counts.recorded += 1;
+                self.record(now, run, key, depth, lineage, finished);
+            }
+            Notice::Log(job, text) => {
+                part.outbox_since.get_or_insert(now);
+                match part.log.len() {
+                    ..LOG_LINES_WAITING_MAX => part.log.push((job, text)),
+                    LOG_LINES_WAITING_MAX => {
+                        part.log.push((job, "(more was said than could be sent)".to_owned()));
+                    }
+                    _ => {}
+                }
+            }
+            Notice::Progress(done, total) => part.progress = Some((done, total)),
+            Notice::Limit(reason) => self.tell_coordinator(ToCoordinator::Limit { run, reason }),
+            Notice::Unable(reason) => self.become_unable(run, reason),
+            Notice::Drained => self.on_drained(now, run),
+            Notice::Counts(counts) => part.runtime_counts = counts,
+        }
+    }
+
+    /// Time has come to what `poll_timeout` named, or has just passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.time_out_steals(now, run);
+            self.reconcile(now, run);
+            self.time_out_recovery(now, run);
+            self.flush_if_due(now, run);
+            self.report(now, run);
+            self.time_out_drain(now, run);
+            self.seek(now, run);
+        }
+        self.time_out_departure(now);
+    }
+
+    // ---- what is to be done ----
+
+    /// The next message to be sent. Those for one receiver go out in this order.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// The next thing that the runtime or the driver is to do.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When `handle_timeout` is to be called at the latest, and why.
+    pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
+        let runs = self.runs.values().flat_map(|part| {
+            [
+                self.next_steal_timeout(part),
+                self.next_reconcile(part),
+                self.next_recovery_timeout(part),
+                Self::next_flush(part),
+                self.next_report(part),
+                match part.stage {
+                    Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
+                    _ => None,
+                },
+            ]
+        });
+        runs.chain([self.next_departure_timeout()]).flatten().min_by_key(|(time, _)| *time)
+    }
+
+    // ---- small things that all parts need ----
+
+    fn tell_coordinator(&mut self, message: ToCoordinator) {
+        if self.is_connected {
+            self.transmits.push_back(Transmit::ToCoordinator(message));
+        }
+    }
+
+    fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
+        self.transmits.push_back(Transmit::ToPeer(peer, message));
+    }
+
+    /// Tells a peer why, and hears no more of it.
+    fn cut_off(&mut self, now: Time, peer: HostId, reason: String) {
+        if !self.cut_off.insert(peer) {
+            return;
+        }
+        self.tell_peer(peer, PeerMessage::Refused { reason: shortened(&reason) });
+        self.tell_coordinator(ToCoordinator::Misbehaved { host: peer, reason });
+        self.commands.push_back(Command::CutOff { peer });
+        self.lose_peer(now, peer);
+    }
+
+    fn next_report(&self, part: &Part) -> Option<(Time, &'static str)> {
+        let is_news = !part.notes.is_empty() || part.counts() != part.reported_counts;
+        (self.is_connected && is_news).then_some((part.next_report, "counts are due"))
+    }
+
+    /// Tells the coordinator the counts, if they have changed.
+    fn report(&mut self, now: Time, run: RunId) {
+        let is_connected = self.is_connected;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if now < part.next_report || !is_connected {
+            return;
+        }
+        part.next_report = now + COUNTS;
+        part.last_report = Some(now);
+        let counts = part.counts();
+        if counts == part.reported_counts && part.notes.is_empty() {
+            return;
+        }
+        part.reported_counts = counts;
+        let message = ToCoordinator::Counts {
+            run,
+            counts,
+            progress: part.progress,
+            notes: std::mem::take(&mut part.notes),
+            notes_dropped: std::mem::take(&mut part.notes_dropped),
+        };
+        self.tell_coordinator(message);
+    }
+
+    /// What the store had of a run.
+    pub fn handle_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
+        self.merge_restored(now, run, entries);
+    }
+
+    /// A job that the runtime gave up for a thief, or `None` if there is none.
+    pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+        self.on_offered(now, run, job);
+    }
+}

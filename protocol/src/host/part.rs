@@ -1,0 +1,285 @@
+//! What a host knows of one run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use crate::limits::STEAL_REST_MIN;
+use crate::message::JobNote;
+use crate::{
+    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, StealId, Table, Time,
+};
+
+/// For whom a job is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// It is a root.
+    Coordinator,
+    /// It was stolen from there, or adopted by it.
+    Host(HostId),
+    /// A redone job of this host's runtime waits for it; the number is the runtime's.
+    Here,
+}
+
+/// A job that this host runs for others.
+#[derive(Debug)]
+pub struct Held {
+    pub spec: JobSpec,
+    /// Who waits for it, and under which number there. Empty: it is an orphan.
+    pub owners: Vec<(Owner, JobNumber)>,
+    /// Its outcome, until all owners have it.
+    pub finished: Option<Finished>,
+    /// Since when its owners have been told of it.
+    pub since: Time,
+    /// When, and of whom, it was asked for; until it begins.
+    pub asked: Option<(HostId, Time)>,
+    /// Its first instructions have run: a worker has taken it.
+    pub begun: bool,
+}
+
+/// How sure it is that the thief has a loan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoanState {
+    /// Given in answer to this request.
+    Given(StealId),
+    /// The host that runs the orphan was asked to adopt this owner.
+    Asked,
+    /// It has agreed.
+    Agreed,
+}
+
+/// A job of this host's runtime that another host runs.
+#[derive(Debug)]
+pub struct Loan {
+    /// The runtime's number.
+    pub number: JobNumber,
+    pub spec: JobSpec,
+    pub thief: HostId,
+    pub state: LoanState,
+    /// Holdings with a greater number were made after the thief knew of the loan.
+    pub holding: u64,
+    /// When the thief was last heard to have it, and whether it ever was.
+    pub heard: Time,
+    pub is_heard: bool,
+}
+
+/// A steal request under way.
+#[derive(Debug)]
+pub struct Request {
+    pub victim: HostId,
+    pub since: Time,
+    /// It is the one asynchronous request to another site.
+    pub is_wide: bool,
+}
+
+/// A thief that waits here.
+#[derive(Debug)]
+pub struct Parked {
+    pub thief: HostId,
+    pub steal: StealId,
+    pub holding: u64,
+    pub until: Time,
+}
+
+/// A lost or looked-up job of the runtime's whose fate is not clear yet.
+#[derive(Debug)]
+pub struct Unresolved {
+    pub spec: JobSpec,
+    pub since: Time,
+    /// Who was asked for its result; `None` while the coordinator looks for entries.
+    pub wanted_from: Option<HostId>,
+}
+
+/// How far a host is with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Its app is not there yet.
+    Loading,
+    /// It takes part.
+    Ready,
+    /// Its guests come to rest.
+    Draining {
+        /// They have until then.
+        until: Time,
+    },
+    /// They have come to rest.
+    Drained,
+    /// The host cannot take part.
+    Unable,
+}
+
+/// When to ask for jobs again.
+#[derive(Debug)]
+pub struct Rest {
+    pub until: Time,
+    pub length: Duration,
+    /// Refusals since the last rest.
+    pub refusals: usize,
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { until: Time::default(), length: STEAL_REST_MIN, refusals: 0 }
+    }
+}
+
+/// What a host knows of one run.
+pub struct Part {
+    pub spec: RunSpec,
+    pub stage: Stage,
+    /// The coordinator waits to hear that all is saved.
+    pub is_suspending: bool,
+    pub master: Option<HostId>,
+    /// Workers without work, and workers in all.
+    pub idle: usize,
+
+    // As a thief.
+    pub next_steal: u64,
+    pub requests: BTreeMap<StealId, Request>,
+    pub rest: Rest,
+    pub rest_wide: Rest,
+    pub held: BTreeMap<JobNumber, Held>,
+    pub held_by_key: BTreeMap<JobKey, JobNumber>,
+    pub held_by_tag: BTreeMap<JobTag, JobNumber>,
+    pub held_by_loan: BTreeMap<(Owner, JobNumber), JobNumber>,
+    /// Counts the holdings sent, to anybody.
+    pub holding: u64,
+
+    // As a victim.
+    pub parked: VecDeque<Parked>,
+    /// What the runtime was last told of how many wait.
+    pub wanted: usize,
+    pub loans: BTreeMap<JobNumber, Loan>,
+    pub loan_by_number: BTreeMap<JobNumber, JobNumber>,
+    pub unresolved: BTreeMap<JobNumber, Unresolved>,
+    pub next_number: u64,
+    pub next_reconcile: Time,
+
+    // The result table.
+    pub table: Table,
+    /// Lost jobs that are run again here.
+    pub redoing: BTreeSet<JobTag>,
+    /// Entries that one of their descendants may still find.
+    pub sought: BTreeSet<JobKey>,
+    pub lookups_wanted: bool,
+    pub outbox: Vec<Entry>,
+    pub outbox_since: Option<Time>,
+    pub owner_outbox: BTreeMap<HostId, Vec<Entry>>,
+
+    // What is reported.
+    pub runtime_counts: Counts,
+    pub own_counts: Counts,
+    pub reported_counts: Counts,
+    pub progress: Option<(u64, u64)>,
+    pub notes: Vec<JobNote>,
+    pub notes_dropped: u64,
+    pub log: Vec<(String, String)>,
+    pub next_report: Time,
+    pub last_report: Option<Time>,
+}
+
+impl Part {
+    pub fn new(spec: RunSpec, table_bytes_max: usize, now: Time) -> Self {
+        Self {
+            spec,
+            stage: Stage::Loading,
+            is_suspending: false,
+            master: None,
+            idle: 0,
+            next_steal: 0,
+            requests: BTreeMap::new(),
+            rest: Rest::default(),
+            rest_wide: Rest::default(),
+            held: BTreeMap::new(),
+            held_by_key: BTreeMap::new(),
+            held_by_tag: BTreeMap::new(),
+            held_by_loan: BTreeMap::new(),
+            holding: 0,
+            parked: VecDeque::new(),
+            wanted: 0,
+            loans: BTreeMap::new(),
+            loan_by_number: BTreeMap::new(),
+            unresolved: BTreeMap::new(),
+            next_number: 0,
+            next_reconcile: now,
+            table: Table::new(table_bytes_max),
+            redoing: BTreeSet::new(),
+            sought: BTreeSet::new(),
+            lookups_wanted: false,
+            outbox: Vec::new(),
+            outbox_since: None,
+            owner_outbox: BTreeMap::new(),
+            runtime_counts: Counts::default(),
+            own_counts: Counts::default(),
+            reported_counts: Counts::default(),
+            progress: None,
+            notes: Vec::new(),
+            notes_dropped: 0,
+            log: Vec::new(),
+            next_report: now,
+            last_report: None,
+        }
+    }
+
+    /// A number never used before.
+    pub fn new_number(&mut self) -> JobNumber {
+        self.next_number += 1;
+        JobNumber(self.next_number)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.runtime_counts;
+        counts.add(&self.own_counts);
+        counts
+    }
+
+    /// Adds somebody who waits for the held job `token`.
+    pub fn add_owner(&mut self, token: JobNumber, owner: Owner, number: JobNumber) {
+        if let Some(held) = self.held.get_mut(&token)
+            && !held.owners.contains(&(owner, number))
+        {
+            held.owners.push((owner, number));
+            self.held_by_loan.insert((owner, number), token);
+        }
+    }
+
+    /// Somebody does not wait for a held job any more: its number, if it is held.
+    pub fn remove_owner(&mut self, owner: Owner, number: JobNumber) -> Option<JobNumber> {
+        let token = self.held_by_loan.remove(&(owner, number))?;
+        if let Some(held) = self.held.get_mut(&token) {
+            held.owners.retain(|known| *known != (owner, number));
+        }
+        Some(token)
+    }
+
+    pub fn hold(&mut self, token: JobNumber, held: Held) {
+        for owner in &held.owners {
+            self.held_by_loan.insert(*owner, token);
+        }
+        self.held_by_key.insert(held.spec.key, token);
+        self.held_by_tag.insert(held.spec.key.tag(), token);
+        self.held.insert(token, held);
+    }
+
+    pub fn forget_held(&mut self, token: JobNumber) -> Option<Held> {
+        let held = self.held.remove(&token)?;
+        for owner in &held.owners {
+            self.held_by_loan.remove(owner);
+        }
+        if self.held_by_key.get(&held.spec.key) == Some(&token) {
+            self.held_by_key.remove(&held.spec.key);
+            self.held_by_tag.remove(&held.spec.key.tag());
+        }
+        Some(held)
+    }
+
+    pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
+        self.loan_by_number.insert(entry.number, loan);
+        self.loans.insert(loan, entry);
+    }
+
+    pub fn end_loan(&mut self, loan: JobNumber) -> Option<Loan> {
+        let entry = self.loans.remove(&loan)?;
+        self.loan_by_number.remove(&entry.number);
+        Some(entry)
+    }
+}

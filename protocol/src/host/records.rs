@@ -1,0 +1,205 @@
+//! This host's part of the result table: what it records, and to whom it goes.
+//!
+//! An entry goes to the coordinator, whose table survives any host, and to the owner of the borrowed job
+//! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
+//! too. Entries wait a little for company (message combining).
+
+use crate::limits::{ENTRIES_PER_MESSAGE_MAX, FLUSH, LINEAGE_LENGTH_MAX};
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
+
+use super::part::{Owner, Part};
+use super::{Command, Host};
+
+/// Results that took less are not worth an entry.
+pub const RECORDED_WORK_NS_MIN: u64 = 5_000_000;
+/// Entries that a thief gets with a redone job of which it is not known what is below it.
+const FORWARDED_MAX: usize = 4096;
+/// Entries that wait for a coordinator that is away; older ones give way, and remain with this host.
+const OUTBOX_MAX: usize = 16 * 1024;
+
+impl Host {
+    /// A job has a result that is worth saving.
+    pub(super) fn record(
+        &mut self,
+        now: Time,
+        run: RunId,
+        key: JobKey,
+        depth: u32,
+        lineage: Lineage,
+        finished: Finished,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let entry = Entry { key, depth, lineage, state: EntryState::Done(finished) };
+        match part.spec.fault_tolerance {
+            FaultTolerance::Off | FaultTolerance::RedoOnly => return,
+            // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
+            FaultTolerance::FinishedOrphans if !part.held_by_key.contains_key(&key) => {
+                part.table.insert(entry);
+                return;
+            }
+            FaultTolerance::FinishedOrphans | FaultTolerance::Full => {}
+        }
+        if part.table.insert(entry.clone()) {
+            self.share(now, run, &entry);
+            self.commands.push_back(Command::Save { run, entry });
+        }
+    }
+
+    /// An entry of this host's goes to those who may need it.
+    pub(super) fn share(&mut self, now: Time, run: RunId, entry: &Entry) {
+        let Some((me, ..)) = self.identity else { return };
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let shared = entry.to_share(me);
+        let nearest = entry.lineage.0.iter().rev().find_map(|tag| part.held_by_tag.get(tag));
+        if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
+            for (owner, _) in &held.owners {
+                if let Owner::Host(host) = owner {
+                    part.owner_outbox.entry(*host).or_default().push(shared.clone());
+                }
+            }
+        }
+        if part.outbox.len() >= OUTBOX_MAX {
+            part.outbox.remove(0);
+        }
+        part.outbox.push(shared);
+        part.outbox_since.get_or_insert(now);
+    }
+
+    /// A held job has lost its owner and goes on: whoever redoes it is to find it here.
+    pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: JobNumber) {
+        let Some((me, ..)) = self.identity else { return };
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(held) = part.held.get(&token) else { return };
+        let spec = &held.spec;
+        let state = EntryState::Running(me);
+        let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
+        // This host may be the one to redo what is above.
+        if entry.lineage.0.iter().any(|tag| part.redoing.contains(tag)) {
+            part.sought.insert(entry.key);
+        }
+        part.table.insert(entry.clone());
+        part.outbox.push(entry);
+        part.outbox_since.get_or_insert(now);
+    }
+
+    pub(super) fn next_flush(part: &Part) -> Option<(Time, &'static str)> {
+        part.outbox_since.map(|since| (since + FLUSH, "entries have waited for company"))
+    }
+
+    pub(super) fn flush_if_due(&mut self, now: Time, run: RunId) {
+        let is_due = (self.runs.get(&run))
+            .and_then(|part| part.outbox_since)
+            .is_some_and(|since| now >= since + FLUSH);
+        if is_due {
+            self.flush(now, run);
+        }
+    }
+
+    /// Sends what waits to be sent. While the coordinator is away, its part waits on.
+    pub(super) fn flush(&mut self, _now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.sought.retain(|key| part.table.get(key).is_some());
+        let for_owners = std::mem::take(&mut part.owner_outbox);
+        let mut messages = Vec::new();
+        part.outbox_since = None;
+        if self.is_connected {
+            for entries in part.outbox.chunks(ENTRIES_PER_MESSAGE_MAX) {
+                messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
+            }
+            part.outbox.clear();
+            if !part.log.is_empty() {
+                messages.push(ToCoordinator::Log { run, lines: std::mem::take(&mut part.log) });
+            }
+        }
+        for (owner, entries) in for_owners {
+            for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
+                self.tell_peer(owner, PeerMessage::Entries { run, entries: entries.to_vec() });
+            }
+        }
+        for message in messages {
+            self.tell_coordinator(message);
+        }
+        self.tell_lookups(run);
+    }
+
+    /// Others' entries.
+    pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
+        let me = self.id();
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        for entry in entries {
+            let is_own = matches!(entry.state, EntryState::Running(host) if Some(host) == me);
+            if is_own || entry.lineage.0.len() > LINEAGE_LENGTH_MAX {
+                continue;
+            }
+            let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
+            let key = entry.key;
+            if part.table.insert(entry) && is_sought {
+                part.sought.insert(key);
+            }
+        }
+        self.tell_lookups(run);
+    }
+
+    /// Lets the runtime know whether lookups can find anything, if that has changed.
+    pub(super) fn tell_lookups(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let wanted = !part.sought.is_empty();
+        if wanted != part.lookups_wanted {
+            part.lookups_wanted = wanted;
+            self.commands.push_back(Command::Lookups { run, wanted });
+        }
+    }
+
+    /// What a thief may find below the redone job that it gets.
+    pub(super) fn forward_entries(&mut self, run: RunId, thief: HostId, spec: &crate::JobSpec) {
+        let Some((me, ..)) = self.identity else { return };
+        let Some(part) = self.runs.get(&run) else { return };
+        if !spec.redone || spec.lookup_below <= spec.depth {
+            return;
+        }
+        let mut entries: Vec<Entry> =
+            part.table.below(spec.key.tag()).map(|entry| entry.to_share(me)).collect();
+        if entries.is_empty() {
+            // It had no instance of its own before; what is below it was recorded below a job above.
+            let above = (spec.lineage.0.iter().rev()).find(|tag| part.table.depth_below(**tag) > 0);
+            if let Some(above) = above {
+                entries = (part.table.below(*above))
+                    .filter(|entry| entry.depth > spec.depth)
+                    .take(FORWARDED_MAX)
+                    .map(|entry| entry.to_share(me))
+                    .collect();
+            }
+        }
+        for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
+            self.tell_peer(thief, PeerMessage::Entries { run, entries: entries.to_vec() });
+        }
+    }
+
+    // ---- results by location ----
+
+    pub(super) fn on_want(&mut self, from: HostId, run: RunId, key: JobKey) {
+        let finished = self.runs.get(&run).and_then(|part| match &part.table.get(&key)?.state {
+            EntryState::Done(finished) => Some(finished.clone()),
+            _ => None,
+        });
+        self.tell_peer(from, PeerMessage::Have { run, key, finished });
+    }
+
+    // ---- the store ----
+
+    /// What a former process saved.
+    pub(super) fn merge_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
+        for entry in entries {
+            // Whatever else was running, was running in a process that is gone.
+            if !matches!(entry.state, EntryState::Done(_)) || entry.lineage.0.len() > LINEAGE_LENGTH_MAX {
+                continue;
+            }
+            let is_news = self.runs.get_mut(&run).is_some_and(|part| part.table.insert(entry.clone()));
+            if is_news {
+                self.share(now, run, &entry);
+            }
+        }
+        self.flush(now, run);
+    }
+}

@@ -1,0 +1,336 @@
+//! What happens when somebody goes (2005 result table, section 3; KAAPI, section V).
+//!
+//! * A thief is gone: what was lent to it is *lost*. A lost job's fate is resolved: if the table has its
+//!   result, that is used; if it goes on as somebody's orphan, that is adopted; otherwise it is redone,
+//!   and its descendants are looked up as deep as there are entries below it.
+//! * An owner is gone: what is held for it is an *orphan* and goes on. The coordinator is told, so that
+//!   whoever redoes it finds it.
+//!
+//! The coordinator answers a search when all hosts have told it of their orphans, so an orphan is not
+//! missed for being announced a moment late.
+
+use crate::limits::FIND_TIMEOUT;
+use crate::message::{NoteKind, PeerMessage, ToCoordinator};
+use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
+
+use super::part::{Loan, LoanState, Owner, Part, Unresolved};
+use super::{Command, Event, Host};
+
+impl Host {
+    /// A direct link broke, the coordinator is away, and nothing reaches the peer.
+    pub fn handle_peer_lost(&mut self, now: Time, peer: HostId) {
+        if !self.is_connected && self.peers.contains_key(&peer) {
+            self.lose_peer(now, peer);
+        }
+    }
+
+    /// A peer is gone, for good as far as this host is concerned.
+    pub(super) fn lose_peer(&mut self, now: Time, peer: HostId) {
+        if self.peers.remove(&peer).is_none() {
+            return;
+        }
+        self.unlist_peer(peer);
+        self.events.push_back(Event::PeerGone(peer));
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.lose_peer_of_run(now, run, peer);
+        }
+    }
+
+    pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.requests.retain(|_, request| request.victim != peer);
+        part.parked.retain(|parked| parked.thief != peer);
+        part.owner_outbox.remove(&peer);
+        part.table.forget_host(peer);
+        if part.master == Some(peer) {
+            part.master = None;
+        }
+        let orphaned: Vec<(JobNumber, JobNumber)> = (part.held_by_loan.iter())
+            .filter(|((owner, _), _)| *owner == Owner::Host(peer))
+            .map(|((_, number), token)| (*number, *token))
+            .collect();
+        let lost: Vec<JobNumber> =
+            part.loans.iter().filter(|(_, loan)| loan.thief == peer).map(|(number, _)| *number).collect();
+        let unanswered: Vec<JobNumber> = (part.unresolved.iter())
+            .filter(|(_, unresolved)| unresolved.wanted_from == Some(peer))
+            .map(|(number, _)| *number)
+            .collect();
+        self.tell_wanted(run);
+        // Orphans first: what this host loses may be below one of them, or be one.
+        for (number, token) in orphaned {
+            self.orphan(now, run, Owner::Host(peer), number, token);
+        }
+        self.flush(now, run);
+        for number in lost {
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
+                self.resolve(now, run, loan.number, loan.spec);
+            }
+        }
+        for number in unanswered {
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            if let Some(unresolved) = unresolved {
+                self.redo(now, run, number, &unresolved.spec);
+            }
+        }
+        self.seek(now, run);
+    }
+
+    /// A held job has one owner less.
+    pub(super) fn orphan(
+        &mut self,
+        now: Time,
+        run: RunId,
+        owner: Owner,
+        number: JobNumber,
+        token: JobNumber,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.remove_owner(owner, number);
+        let Some(held) = part.held.get(&token) else { return };
+        if !held.owners.is_empty() {
+            return;
+        }
+        let (spec, finished) = (held.spec.clone(), held.finished.clone());
+        if let Some(finished) = finished {
+            // Its result may not have arrived (state 7 of the papers' appendix).
+            self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.forget_held(token);
+            }
+            return;
+        }
+        self.events.push_back(Event::Orphaned(run, spec.key));
+        match part.spec.fault_tolerance {
+            FaultTolerance::Full => self.announce_orphan(now, run, token),
+            FaultTolerance::FinishedOrphans => {
+                let finished: Vec<_> = part.table.below(spec.key.tag()).cloned().collect();
+                for entry in finished {
+                    self.share(now, run, &entry);
+                }
+                self.abort_held(run, token);
+            }
+            FaultTolerance::RedoOnly | FaultTolerance::Off => self.abort_held(run, token),
+        }
+    }
+
+    // ---- lost jobs ----
+
+    /// A job of this host's was lost with its thief: what becomes of it?
+    pub(super) fn resolve(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+        let is_connected = self.is_connected;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.own_counts.redone += 1;
+        let tolerance = part.spec.fault_tolerance;
+        self.events.push_back(Event::Lost(run, spec.key));
+        self.note(run, &spec, NoteKind::Lost);
+        if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
+            self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below: 0 });
+            return;
+        }
+        if self.use_known(now, run, number, &spec) {
+            return;
+        }
+        if !is_connected {
+            return self.redo(now, run, number, &spec);
+        }
+        let key = spec.key;
+        if let Some(part) = self.runs.get_mut(&run) {
+            part.unresolved.insert(number, Unresolved { spec, since: now, wanted_from: None });
+        }
+        self.tell_coordinator(ToCoordinator::Find { run, key });
+    }
+
+    /// The runtime asks about a descendant of a redone job.
+    pub(super) fn look_up(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+        if self.use_known(now, run, number, &spec) {
+            return;
+        }
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let own = part.table.depth_below(spec.key.tag());
+        let lookup_below = if part.sought.is_empty() { own } else { own.max(spec.lookup_below) };
+        self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below });
+    }
+
+    /// Uses what the table says of a job; false if that is nothing.
+    fn use_known(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
+        let me = self.id();
+        let Some(part) = self.runs.get_mut(&run) else { return false };
+        let Some(entry) = part.table.get(&spec.key) else { return self.adopt_here(run, number, spec) };
+        match entry.state.clone() {
+            EntryState::Done(finished) => {
+                self.reuse(run, number, spec, finished);
+                true
+            }
+            EntryState::DoneAt { host, .. } if self.peers.contains_key(&host) => {
+                let wanted_from = Some(host);
+                part.unresolved.insert(number, Unresolved { spec: spec.clone(), since: now, wanted_from });
+                let key = spec.key;
+                self.tell_peer(host, PeerMessage::Want { run, key });
+                true
+            }
+            EntryState::Running(host) if Some(host) == me => self.adopt_here(run, number, spec),
+            EntryState::Running(host) if self.peers.contains_key(&host) => {
+                self.ask_to_adopt(now, run, number, spec, host);
+                true
+            }
+            EntryState::DoneAt { .. } | EntryState::Running(_) => {
+                part.table.remove(&spec.key);
+                self.adopt_here(run, number, spec)
+            }
+        }
+    }
+
+    /// The orphan may be this host's own.
+    fn adopt_here(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
+        let Some(part) = self.runs.get_mut(&run) else { return false };
+        if part.spec.fault_tolerance != FaultTolerance::Full {
+            return false;
+        }
+        let Some(token) = part.held_by_key.get(&spec.key).copied() else { return false };
+        // To wait for one that has not begun would save nothing.
+        if part.held.get(&token).is_none_or(|held| !held.begun) {
+            return false;
+        }
+        part.sought.remove(&spec.key);
+        part.own_counts.adopted += 1;
+        part.add_owner(token, Owner::Here, number);
+        self.events.push_back(Event::Adopted(run, spec.key));
+        self.note(run, spec, NoteKind::Adopted);
+        self.deliver(run, token);
+        true
+    }
+
+    fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.sought.remove(&spec.key);
+        part.own_counts.reused += 1;
+        self.events.push_back(Event::Reused(run, spec.key));
+        self.note(run, spec, NoteKind::Reused);
+        self.commands.push_back(Command::Complete { run, number, finished });
+        self.tell_lookups(run);
+    }
+
+    fn ask_to_adopt(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec, thief: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.sought.remove(&spec.key);
+        let loan = part.new_number();
+        let state = LoanState::Asked;
+        part.lend(
+            loan,
+            Loan { number, spec: spec.clone(), thief, state, holding: 0, heard: now, is_heard: false },
+        );
+        self.tell_peer(thief, PeerMessage::Adopt { run, number: loan, key: spec.key });
+    }
+
+    /// Nothing is known of the job itself: it is run again, from what is known below it.
+    pub(super) fn redo(&mut self, _now: Time, run: RunId, number: JobNumber, spec: &JobSpec) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let lookup_below = part.expect_below(spec);
+        self.tell_lookups(run);
+        self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below });
+    }
+
+    /// A job that never began goes back as it was.
+    pub(super) fn requeue(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) {
+        let (redone, lookup_below) = (spec.redone, spec.lookup_below);
+        self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
+    }
+
+    /// All entries were sent that answer a search.
+    pub(super) fn on_found(&mut self, now: Time, run: RunId, key: JobKey) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let numbers: Vec<JobNumber> = (part.unresolved.iter())
+            .filter(|(_, unresolved)| unresolved.spec.key == key && unresolved.wanted_from.is_none())
+            .map(|(number, _)| *number)
+            .collect();
+        for number in numbers {
+            self.settle(now, run, number);
+        }
+    }
+
+    fn settle(&mut self, now: Time, run: RunId, number: JobNumber) {
+        let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+        if let Some(unresolved) = unresolved
+            && !self.use_known(now, run, number, &unresolved.spec)
+        {
+            self.redo(now, run, number, &unresolved.spec);
+        }
+    }
+
+    /// A result that the table had by location, or its loss.
+    pub(super) fn on_have(
+        &mut self,
+        now: Time,
+        from: HostId,
+        run: RunId,
+        key: JobKey,
+        finished: Option<Finished>,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let numbers: Vec<JobNumber> = (part.unresolved.iter())
+            .filter(|(_, unresolved)| unresolved.spec.key == key && unresolved.wanted_from == Some(from))
+            .map(|(number, _)| *number)
+            .collect();
+        for number in numbers {
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            let Some(unresolved) = unresolved else { continue };
+            match &finished {
+                Some(finished) => self.reuse(run, number, &unresolved.spec, finished.clone()),
+                None => self.redo(now, run, number, &unresolved.spec),
+            }
+        }
+    }
+
+    // ---- time ----
+
+    pub(super) fn next_recovery_timeout(&self, part: &Part) -> Option<(Time, &'static str)> {
+        let oldest = part.unresolved.values().map(|unresolved| unresolved.since).min()?;
+        Some((oldest + FIND_TIMEOUT, "a lost job is redone without what the table may have"))
+    }
+
+    pub(super) fn time_out_recovery(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let late: Vec<JobNumber> = (part.unresolved.iter())
+            .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            if let Some(unresolved) = unresolved {
+                self.redo(now, run, number, &unresolved.spec);
+            }
+        }
+    }
+
+    /// The link to the coordinator broke: searches that it has not answered go on without it.
+    pub(super) fn settle_all(&mut self, now: Time) {
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            let numbers: Vec<JobNumber> = self
+                .runs
+                .get(&run)
+                .into_iter()
+                .flat_map(|part| {
+                    (part.unresolved.iter())
+                        .filter(|(_, unresolved)| unresolved.wanted_from.is_none())
+                        .map(|(number, _)| *number)
+                })
+                .collect();
+            for number in numbers {
+                self.settle(now, run, number);
+            }
+        }
+    }
+}
+
+impl Part {
+    /// A job is run again: notes what may be found below it, and gives how deep.
+    pub fn expect_below(&mut self, spec: &JobSpec) -> u32 {
+        let tag = spec.key.tag();
+        self.redoing.insert(tag);
+        let below: Vec<JobKey> = self.table.below(tag).map(|entry| entry.key).collect();
+        self.sought.extend(below);
+        self.table.depth_below(tag).max(if self.sought.is_empty() { 0 } else { spec.lookup_below })
+    }
+}

@@ -1,0 +1,412 @@
+//! Choosing victims and serving thieves (TOPLAS 4.1.2).
+//!
+//! A thief asks one victim after another within its site, and under cluster-aware stealing keeps one
+//! request to another site under way meanwhile, whose job goes into the queue when it arrives. After a
+//! round of refusals it rests, for longer each time.
+//!
+//! A victim whose workers compute but which has nothing exposed *parks* the request for a moment: the
+//! demand makes a guest expose a job within microseconds, which is better than a refusal and another
+//! request.
+
+use crate::limits::{
+    HELD_JOBS_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN,
+    STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+};
+use crate::message::{JobNote, NoteKind, PeerMessage};
+use crate::{EntryState, HostId, JobNumber, JobSpec, RunId, StealId, Stealing, Time};
+
+use super::part::{Held, Loan, LoanState, Owner, Parked, Part, Request, Rest, Stage};
+use super::{Command, Event, Host, Misbehaviour};
+
+impl Host {
+    // ---- the thief ----
+
+    /// Asks for jobs, if this host has nothing to do and may.
+    pub(super) fn seek(&mut self, now: Time, run: RunId) {
+        if self.departing.is_some() || self.paused.is_some() || self.identity.is_none() {
+            return;
+        }
+        loop {
+            let Some(part) = self.runs.get(&run) else { return };
+            if part.stage != Stage::Ready || part.idle == 0 || part.held.len() >= HELD_JOBS_MAX {
+                return;
+            }
+            let Some((victim, is_wide)) = self.choose_victim(now, run) else { return };
+            let Some(part) = self.runs.get_mut(&run) else { return };
+            let steal = StealId(part.next_steal);
+            part.next_steal += 1;
+            part.own_counts.steal_requests += 1;
+            part.requests.insert(steal, Request { victim, since: now, is_wide });
+            let holding = part.holding;
+            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
+        }
+    }
+
+    fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
+        let part = self.runs.get(&run)?;
+        let waiting_near = part.requests.values().filter(|request| !request.is_wide).count();
+        let has_wide = part.requests.len() > waiting_near;
+        let may_near = waiting_near < part.idle.min(STEALS_IN_SITE_MAX) && now >= part.rest.until;
+        let may_wide = !has_wide && now >= part.rest_wide.until;
+        let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
+        let mut pick = |peers: &[HostId]| {
+            let peers: &[HostId] = peers;
+            (!peers.is_empty()).then(|| peers[self.random.below(peers.len())])
+        };
+        match part.spec.stealing {
+            Stealing::ClusterAware => {
+                if may_near
+                    && let Some(victim) = pick(&self.near)
+                    && !is_asked(&victim)
+                {
+                    return Some((victim, false));
+                }
+                if may_wide && let Some(victim) = pick(&self.far) {
+                    return Some((victim, true));
+                }
+                None
+            }
+            Stealing::Random => {
+                if !may_near || self.near.len() + self.far.len() == 0 {
+                    return None;
+                }
+                let index = self.random.below(self.near.len() + self.far.len());
+                let victim =
+                    self.near.get(index).copied().unwrap_or_else(|| self.far[index - self.near.len()]);
+                (!is_asked(&victim)).then_some((victim, false))
+            }
+            Stealing::MasterWorker => {
+                let master = part.master.filter(|master| self.peers.contains_key(master))?;
+                (may_near && !is_asked(&master)).then_some((master, false))
+            }
+        }
+    }
+
+    /// A request was answered: the rest of the reply is the caller's concern.
+    fn end_request(
+        &mut self,
+        from: HostId,
+        run: RunId,
+        steal: StealId,
+    ) -> Result<Option<Request>, Misbehaviour> {
+        let Some(part) = self.runs.get_mut(&run) else { return Ok(None) };
+        if steal.0 >= part.next_steal {
+            return Err(Misbehaviour::AnswerToNoSteal);
+        }
+        match part.requests.get(&steal) {
+            Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
+            // Late: it was given up, and the victim will be told so.
+            None => Ok(None),
+            Some(_) => Ok(part.requests.remove(&steal)),
+        }
+    }
+
+    pub(super) fn on_nothing(
+        &mut self,
+        now: Time,
+        from: HostId,
+        run: RunId,
+        steal: StealId,
+    ) -> Result<(), Misbehaviour> {
+        if let Some(request) = self.end_request(from, run, steal)? {
+            self.note_refusal(now, run, request.is_wide);
+            self.seek(now, run);
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_refusal(&mut self, now: Time, run: RunId, is_wide: bool) {
+        let round = self.near.len().clamp(1, 8);
+        let jitter = self.random.next_u64();
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let (rest, round, max) = if is_wide {
+            (&mut part.rest_wide, 1, STEAL_REST_WIDE_MAX)
+        } else {
+            (&mut part.rest, round, STEAL_REST_MAX)
+        };
+        rest.refusals += 1;
+        if rest.refusals < round {
+            return;
+        }
+        rest.refusals = 0;
+        // Between half and whole, so that thieves do not march in step.
+        let half = rest.length / 2;
+        rest.until = now + half + half.mul_f64((jitter >> 11) as f64 / (1_u64 << 53) as f64);
+        rest.length = (rest.length * 2).min(max);
+    }
+
+    pub(super) fn on_job(
+        &mut self,
+        now: Time,
+        from: HostId,
+        run: RunId,
+        steal: StealId,
+        number: JobNumber,
+        spec: JobSpec,
+    ) -> Result<(), Misbehaviour> {
+        let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
+        let is_far = self.is_far(from);
+        let departing = self.departing.is_some();
+        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
+        let rest = if request.is_wide { &mut part.rest_wide } else { &mut part.rest };
+        *rest = Rest { until: now, length: STEAL_REST_MIN, refusals: 0 };
+        if part.stage != Stage::Ready || departing || part.held.len() >= HELD_JOBS_MAX {
+            self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
+            return Ok(());
+        }
+        part.own_counts.stolen += 1;
+        part.own_counts.stolen_wide += u64::from(is_far);
+        self.take_in(now, run, Owner::Host(from), number, spec);
+        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
+        let token = part.held_by_loan.get(&(Owner::Host(from), number)).copied();
+        if let Some(held) = token.and_then(|token| part.held.get_mut(&token)) {
+            held.asked = Some((from, request.since));
+        }
+        self.seek(now, run);
+        Ok(())
+    }
+
+    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber) {
+        let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token));
+        let Some(held) = held else { return };
+        held.begun = true;
+        if let Some((victim, since)) = held.asked.take() {
+            let latency_ns = u64::try_from(now.since(since).as_nanos()).unwrap_or(u64::MAX);
+            self.events.push_back(Event::Stolen { run, victim, latency_ns });
+        }
+    }
+
+    /// A job of somebody else's begins here.
+    pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, number: JobNumber, spec: JobSpec) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if spec.redone
+            && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
+        {
+            let finished = finished.clone();
+            part.own_counts.reused += 1;
+            self.note(run, &spec, NoteKind::Reused);
+            let held = Held {
+                spec,
+                owners: vec![(owner, number)],
+                finished: Some(finished),
+                since: now,
+                asked: None,
+                begun: true,
+            };
+            self.hold_and_deliver(run, held);
+            return;
+        }
+        if spec.redone && spec.lookup_below > spec.depth {
+            // The victim has sent the entries ahead: below the job, or below the one above it if it had
+            // no instance of its own before.
+            let above = if part.table.depth_below(spec.key.tag()) == 0 {
+                spec.lineage.0.iter().rev().copied().find(|tag| part.table.depth_below(*tag) > 0)
+            } else {
+                None
+            };
+            part.expect_below(&spec);
+            if let Some(above) = above {
+                let below = part.table.below(above).filter(|entry| entry.depth > spec.depth);
+                part.sought.extend(below.map(|entry| entry.key));
+                part.redoing.insert(above);
+            }
+            self.tell_lookups(run);
+        }
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let token = part.new_number();
+        let victim = match owner {
+            Owner::Host(victim) => Some(victim),
+            Owner::Coordinator | Owner::Here => None,
+        };
+        let kind = NoteKind::Begun { victim, redone: spec.redone };
+        self.note(run, &spec, kind);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
+        part.idle = part.idle.saturating_sub(1);
+        part.hold(
+            token,
+            Held {
+                spec,
+                owners: vec![(owner, number)],
+                finished: None,
+                since: now,
+                asked: None,
+                begun: false,
+            },
+        );
+        self.inject(run, token);
+    }
+
+    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
+        let Some(part) = self.runs.get(&run) else { return };
+        if part.stage == Stage::Ready
+            && let Some(held) = part.held.get(&token)
+            && held.finished.is_none()
+        {
+            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec.clone() });
+        }
+    }
+
+    fn is_far(&self, peer: HostId) -> bool {
+        self.peers.get(&peer).is_none_or(|info| info.report.site != self.config.report.site)
+    }
+
+    // ---- the victim ----
+
+    pub(super) fn on_steal(
+        &mut self,
+        now: Time,
+        thief: HostId,
+        run: RunId,
+        steal: StealId,
+        holding: u64,
+    ) -> Result<(), Misbehaviour> {
+        let is_far = self.is_far(thief);
+        let knows_thief = self.peers.contains_key(&thief);
+        let threads = self.config.report.threads as usize;
+        let nothing = PeerMessage::Nothing { run, steal };
+        let Some(part) = self.runs.get_mut(&run) else {
+            self.tell_peer(thief, nothing);
+            return Ok(());
+        };
+        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief {
+            self.tell_peer(thief, nothing);
+            return Ok(());
+        }
+        if part.parked.iter().filter(|parked| parked.thief == thief).count() >= PARKED_STEALS_PER_THIEF_MAX {
+            return Err(Misbehaviour::Flood);
+        }
+        if part.parked.iter().any(|parked| parked.thief == thief && parked.steal == steal)
+            || part.loans.values().any(|loan| loan.thief == thief && loan.state == LoanState::Given(steal))
+        {
+            return Ok(());
+        }
+        // Whoever computes nothing has nothing, unless it is in the queue right now.
+        let patience = if part.idle >= threads {
+            std::time::Duration::ZERO
+        } else if is_far {
+            PARK_WIDE
+        } else {
+            PARK
+        };
+        part.parked.push_back(Parked { thief, steal, holding, until: now + patience });
+        self.commands.push_back(Command::Offer { run });
+        Ok(())
+    }
+
+    pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some((number, spec)) = job else {
+            self.refuse_parked(run, false, now);
+            return;
+        };
+        let Some(parked) = part.parked.pop_front() else {
+            let (redone, lookup_below) = (spec.redone, spec.lookup_below);
+            self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
+            return;
+        };
+        let loan = part.new_number();
+        let state = LoanState::Given(parked.steal);
+        let thief = parked.thief;
+        self.forward_entries(run, thief, &spec);
+        let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
+        self.tell_peer(thief, job);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.lend(
+            loan,
+            Loan { number, spec, thief, state, holding: parked.holding, heard: now, is_heard: false },
+        );
+        if part.parked.is_empty() {
+            self.tell_wanted(run);
+        } else {
+            self.commands.push_back(Command::Offer { run });
+        }
+    }
+
+    /// Refuses the thieves that have waited long enough, or `all`.
+    pub(super) fn refuse_parked(&mut self, run: RunId, all: bool, now: Time) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let mut refused = Vec::new();
+        part.parked.retain(|parked| {
+            let stays = !all && parked.until > now;
+            if !stays {
+                refused.push((parked.thief, parked.steal));
+            }
+            stays
+        });
+        for (thief, steal) in refused {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
+        }
+        self.tell_wanted(run);
+    }
+
+    /// Lets the runtime know how many thieves wait, if that has changed.
+    pub(super) fn tell_wanted(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let thieves = part.parked.len();
+        if part.wanted != thieves {
+            part.wanted = thieves;
+            self.commands.push_back(Command::Want { run, thieves });
+        }
+    }
+
+    // ---- time ----
+
+    pub(super) fn next_steal_timeout(&self, part: &Part) -> Option<(Time, &'static str)> {
+        let request = part.requests.values().map(|request| request.since).min();
+        let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
+        let parked = part.parked.iter().map(|parked| parked.until).min();
+        let parked = parked.map(|until| (until, "a thief has waited long enough"));
+        let may_seek = part.idle > 0
+            && part.stage == Stage::Ready
+            && self.departing.is_none()
+            && self.paused.is_none()
+            && self.identity.is_some();
+        let near = part.requests.values().filter(|request| !request.is_wide).count();
+        let can_near = may_seek
+            && near < part.idle.min(STEALS_IN_SITE_MAX)
+            && match part.spec.stealing {
+                Stealing::ClusterAware => !self.near.is_empty(),
+                Stealing::Random => !(self.near.is_empty() && self.far.is_empty()),
+                Stealing::MasterWorker => part.master.is_some_and(|master| self.peers.contains_key(&master)),
+            };
+        // A victim that happened to be asked already is no reason to turn in circles.
+        let near = (can_near && near == 0).then_some((part.rest.until, "a thief has rested"));
+        let has_wide = part.requests.values().any(|request| request.is_wide);
+        let can_wide =
+            may_seek && part.spec.stealing == Stealing::ClusterAware && !has_wide && !self.far.is_empty();
+        let wide = can_wide.then_some((part.rest_wide.until, "a thief has rested between sites"));
+        [request, parked, near, wide].into_iter().flatten().min_by_key(|(time, _)| *time)
+    }
+
+    pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let late: Vec<StealId> = (part.requests.iter())
+            .filter(|(_, request)| now >= request.since + STEAL_TIMEOUT)
+            .map(|(steal, _)| *steal)
+            .collect();
+        for steal in late {
+            if let Some(request) = self.runs.get_mut(&run).and_then(|part| part.requests.remove(&steal)) {
+                self.note_refusal(now, run, request.is_wide);
+            }
+        }
+        self.refuse_parked(run, false, now);
+    }
+
+    // ---- notes for the tree ----
+
+    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.notes.len() >= crate::limits::NOTES_WAITING_MAX {
+            part.notes_dropped += 1;
+            return;
+        }
+        part.notes.push(JobNote {
+            job: spec.key.tag(),
+            parent: spec.lineage.0.last().copied(),
+            kind: spec.kind,
+            depth: spec.depth,
+            what,
+        });
+    }
+}

@@ -1,0 +1,236 @@
+//! What goes in and out of a host's state machine, but for messages.
+
+use thiserror::Error;
+
+use crate::message::{HostReport, PeerMessage, ToCoordinator};
+use crate::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, RunSpec};
+
+/// How a host is set up.
+#[derive(Debug, Clone)]
+pub struct HostConfig {
+    /// What it says of itself.
+    pub report: HostReport,
+    /// All its randomness comes from here.
+    pub seed: u64,
+    /// The bound on its own part of each run's result table, in bytes.
+    pub table_bytes_max: usize,
+}
+
+/// What the runtime has to tell. Numbers of jobs are the runtime's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// So many workers have nothing to do.
+    Idle(usize),
+    /// A thief waits and there is an open job now.
+    Exposed,
+    /// A held job has begun.
+    Begun {
+        /// The machine's number, from [`Command::Inject`].
+        held: JobNumber,
+    },
+    /// A held job has ended.
+    Finished {
+        /// The machine's number, from [`Command::Inject`].
+        held: JobNumber,
+        /// What it gave.
+        finished: Finished,
+    },
+    /// The result of a lent or looked-up job is not wanted any more.
+    Abandoned {
+        /// The runtime's number.
+        number: JobNumber,
+    },
+    /// Is the result of this redone job known? Answered by [`Command::Complete`] or
+    /// [`Command::Requeue`].
+    Lookup {
+        /// The runtime's number.
+        number: JobNumber,
+        /// The job.
+        spec: JobSpec,
+    },
+    /// A job that nobody stole has finished and is worth saving.
+    Recorded {
+        /// Which job.
+        key: JobKey,
+        /// Spawns below the root.
+        depth: u32,
+        /// The jobs above it.
+        lineage: Lineage,
+        /// What it gave.
+        finished: Finished,
+    },
+    /// A line of the app's log: the job's name and the text.
+    Log(String, String),
+    /// The root reports its progress.
+    Progress(u64, u64),
+    /// A limit of the run was met.
+    Limit(String),
+    /// This machine cannot go on with the run.
+    Unable(String),
+    /// After [`Command::Drain`]: no guest computes any more.
+    Drained,
+    /// The runtime's counts, which replace earlier ones; the machine's own are added to them.
+    Counts(Counts),
+}
+
+/// What the runtime is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Get the run's app and inputs ready; answered by `handle_loaded`.
+    Load {
+        /// Which run.
+        run: RunId,
+        /// What it is.
+        spec: RunSpec,
+    },
+    /// Run this job of somebody else's.
+    Inject {
+        /// Of which run.
+        run: RunId,
+        /// The machine's number for it.
+        held: JobNumber,
+        /// The job.
+        spec: JobSpec,
+    },
+    /// So many thieves wait here.
+    Want {
+        /// Of which run.
+        run: RunId,
+        /// How many.
+        thieves: usize,
+    },
+    /// Give an open job up, if there is one; answered by `handle_offered`.
+    Offer {
+        /// Of which run.
+        run: RunId,
+    },
+    /// A lent or looked-up job has this result.
+    Complete {
+        /// Of which run.
+        run: RunId,
+        /// The runtime's number.
+        number: JobNumber,
+        /// What it gave.
+        finished: Finished,
+    },
+    /// A lent or looked-up job is to be run here, or by whoever steals it.
+    Requeue {
+        /// Of which run.
+        run: RunId,
+        /// The runtime's number.
+        number: JobNumber,
+        /// It was lost.
+        redone: bool,
+        /// See [`JobSpec::lookup_below`].
+        lookup_below: u32,
+    },
+    /// Whether entries are left that a lookup could find; while not, redone jobs need not look.
+    Lookups {
+        /// Of which run.
+        run: RunId,
+        /// Whether there are.
+        wanted: bool,
+    },
+    /// Nobody wants this held job any more.
+    Abort {
+        /// Of which run.
+        run: RunId,
+        /// The machine's number.
+        held: JobNumber,
+    },
+    /// Come to rest; see [`Notice::Drained`].
+    Drain {
+        /// Of which run.
+        run: RunId,
+    },
+    /// Drop all of the run.
+    Stop {
+        /// Which run.
+        run: RunId,
+        /// Its saved entries may be dropped as well: it will never go on.
+        forget: bool,
+    },
+    /// Save this entry on disk.
+    Save {
+        /// Of which run.
+        run: RunId,
+        /// The entry.
+        entry: Entry,
+    },
+    /// Close the link to this peer, and open no other.
+    CutOff {
+        /// Who.
+        peer: HostId,
+    },
+    /// Close the link to the coordinator and dial again: the host is another one from now on.
+    Reconnect,
+    /// The host has left; the process may end.
+    Left,
+}
+
+/// A message on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transmit {
+    /// To the coordinator.
+    ToCoordinator(ToCoordinator),
+    /// To another host, directly or by the relay.
+    ToPeer(HostId, PeerMessage),
+}
+
+/// What happened, for logs and status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The coordinator knows this host.
+    Joined(HostId),
+    /// The coordinator had given this host up; it has a new id.
+    Reborn(HostId),
+    /// The coordinator refused this host.
+    Refused(String),
+    /// Another host came.
+    PeerJoined(HostId),
+    /// Another host went.
+    PeerGone(HostId),
+    /// A run began here.
+    RunStarted(RunId),
+    /// A run ended here.
+    RunEnded(RunId),
+    /// A stolen job has begun: from the request to its first instruction.
+    Stolen {
+        /// Of which run.
+        run: RunId,
+        /// From whom.
+        victim: HostId,
+        /// How long it took, in nanoseconds.
+        latency_ns: u64,
+    },
+    /// A job was lost with its thief.
+    Lost(RunId, JobKey),
+    /// A job's result came from the table.
+    Reused(RunId, JobKey),
+    /// An orphan went on and its result will be used.
+    Adopted(RunId, JobKey),
+    /// A job's owner is gone.
+    Orphaned(RunId, JobKey),
+    /// A peer broke the protocol.
+    Misbehaved(HostId, Misbehaviour),
+}
+
+/// How a peer broke the protocol. It is told and cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Misbehaviour {
+    /// It answered a steal that was never made.
+    #[error("it answered a steal that was never made")]
+    AnswerToNoSteal,
+    /// It sent the result of a job that was never lent to it.
+    #[error("it sent the result of a job that it was never lent")]
+    ResultOfNoJob,
+    /// It confirmed an adoption that was never asked for.
+    #[error("it adopted a job that it was never asked to")]
+    AdoptionOfNoJob,
+    /// It sent more requests than it may have under way.
+    #[error("it flooded this host with requests")]
+    Flood,
+    /// It sent more entries in a message, or longer texts, than are allowed.
+    #[error("it sent a message larger than allowed")]
+    TooMuch,
+}

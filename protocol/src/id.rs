@@ -1,0 +1,53 @@
+//! Who is who.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A host: one volunteer process, from start to end. One that comes back after it was given up gets a
+/// new one (fail-stop; 2005 result table, section 3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HostId(pub u64);
+
+impl HostId {
+    /// Reads what `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text.strip_prefix('h')?, 16).ok().map(Self)
+    }
+}
+
+impl fmt::Display for HostId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "h{:x}", self.0)
+    }
+}
+
+impl fmt::Debug for HostId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A run: one execution of an app with arguments. A coordinator counts from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run {}", self.0)
+    }
+}
+
+/// A grid: one coordinator's data folder, from its first start on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GridId(pub u64);
+
+/// The number of a steal request; a thief counts them up and never uses one twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StealId(pub u64);

@@ -1,0 +1,81 @@
+//! A job on its way between hosts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{JobKey, JobTag, LINEAGE_LENGTH_MAX};
+
+/// A number that a host gives to a job which it lends, or holds for another; never used twice by one
+/// host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobNumber(pub u64);
+
+/// The tags of the jobs above a job that had an instance of their own, the nearest last. A table entry
+/// is found below every job of its lineage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage(pub Vec<JobTag>);
+
+impl Lineage {
+    /// The lineage of the children of the job `key`, whose own lineage this is. The farthest ancestors
+    /// are forgotten beyond [`LINEAGE_LENGTH_MAX`].
+    #[must_use]
+    pub fn child(&self, key: &JobKey) -> Self {
+        let skip = (self.0.len() + 1).saturating_sub(LINEAGE_LENGTH_MAX);
+        let mut tags: Vec<JobTag> = self.0.iter().skip(skip).copied().collect();
+        tags.push(key.tag());
+        Self(tags)
+    }
+}
+
+/// All that is needed to run a job, and to find what was saved of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Its identity.
+    pub key: JobKey,
+    /// Which job or entry point of the app: jobs in the order of their names count from 0; the root
+    /// has [`ROOT_KIND`].
+    pub kind: u32,
+    /// Its encoded parameters.
+    #[serde(with = "crate::bytes")]
+    pub parameters: Vec<u8>,
+    /// How many spawns it lies below the root.
+    pub depth: u32,
+    /// The jobs above it.
+    pub lineage: Lineage,
+    /// It, or a job above it, was lost in a crash.
+    pub redone: bool,
+    /// Its descendants above this depth may be in the result table, and are looked up; 0 when nothing
+    /// of it was saved.
+    pub lookup_below: u32,
+}
+
+/// The kind of a run's root job.
+pub const ROOT_KIND: u32 = u32::MAX;
+
+/// What a job gave. A limit that was met is no outcome: another host may allow more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Its encoded result.
+    Done(#[serde(with = "crate::bytes")] Vec<u8>),
+    /// It panicked or trapped: the encoded failure, which its parent's sync receives.
+    Failed(#[serde(with = "crate::bytes")] Vec<u8>),
+}
+
+impl Outcome {
+    /// The encoded result or failure.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Done(bytes) | Self::Failed(bytes) => bytes,
+        }
+    }
+}
+
+/// An outcome and what it took, all descendants included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// What the job gave.
+    pub outcome: Outcome,
+    /// Processor time of the job and its descendants, in nanoseconds.
+    pub work_ns: u64,
+    /// Its critical path, in nanoseconds.
+    pub span_ns: u64,
+}

@@ -1,0 +1,35 @@
+//! The grid protocol of Sateen as a sans-I/O state machine.
+//!
+//! [`host::Host`] is what every volunteer's host does, [`coordinator::Coordinator`] what the coordinator
+//! does. Neither knows sockets, files, threads or clocks. Both have the same surface, in this order:
+//! getters; `handle_…` for what happens outside; commands; `poll_…` for what is to be done.
+//!
+//! The contract with a driver: tell the machine *one* thing, then drain `poll_transmit`, `poll_command`
+//! and `poll_event`, then wait until something happens or `poll_timeout` says. The same machines run in
+//! `sateen-host`, in `sateen-coordinator` and in the simulator.
+#![forbid(unsafe_code)]
+
+mod bytes;
+pub mod codec;
+pub mod coordinator;
+pub mod host;
+mod id;
+mod job;
+mod key;
+pub mod limits;
+pub mod message;
+mod outcome;
+mod random;
+mod run;
+mod table;
+mod time;
+
+pub use id::{GridId, HostId, RunId, StealId};
+pub use job::{Finished, JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
+pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
+pub use outcome::{JobFailure, MainOutcome, RootOutcome};
+pub use random::Random;
+pub use run::{Counts, FaultTolerance, RunEnd, RunLimits, RunSpec, RunState, Stealing};
+pub use table::{Entry, EntryState, Table};
+pub use time::Time;

@@ -1,0 +1,79 @@
+//! Everything has a limit, and the protocol's limits are here.
+
+use std::time::Duration;
+
+/// So many ancestors of a job travel with it.
+pub const LINEAGE_LENGTH_MAX: usize = 48;
+/// One websocket message: a whole protocol message, a batch of them, or a fragment of one.
+pub const FRAME_BYTES_MAX: usize = 256 << 10;
+/// One protocol message, put together from fragments.
+pub const MESSAGE_BYTES_MAX: usize = 80 << 20;
+/// A result that the table holds itself; larger ones it holds by location.
+pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
+/// The entries of one message.
+pub const ENTRIES_PER_MESSAGE_MAX: usize = 256;
+/// A host's name, a site's name, an address, a reason.
+pub const TEXT_BYTES_MAX: usize = 256;
+
+/// `text` as it may travel: what is too long is cut.
+pub fn shortened(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
+}
+
+/// A host's own part of the result table, for each run.
+pub const HOST_TABLE_BYTES_MAX: usize = 64 << 20;
+/// The coordinator's result table, for each run.
+pub const COORDINATOR_TABLE_BYTES_MAX: usize = 256 << 20;
+/// Requests of one thief that wait at one victim, for each run.
+pub const PARKED_STEALS_PER_THIEF_MAX: usize = 64;
+/// Local steal requests that a host has under way at once, for each run.
+pub const STEALS_IN_SITE_MAX: usize = 4;
+/// Jobs that a host holds for others, for each run; a job that comes beyond is handed back.
+pub const HELD_JOBS_MAX: usize = 4096;
+/// Those who wait for the same job at one host; the equal jobs of further ones are run again.
+pub const OWNERS_PER_JOB_MAX: usize = 1024;
+/// Lines of an app's log that wait for a coordinator that is away; what comes beyond is left out.
+pub const LOG_LINES_WAITING_MAX: usize = 1024;
+/// Jobs below which somebody is told of new entries, for each run; searches for others are answered once.
+pub const SUBSCRIBED_JOBS_MAX: usize = 64 * 1024;
+/// Searches that wait for hosts to recover; what comes beyond is answered with what there is.
+pub const SEARCHES_WAITING_MAX: usize = 64 * 1024;
+/// Notes about jobs, for the tree, that wait to be sent; what comes beyond is counted.
+pub const NOTES_WAITING_MAX: usize = 1024;
+/// Runs that are given to hosts at once; more wait their turn.
+pub const RUNS_ACTIVE_MAX: usize = 8;
+
+/// A victim that computes keeps a request so long if it has nothing to give yet.
+pub const PARK: Duration = Duration::from_millis(3);
+/// The same for a request from another site, which has travelled for longer.
+pub const PARK_WIDE: Duration = Duration::from_millis(25);
+/// A steal request that was not answered is given up.
+pub const STEAL_TIMEOUT: Duration = Duration::from_secs(3);
+/// After a round of refusals a thief rests, and twice as long after each further one.
+pub const STEAL_REST_MIN: Duration = Duration::from_micros(500);
+/// The longest rest within a site.
+pub const STEAL_REST_MAX: Duration = Duration::from_millis(50);
+/// The longest rest between requests to other sites.
+pub const STEAL_REST_WIDE_MAX: Duration = Duration::from_millis(200);
+/// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
+pub const RECONCILE: Duration = Duration::from_secs(1);
+/// Entries and notes wait so long for company.
+pub const FLUSH: Duration = Duration::from_millis(100);
+/// How often a host tells the coordinator its counts.
+pub const COUNTS: Duration = Duration::from_millis(500);
+/// The same when a job has ended, so that a run that ends has the figures of its last moments.
+pub const COUNTS_SOON: Duration = Duration::from_millis(50);
+/// The coordinator pings hosts so often.
+pub const PING: Duration = Duration::from_secs(1);
+/// A host whose link is open and from which nothing has come for so long is given up.
+pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// A host whose link has closed is given up after so long.
+pub const RECONNECT_GRACE: Duration = Duration::from_millis(750);
+/// A coordinator that was started again waits so long for its hosts before it gives them up.
+pub const RESTART_GRACE: Duration = Duration::from_secs(3);
+/// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.
+pub const SETTLE_MAX: Duration = Duration::from_millis(500);
+/// A host waits so long for the coordinator's entries before it redoes a job without them.
+pub const FIND_TIMEOUT: Duration = Duration::from_secs(2);
+/// Guests have so long to come to rest at a leave or suspension.
+pub const DRAIN_MAX: Duration = Duration::from_secs(3);

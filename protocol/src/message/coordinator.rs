@@ -1,0 +1,188 @@
+//! Host to coordinator.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Counts, Entry, Finished, GridId, HostId, JobKey, JobNumber, JobTag, RunId};
+
+/// What a host says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// For people; need not be unique.
+    pub name: String,
+    /// Hosts of one site have low latency to each other.
+    pub site: String,
+    /// Workers.
+    pub threads: u32,
+    /// Of its software.
+    pub version: String,
+    /// Where hosts of the same site may reach it directly: `address:port`.
+    pub direct: Option<String>,
+}
+
+/// A host as others are told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostInfo {
+    /// Which.
+    pub id: HostId,
+    /// What it says of itself.
+    pub report: HostReport,
+    /// Whoever dials it directly shows this.
+    pub direct_secret: u64,
+}
+
+/// What a host says to its coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToCoordinator {
+    /// The first message on every link.
+    Hello {
+        /// About the host.
+        report: HostReport,
+        /// Who it was before the link broke: its id, the secret that proves it, and of which grid.
+        was: Option<(HostId, u64, GridId)>,
+        /// Root jobs that it has, by the coordinator's numbers.
+        roots: Vec<(RunId, JobNumber)>,
+        /// Why it takes no work, if it does not.
+        paused: Option<String>,
+    },
+    /// The run's app and inputs are loaded; the host takes part.
+    Ready {
+        /// Which run.
+        run: RunId,
+    },
+    /// It cannot take part.
+    Unready {
+        /// In which run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+    /// A run's root job has ended. Repeated until acknowledged.
+    RootFinished {
+        /// Of which run.
+        run: RunId,
+        /// The coordinator's number.
+        number: JobNumber,
+        /// What it gave.
+        finished: Finished,
+    },
+    /// A limit of the run was met, which ends it.
+    Limit {
+        /// Of which run.
+        run: RunId,
+        /// Which, in a sentence.
+        reason: String,
+    },
+    /// Entries for the result table.
+    Entries {
+        /// Of which run.
+        run: RunId,
+        /// At most `ENTRIES_PER_MESSAGE_MAX`.
+        entries: Vec<Entry>,
+    },
+    /// The entries of all orphans that the hosts gone up to `epoch` left here have been sent.
+    Recovered {
+        /// See [`ToHost::Hosts`](super::ToHost::Hosts).
+        epoch: u64,
+    },
+    /// Asks for the entry of this job and for those below it.
+    Find {
+        /// Of which run.
+        run: RunId,
+        /// Which job.
+        key: JobKey,
+    },
+    /// The host's counts of a run, which replace those it sent before.
+    Counts {
+        /// Of which run.
+        run: RunId,
+        /// So far.
+        counts: Counts,
+        /// What the root job reports of its progress: done, of how much.
+        progress: Option<(u64, u64)>,
+        /// Jobs that began or ended here, for the tree.
+        notes: Vec<JobNote>,
+        /// Notes that were left out because there were too many.
+        notes_dropped: u64,
+    },
+    /// Lines of the app's log: the job's name and the text.
+    Log {
+        /// Of which run.
+        run: RunId,
+        /// The lines.
+        lines: Vec<(String, String)>,
+    },
+    /// All of the run that was here is saved; the host works on it no more.
+    Suspended {
+        /// Which run.
+        run: RunId,
+    },
+    /// Whether the host takes new work.
+    Paused {
+        /// Why not; `None` when it does.
+        reason: Option<String>,
+    },
+    /// All that was here is saved; the host goes.
+    Leaving,
+    /// A frame for another host, which the coordinator passes on unread.
+    Relay {
+        /// To whom.
+        to: HostId,
+        /// The frame.
+        #[serde(with = "crate::bytes")]
+        frame: Vec<u8>,
+    },
+    /// A peer broke the protocol.
+    Misbehaved {
+        /// Who.
+        host: HostId,
+        /// How.
+        reason: String,
+    },
+    /// Answers a ping.
+    Pong {
+        /// The ping's number.
+        ping: u64,
+    },
+}
+
+/// A job with an instance of its own, for the tree of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobNote {
+    /// Which job.
+    pub job: JobTag,
+    /// The job above it that had an instance of its own.
+    pub parent: Option<JobTag>,
+    /// Its kind, as in a [`JobSpec`](crate::JobSpec).
+    pub kind: u32,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// What happened.
+    pub what: NoteKind,
+}
+
+/// What happened to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoteKind {
+    /// A host began it.
+    Begun {
+        /// From whom it was stolen; `None` for the root.
+        victim: Option<HostId>,
+        /// It, or a job above it, was lost before.
+        redone: bool,
+    },
+    /// It has a result.
+    Done {
+        /// Processor time, descendants included, in nanoseconds.
+        work_ns: u64,
+    },
+    /// It failed.
+    Failed,
+    /// Nobody wanted it any more.
+    Aborted,
+    /// It was lost with the host that ran it, and is in its owner's queue again.
+    Lost,
+    /// Its result came from the table.
+    Reused,
+    /// It went on running and has a new owner.
+    Adopted,
+}

@@ -1,0 +1,135 @@
+//! Coordinator to host.
+
+use serde::{Deserialize, Serialize};
+
+use super::HostInfo;
+use crate::{Entry, GridId, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec};
+
+/// How a host went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Departure {
+    /// It said goodbye; all that it had is in the table.
+    Left,
+    /// Its link broke, or nothing came from it for too long.
+    Crashed,
+}
+
+/// What the coordinator says to a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToHost {
+    /// Answers the hello.
+    Welcome {
+        /// Who the host is from now on. If that is not who it was, then all others have given it up.
+        host: HostId,
+        /// Proves it at the next hello.
+        secret: u64,
+        /// Which grid this is.
+        grid: GridId,
+        /// All who are there, this host included.
+        hosts: Vec<HostInfo>,
+        /// Who is not in `hosts` is gone; false while a coordinator that was started again waits for
+        /// them.
+        complete: bool,
+        /// Runs that are not over; all others are.
+        runs: Vec<RunId>,
+        /// See [`Self::Hosts`].
+        epoch: u64,
+    },
+    /// The host may not take part; the link is closed.
+    Refused {
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// Who came and who went.
+    Hosts {
+        /// Counts the departures. To be answered with [`Recovered`](super::ToCoordinator::Recovered)
+        /// if anybody is gone.
+        epoch: u64,
+        /// Came, or changed.
+        joined: Vec<HostInfo>,
+        /// Went.
+        gone: Vec<(HostId, Departure)>,
+    },
+    /// A coordinator that was started again has waited for its hosts: these are all. To be answered
+    /// with [`Recovered`](super::ToCoordinator::Recovered).
+    Present {
+        /// See [`Self::Hosts`].
+        epoch: u64,
+        /// Who is there; all others are gone.
+        hosts: Vec<HostId>,
+    },
+    /// A run to take part in.
+    StartRun {
+        /// Which run.
+        run: RunId,
+        /// What it is.
+        spec: RunSpec,
+    },
+    /// The host of a run's root job, of whom a worker in the master/worker style steals.
+    Master {
+        /// Of which run.
+        run: RunId,
+        /// Who.
+        host: HostId,
+    },
+    /// The run is over: drop all of it.
+    StopRun {
+        /// Which run.
+        run: RunId,
+    },
+    /// Save what can be saved of the run, answer [`Suspended`](super::ToCoordinator::Suspended), drop it.
+    SuspendRun {
+        /// Which run.
+        run: RunId,
+    },
+    /// The run's root job is this host's to run.
+    Assign {
+        /// Of which run.
+        run: RunId,
+        /// The coordinator's number.
+        number: JobNumber,
+        /// What to run.
+        spec: JobSpec,
+    },
+    /// The root's result is stored.
+    Acknowledged {
+        /// Of which run.
+        run: RunId,
+        /// The coordinator's number.
+        number: JobNumber,
+    },
+    /// Entries that the host has asked for, or that came later below a job that it asked about.
+    Entries {
+        /// Of which run.
+        run: RunId,
+        /// At most `ENTRIES_PER_MESSAGE_MAX`.
+        entries: Vec<Entry>,
+    },
+    /// All entries were sent that answer [`Find`](super::ToCoordinator::Find).
+    Found {
+        /// Of which run.
+        run: RunId,
+        /// Which job.
+        key: JobKey,
+    },
+    /// A frame from another host.
+    Relayed {
+        /// From whom.
+        from: HostId,
+        /// The frame.
+        #[serde(with = "crate::bytes")]
+        frame: Vec<u8>,
+    },
+    /// The frame to that host could not be passed on.
+    Unreachable {
+        /// Whom.
+        host: HostId,
+    },
+    /// To be answered with a pong.
+    Ping {
+        /// Its number.
+        ping: u64,
+    },
+    /// The goodbye was heard; the host may end.
+    Farewell,
+}

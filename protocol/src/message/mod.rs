@@ -1,0 +1,26 @@
+//! The messages, one enum for each direction.
+//!
+//! ```text
+//! host ──► coordinator   ToCoordinator   hello, entries, counts, the root's result, …
+//! coordinator ──► host   ToHost          welcome, who is there, runs, the root job, …
+//! host ◄─► host          PeerMessage     steals, jobs, results, reconciliation
+//! ```
+//!
+//! **A steal**: `Steal` → `Job` or `Nothing`; later `Result` → `Received`.
+//!
+//! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every
+//! second each thief tells each owner what it holds and which requests it waits for (`Holding`). The
+//! owner answers `Unknown` for jobs that it does not know, and takes back what it lent and the thief
+//! neither holds nor waits for. Results are repeated until `Received`.
+//!
+//! **A crash**: the coordinator says `Hosts { gone, … }` to all. Each host sends the entries of its
+//! orphans and then `Recovered`. Owners of lost jobs ask `Find`, are answered when all have recovered,
+//! and redo what is neither done nor running; what runs they `Adopt`.
+
+mod coordinator;
+mod host;
+mod peer;
+
+pub use coordinator::{HostInfo, HostReport, JobNote, NoteKind, ToCoordinator};
+pub use host::{Departure, ToHost};
+pub use peer::PeerMessage;

@@ -1,0 +1,173 @@
+//! Host to host.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, Finished, JobKey, JobNumber, JobSpec, RunId, StealId};
+
+/// What hosts say to one another, directly or through a relay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeerMessage {
+    /// A thief asks for a job.
+    Steal {
+        /// Of which run.
+        run: RunId,
+        /// The thief's number for the request.
+        steal: StealId,
+        /// The number of the thief's last [`Self::Holding`] to this victim.
+        holding: u64,
+    },
+    /// Here is one; it is lent under a number of the victim's.
+    Job {
+        /// Of which run.
+        run: RunId,
+        /// The request.
+        steal: StealId,
+        /// The owner's number for the loan.
+        number: JobNumber,
+        /// What to run.
+        spec: JobSpec,
+    },
+    /// There is none.
+    Nothing {
+        /// Of which run.
+        run: RunId,
+        /// The request.
+        steal: StealId,
+    },
+    /// A borrowed job has ended.
+    Result {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+        /// What it gave.
+        finished: Finished,
+    },
+    /// The owner has the result, or does not want it any more: the thief may forget the job.
+    Received {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+    },
+    /// The owner does not want the result any more.
+    Abort {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+    },
+    /// The thief cannot run it: the owner has it again.
+    Returned {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+        /// Something of it may have been recorded.
+        begun: bool,
+    },
+    /// A redoer asks whoever runs the orphan `key` to give it the result.
+    Adopt {
+        /// Of which run.
+        run: RunId,
+        /// The redoer's number for the loan.
+        number: JobNumber,
+        /// Which job.
+        key: JobKey,
+    },
+    /// It will; the loan is listed from the holding after `holding` on.
+    Adopted {
+        /// Of which run.
+        run: RunId,
+        /// The redoer's number.
+        number: JobNumber,
+        /// The number of the last [`Self::Holding`] sent.
+        holding: u64,
+    },
+    /// It neither runs the job nor has its result.
+    NotHeld {
+        /// Of which run.
+        run: RunId,
+        /// The redoer's number.
+        number: JobNumber,
+    },
+    /// All that a thief has of an owner's, and the requests to it that are under way.
+    Holding {
+        /// Of which run.
+        run: RunId,
+        /// Counts up for each owner.
+        holding: u64,
+        /// Requests up to, and without, this one were made before.
+        next_steal: StealId,
+        /// Loans, by the owner's numbers.
+        held: Vec<JobNumber>,
+        /// Requests that wait for an answer.
+        pending: Vec<StealId>,
+    },
+    /// An owner has not heard of these loans for a while. Answered by [`Self::Holding`].
+    Lending {
+        /// Of which run.
+        run: RunId,
+    },
+    /// The owner knows nothing of these loans.
+    Unknown {
+        /// Of which run.
+        run: RunId,
+        /// The owner's numbers.
+        numbers: Vec<JobNumber>,
+    },
+    /// Entries of the result table: below a redone job, for its thief; or recorded below a borrowed job,
+    /// for its owner.
+    Entries {
+        /// Of which run.
+        run: RunId,
+        /// At most `ENTRIES_PER_MESSAGE_MAX`.
+        entries: Vec<Entry>,
+    },
+    /// Asks for a result that the table has by location.
+    Want {
+        /// Of which run.
+        run: RunId,
+        /// Which job.
+        key: JobKey,
+    },
+    /// It, or `None` when it is not here (any more).
+    Have {
+        /// Of which run.
+        run: RunId,
+        /// Which job.
+        key: JobKey,
+        /// What it gave.
+        finished: Option<Finished>,
+    },
+    /// Why the sender will hear no more of the receiver.
+    Refused {
+        /// What the receiver did.
+        reason: String,
+    },
+}
+
+impl PeerMessage {
+    /// The run that it is about.
+    pub fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Steal { run, .. }
+            | Self::Job { run, .. }
+            | Self::Nothing { run, .. }
+            | Self::Result { run, .. }
+            | Self::Received { run, .. }
+            | Self::Abort { run, .. }
+            | Self::Returned { run, .. }
+            | Self::Adopt { run, .. }
+            | Self::Adopted { run, .. }
+            | Self::NotHeld { run, .. }
+            | Self::Holding { run, .. }
+            | Self::Lending { run }
+            | Self::Unknown { run, .. }
+            | Self::Entries { run, .. }
+            | Self::Want { run, .. }
+            | Self::Have { run, .. } => Some(*run),
+            Self::Refused { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the bytes of a finished root are, for whoever shows them to people.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finished, Outcome};
+
+/// How an entry point ended, as the guest encodes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MainOutcome {
+    /// Text for people.
+    Text(String),
+    /// Bytes.
+    Bytes(#[serde(with = "crate::bytes")] Vec<u8>),
+    /// The app returned an error.
+    Failed(String),
+    /// The user gave something that the app cannot use.
+    BadInput(String),
+}
+
+/// A job that panicked or trapped, as hosts encode it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFailure {
+    /// The innermost job on the guest's stack.
+    pub job: String,
+    /// The panic's message and place, or the trap.
+    pub message: String,
+    /// The guest's stack, innermost frame first.
+    pub backtrace: Vec<String>,
+}
+
+/// What a root job gave, read from its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RootOutcome {
+    /// Its entry point came to an end.
+    Main(MainOutcome),
+    /// It failed on the way.
+    Job(JobFailure),
+    /// The bytes are neither: the app encodes its output in its own way.
+    Unreadable,
+}
+
+impl RootOutcome {
+    /// Reads what a root job gave.
+    pub fn of(finished: &Finished) -> Self {
+        match &finished.outcome {
+            Outcome::Done(bytes) => read(bytes).map_or(Self::Unreadable, Self::Main),
+            Outcome::Failed(bytes) => read(bytes).map_or(Self::Unreadable, Self::Job),
+        }
+    }
+}
+
+/// All of `bytes`, and nothing but them, is a `T`.
+fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(outcome: Outcome) -> Finished {
+        Finished { outcome, work_ns: 1, span_ns: 1 }
+    }
+
+    #[test]
+    fn bytes_of_the_guest_are_read() {
+        let text = finished(Outcome::Done(vec![0, 2, b'4', b'2']));
+        assert_eq!(RootOutcome::of(&text), RootOutcome::Main(MainOutcome::Text("42".to_owned())));
+        let bytes = finished(Outcome::Done(vec![1, 2, 0, 255]));
+        assert_eq!(RootOutcome::of(&bytes), RootOutcome::Main(MainOutcome::Bytes(vec![0, 255])));
+        let failure = JobFailure { job: "f".to_owned(), message: "no".to_owned(), backtrace: vec![] };
+        let failed = finished(Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes")));
+        assert_eq!(RootOutcome::of(&failed), RootOutcome::Job(failure));
+    }
+
+    #[test]
+    fn foreign_bytes_are_said_to_be() {
+        for bytes in [&[][..], &[9, 0], &[0, 5, b'x'], &[0, 1, b'x', b'y']] {
+            assert_eq!(RootOutcome::of(&finished(Outcome::Done(bytes.to_vec()))), RootOutcome::Unreadable);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a run is made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::BlobHash;
+
+/// How idle hosts choose victims (TOPLAS 4.1.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stealing {
+    /// Cluster-aware random stealing: at random within the site, and at most one asynchronous request to
+    /// another site.
+    #[default]
+    ClusterAware,
+    /// At random among all hosts.
+    Random,
+    /// Only from the host of the root job.
+    MasterWorker,
+}
+
+/// What survives a crash.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultTolerance {
+    /// Lost jobs are redone from what the result table has; running orphans are adopted; finished work
+    /// is recorded now and then.
+    #[default]
+    Full,
+    /// Satin's: finished orphans are saved, unfinished ones aborted, nothing else is recorded.
+    FinishedOrphans,
+    /// Lost jobs are redone whole.
+    RedoOnly,
+    /// For comparison: nothing is recorded and nothing looked up, as with [`Self::RedoOnly`], and
+    /// hosts do not even list what was stolen for longer than they must.
+    Off,
+}
+
+/// One execution of an app with arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The app's module.
+    pub app: BlobHash,
+    /// The entry point.
+    pub function: String,
+    /// The words of its command line.
+    pub arguments: Vec<String>,
+    /// Its inputs, by name.
+    pub inputs: Vec<(String, BlobHash)>,
+    /// What its guests may use.
+    pub limits: RunLimits,
+    /// NaNs are canonicalised by the engine.
+    pub strict_nan: bool,
+    /// How victims are chosen.
+    pub stealing: Stealing,
+    /// What survives a crash.
+    pub fault_tolerance: FaultTolerance,
+    /// Finished work is recorded so often, in milliseconds; a crash loses about this much of a worker.
+    pub record_every_ms: u32,
+}
+
+impl RunSpec {
+    /// What distinguishes its jobs from those of the same app with other inputs: a job may read any of
+    /// them. Empty without inputs, so that pure jobs are the same in all runs.
+    pub fn salt(&self) -> Vec<u8> {
+        if self.inputs.is_empty() {
+            return Vec::new();
+        }
+        let mut inputs = self.inputs.clone();
+        inputs.sort();
+        let mut hasher = blake3::Hasher::new();
+        for (name, hash) in inputs {
+            hasher.update(&(name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(&hash.0);
+        }
+        hasher.finalize().as_bytes().to_vec()
+    }
+}
+
+/// Limits that are part of a run's meaning: every host grants the same. `None` is the host's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLimits {
+    /// Linear memory of one instance.
+    pub memory_bytes_max: Option<u64>,
+    /// Stack of one instance.
+    pub stack_bytes_max: Option<u64>,
+    /// A result, a job's parameters, or an output.
+    pub output_bytes_max: Option<u64>,
+}
+
+/// A run's state in words; what the coordinator shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunState {
+    /// Waits for a host.
+    Queued,
+    /// Its root job is at a host.
+    Running,
+    /// Hosts save what they have of it.
+    Suspending,
+    /// Nobody works on it until it is resumed.
+    Suspended,
+    /// Its result is there.
+    Done,
+    /// The app failed, or a limit was met.
+    Failed,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl RunState {
+    /// Whether nothing can happen to it any more.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunEnd {
+    /// What its root job gave: the encoded outcome of the entry point, or its failure.
+    Finished(crate::Finished),
+    /// A limit of the run was met.
+    Limit(String),
+    /// No host could run it.
+    Unable(String),
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+/// What became of a run's jobs at one host, so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Spawned.
+    pub spawned: u64,
+    /// Of these, made visible to the scheduler.
+    pub exposed: u64,
+    /// Run, in place or as tasks of their own.
+    pub executed: u64,
+    /// Taken by another worker of the same host.
+    pub stolen_local: u64,
+    /// Stolen from other hosts.
+    pub stolen: u64,
+    /// Of these, from another site.
+    pub stolen_wide: u64,
+    /// Steal requests sent.
+    pub steal_requests: u64,
+    /// Not run because the table had their results.
+    pub reused: u64,
+    /// Lost with a host and run again.
+    pub redone: u64,
+    /// Orphans that went on and whose results were used.
+    pub adopted: u64,
+    /// Results recorded for the case of a crash.
+    pub recorded: u64,
+    /// Dropped or stopped because nobody wanted them any more.
+    pub aborted: u64,
+    /// Processor time in guests, in nanoseconds.
+    pub work_ns: u64,
+    /// Workers that compute now.
+    pub busy: u32,
+    /// Workers in all.
+    pub workers: u32,
+}
+
+impl Counts {
+    /// Adds another host's. What hosts say may be anything, and no sum overflows.
+    pub fn add(&mut self, other: &Self) {
+        self.spawned = self.spawned.saturating_add(other.spawned);
+        self.exposed = self.exposed.saturating_add(other.exposed);
+        self.executed = self.executed.saturating_add(other.executed);
+        self.stolen_local = self.stolen_local.saturating_add(other.stolen_local);
+        self.stolen = self.stolen.saturating_add(other.stolen);
+        self.stolen_wide = self.stolen_wide.saturating_add(other.stolen_wide);
+        self.steal_requests = self.steal_requests.saturating_add(other.steal_requests);
+        self.reused = self.reused.saturating_add(other.reused);
+        self.redone = self.redone.saturating_add(other.redone);
+        self.adopted = self.adopted.saturating_add(other.adopted);
+        self.recorded = self.recorded.saturating_add(other.recorded);
+        self.aborted = self.aborted.saturating_add(other.aborted);
+        self.work_ns = self.work_ns.saturating_add(other.work_ns);
+        self.busy = self.busy.saturating_add(other.busy);
+        self.workers = self.workers.saturating_add(other.workers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_says_never_overflows() {
+        let absurd = Counts { spawned: u64::MAX, busy: u32::MAX, ..Counts::default() };
+        let mut sum = absurd;
+        sum.add(&absurd);
+        assert_eq!(sum, absurd);
+    }
+}

@@ -1,0 +1,279 @@
+//! The result table: from job key to result, or to the host that has it or is at it.
+//!
+//! Correctness never depends on it. An entry that is missing costs work; so it is bounded, and the
+//! entries that took the least work go first. A result makes all entries below it superfluous.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finished, HostId, INLINE_RESULT_BYTES_MAX, JobKey, JobTag, Lineage};
+
+/// What is known of one job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Which job.
+    pub key: JobKey,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// The jobs above it.
+    pub lineage: Lineage,
+    /// What is known.
+    pub state: EntryState,
+}
+
+/// What the table says of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntryState {
+    /// Its result.
+    Done(Finished),
+    /// A result too large for the table.
+    DoneAt {
+        /// Who has it.
+        host: HostId,
+        /// What it took.
+        work_ns: u64,
+    },
+    /// An orphan that goes on.
+    Running(HostId),
+}
+
+impl EntryState {
+    fn work_ns(&self) -> u64 {
+        match self {
+            Self::Done(finished) => finished.work_ns,
+            Self::DoneAt { work_ns, .. } => *work_ns,
+            // Lost, it would be done again from the start.
+            Self::Running(_) => u64::MAX,
+        }
+    }
+
+    fn is_better_than(&self, other: &Self) -> bool {
+        let rank = |state: &Self| match state {
+            Self::Done(_) => 2,
+            Self::DoneAt { .. } => 1,
+            Self::Running(_) => 0,
+        };
+        rank(self) > rank(other)
+    }
+}
+
+impl Entry {
+    /// The entry as it may travel: a large result is left where it is, at `host`.
+    #[must_use]
+    pub fn to_share(&self, host: HostId) -> Self {
+        let state = match &self.state {
+            EntryState::Done(finished) if finished.outcome.bytes().len() > INLINE_RESULT_BYTES_MAX => {
+                EntryState::DoneAt { host, work_ns: finished.work_ns }
+            }
+            state => state.clone(),
+        };
+        Self { key: self.key, depth: self.depth, lineage: self.lineage.clone(), state }
+    }
+
+    fn bytes(&self) -> usize {
+        const FIXED: usize = 160;
+        let result = match &self.state {
+            EntryState::Done(finished) => finished.outcome.bytes().len(),
+            _ => 0,
+        };
+        FIXED + result + 3 * 8 * self.lineage.0.len()
+    }
+}
+
+/// So many are remembered for [`Table::take_superfluous`].
+const SUPERFLUOUS_MAX: usize = 4096;
+
+/// The entries of one run.
+#[derive(Debug, Default)]
+pub struct Table {
+    entries: BTreeMap<JobKey, Entry>,
+    /// The keys below each job, with their depths.
+    below: BTreeMap<JobTag, BTreeSet<(u32, JobKey)>>,
+    by_work: BTreeSet<(u64, JobKey)>,
+    bytes: usize,
+    bytes_max: usize,
+    dropped: u64,
+    superfluous: Vec<JobKey>,
+}
+
+impl Table {
+    /// An empty one that keeps to about `bytes_max`.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, ..Self::default() }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// About how much memory they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many were dropped to keep to the bound.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// What is known of the job.
+    pub fn get(&self, key: &JobKey) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// All entries.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The entries below the job, nearest first.
+    pub fn below(&self, job: JobTag) -> impl Iterator<Item = &Entry> {
+        (self.below.get(&job).into_iter().flatten()).filter_map(|(_, key)| self.entries.get(key))
+    }
+
+    /// The depth of the deepest entry below the job; 0 when there is none.
+    pub fn depth_below(&self, job: JobTag) -> u32 {
+        self.below.get(&job).and_then(BTreeSet::last).map_or(0, |(depth, _)| *depth)
+    }
+
+    /// Adds what is known of a job; true if that is news. A result stays a result, and what is below
+    /// one is not kept.
+    pub fn insert(&mut self, entry: Entry) -> bool {
+        if let Some(known) = self.entries.get(&entry.key)
+            && !entry.state.is_better_than(&known.state)
+            && !(matches!((&known.state, &entry.state), (EntryState::Running(a), EntryState::Running(b)) if a != b))
+        {
+            return false;
+        }
+        let is_done = matches!(entry.state, EntryState::Done(_));
+        self.remove(&entry.key);
+        let key = entry.key;
+        self.bytes += entry.bytes();
+        self.by_work.insert((entry.state.work_ns(), key));
+        for tag in &entry.lineage.0 {
+            self.below.entry(*tag).or_default().insert((entry.depth, key));
+        }
+        self.entries.insert(key, entry);
+        if is_done {
+            self.forget_below(key.tag());
+        }
+        while self.bytes > self.bytes_max
+            && let Some((_, key)) = self.by_work.first().copied()
+        {
+            self.remove(&key);
+            self.dropped += 1;
+        }
+        true
+    }
+
+    fn forget_below(&mut self, job: JobTag) {
+        let keys: Vec<JobKey> = self.below.get(&job).into_iter().flatten().map(|(_, key)| *key).collect();
+        for key in keys {
+            self.remove(&key);
+            if self.superfluous.len() < SUPERFLUOUS_MAX {
+                self.superfluous.push(key);
+            }
+        }
+    }
+
+    /// Keys that have become superfluous since this was asked last, for a store to drop; some may be
+    /// missing.
+    pub fn take_superfluous(&mut self) -> Vec<JobKey> {
+        std::mem::take(&mut self.superfluous)
+    }
+
+    /// Forgets a job.
+    pub fn remove(&mut self, key: &JobKey) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        self.bytes -= entry.bytes();
+        self.by_work.remove(&(entry.state.work_ns(), *key));
+        for tag in &entry.lineage.0 {
+            if let Some(keys) = self.below.get_mut(tag) {
+                keys.remove(&(entry.depth, *key));
+                if keys.is_empty() {
+                    self.below.remove(tag);
+                }
+            }
+        }
+        Some(entry)
+    }
+
+    /// Forgets what a host had or ran that is gone.
+    pub fn forget_host(&mut self, gone: HostId) {
+        let keys: Vec<JobKey> = (self.entries.values())
+            .filter(|entry| match entry.state {
+                EntryState::Done(_) => false,
+                EntryState::DoneAt { host, .. } | EntryState::Running(host) => host == gone,
+            })
+            .map(|entry| entry.key)
+            .collect();
+        for key in keys {
+            self.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    fn key(byte: u8) -> JobKey {
+        JobKey([byte; 32])
+    }
+
+    fn entry(job: u8, above: &[u8], state: EntryState) -> Entry {
+        let lineage = Lineage(above.iter().map(|byte| key(*byte).tag()).collect());
+        Entry { key: key(job), depth: above.len() as u32, lineage, state }
+    }
+
+    fn done(work_ns: u64) -> EntryState {
+        EntryState::Done(Finished { outcome: Outcome::Done(vec![1]), work_ns, span_ns: 1 })
+    }
+
+    #[test]
+    fn a_result_makes_what_is_below_superfluous() {
+        let mut table = Table::new(1 << 20);
+        assert!(table.insert(entry(3, &[1, 2], done(5))));
+        assert!(table.insert(entry(4, &[1], EntryState::Running(HostId(9)))));
+        assert_eq!((table.depth_below(key(1).tag()), table.depth_below(key(2).tag())), (2, 2));
+        assert!(table.insert(entry(2, &[1], done(6))));
+        assert!(table.get(&key(3)).is_none());
+        assert_eq!(table.below(key(1).tag()).count(), 2);
+        assert_eq!(table.depth_below(key(2).tag()), 0);
+    }
+
+    #[test]
+    fn a_result_stays() {
+        let mut table = Table::new(1 << 20);
+        assert!(table.insert(entry(1, &[], EntryState::Running(HostId(1)))));
+        assert!(table.insert(entry(1, &[], EntryState::Running(HostId(2)))));
+        assert!(table.insert(entry(1, &[], done(1))));
+        assert!(!table.insert(entry(1, &[], EntryState::Running(HostId(2)))));
+        assert!(!table.insert(entry(1, &[], done(2))));
+        table.forget_host(HostId(2));
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn the_least_work_goes_first() {
+        let mut table = Table::new(500);
+        for job in 1..10 {
+            table.insert(entry(job, &[], done(u64::from(job))));
+        }
+        assert!(table.bytes() <= 500 && table.dropped() > 0);
+        assert!(table.get(&key(9)).is_some() && table.get(&key(1)).is_none());
+        let keys: Vec<JobKey> = table.iter().map(|entry| entry.key).collect();
+        for key in keys {
+            table.remove(&key);
+        }
+        assert_eq!((table.bytes(), table.below.len(), table.by_work.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,147 @@
+//! The coordinator's machine.
+
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, StoredRun};
+use sateen_protocol::message::ToCoordinator;
+use sateen_protocol::{Entry, GridId, RunId, RunSpec, RunState, Time};
+use serde::{Deserialize, Serialize};
+
+/// The bound on each run's table; small, so that it is met.
+pub const TABLE_BYTES_MAX: usize = 1 << 16;
+
+/// What a coordinator is made of: its runs with their entries.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Start {
+    /// For its dice.
+    pub seed: u64,
+    /// It ran before.
+    pub restarted: bool,
+    /// What it has stored.
+    pub runs: Vec<(RunId, RunSpec, RunState, Vec<Entry>)>,
+}
+
+impl Start {
+    /// The machine.
+    pub fn coordinator(&self, now: Time) -> Coordinator {
+        let config = CoordinatorConfig {
+            grid: GridId(7),
+            secret: [7; 32],
+            seed: self.seed,
+            table_bytes_max: TABLE_BYTES_MAX,
+            restarted: self.restarted,
+        };
+        let stored = |(run, spec, state, entries): &(RunId, RunSpec, RunState, Vec<Entry>)| StoredRun {
+            run: *run,
+            spec: spec.clone(),
+            state: *state,
+            entries: entries.clone(),
+        };
+        Coordinator::new(config, self.runs.iter().filter(|run| !run.2.is_over()).map(stored).collect(), now)
+    }
+}
+
+/// All that the coordinator's machine can be told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "one for each method of the machine")]
+pub enum Input {
+    Timeout,
+    Message(u64, ToCoordinator),
+    Misbehaviour(u64, String),
+    Closed(u64),
+    Submit(RunId, RunSpec),
+    Cancel(RunId),
+    Suspend(RunId),
+    Resume(RunId),
+}
+
+impl Input {
+    /// Tells the machine; what a command answers.
+    ///
+    /// # Errors
+    /// When the machine refuses the command.
+    pub fn tell(self, coordinator: &mut Coordinator, now: Time) -> Result<(), String> {
+        let answer = match self {
+            Self::Timeout => {
+                coordinator.handle_timeout(now);
+                Ok(())
+            }
+            Self::Message(link, message) => {
+                coordinator.handle_message(now, LinkId(link), message);
+                Ok(())
+            }
+            Self::Misbehaviour(link, reason) => {
+                coordinator.handle_misbehaviour(now, LinkId(link), reason);
+                Ok(())
+            }
+            Self::Closed(link) => {
+                coordinator.handle_closed(now, LinkId(link));
+                Ok(())
+            }
+            Self::Submit(run, spec) => {
+                coordinator.submit(now, run, spec);
+                Ok(())
+            }
+            Self::Cancel(run) => coordinator.cancel(now, run),
+            Self::Suspend(run) => coordinator.suspend(now, run),
+            Self::Resume(run) => coordinator.resume(now, run),
+        };
+        answer.map_err(|error| error.to_string())
+    }
+}
+
+/// Tells a coordinator what `bytes` say; gives how much came of it.
+pub fn drive(mut bytes: &[u8]) -> u64 {
+    let Some(start) = crate::next::<Start>(&mut bytes) else { return 0 };
+    let mut now = Time::default();
+    let mut coordinator = start.coordinator(now);
+    let mut outputs = drain(&mut coordinator) as u64;
+    while let Some((passed_ns, input)) = crate::next::<(u64, Input)>(&mut bytes) {
+        // An hour at most, so that time does not come to an end.
+        now = Time(now.0.saturating_add(passed_ns.min(3_600_000_000_000)));
+        let is_timeout = matches!(input, Input::Timeout);
+        let size = size(&coordinator) + postcard::to_allocvec(&input).map_or(0, |bytes| bytes.len());
+        let _ = input.tell(&mut coordinator, now);
+        let drained = drain(&mut coordinator);
+        assert!(drained <= 64 + 16 * size, "{drained} outputs of a machine of the size {size}");
+        outputs += drained as u64;
+        if is_timeout {
+            outputs += check_timers(&mut coordinator, now);
+        }
+        check(&coordinator);
+    }
+    outputs
+}
+
+fn drain(coordinator: &mut Coordinator) -> usize {
+    let transmits = std::iter::from_fn(|| coordinator.poll_transmit()).count();
+    let commands = std::iter::from_fn(|| coordinator.poll_command()).count();
+    let events = std::iter::from_fn(|| coordinator.poll_event()).count();
+    transmits + commands + events
+}
+
+/// What outputs may be proportional to: each departure is told to each host.
+fn size(coordinator: &Coordinator) -> usize {
+    let hosts = coordinator.hosts().len() + 1;
+    let entries: usize = coordinator.runs().iter().map(|run| run.table.0).sum();
+    hosts * (hosts + coordinator.runs().len() + entries + 1)
+}
+
+/// A timer that has gone off does not go off again at the same time for ever.
+fn check_timers(coordinator: &mut Coordinator, now: Time) -> u64 {
+    let mut outputs = 0;
+    for _ in 0..8 {
+        match coordinator.poll_timeout() {
+            Some((time, _)) if time <= now => coordinator.handle_timeout(now),
+            _ => return outputs,
+        }
+        outputs += drain(coordinator) as u64;
+    }
+    let (time, why) = coordinator.poll_timeout().expect("it was there a moment ago");
+    assert!(time > now, "a timer is due again and again: {why}");
+    outputs
+}
+
+fn check(coordinator: &Coordinator) {
+    for run in coordinator.runs() {
+        assert!(run.table.1 <= TABLE_BYTES_MAX, "a table of {} bytes", run.table.1);
+    }
+}

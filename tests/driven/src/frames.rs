@@ -1,0 +1,32 @@
+//! The frame decoder: any bytes either are messages or are refused, and messages survive being encoded.
+
+use sateen_protocol::codec::{Decoder, encode};
+use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Reads `bytes` as frames, each behind its length in two bytes, in all three directions; gives how many
+/// messages there were.
+pub fn drive(bytes: &[u8]) -> u64 {
+    read::<PeerMessage>(bytes) + read::<ToHost>(bytes) + read::<ToCoordinator>(bytes)
+}
+
+fn read<M: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(mut bytes: &[u8]) -> u64 {
+    let mut decoder = Decoder::default();
+    let mut read = 0;
+    while let [low, high, rest @ ..] = bytes {
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
+        let (frame, rest) = rest.split_at(length);
+        bytes = rest;
+        let Ok(messages) = decoder.decode::<M>(frame) else { break };
+        read += messages.len() as u64;
+        for message in messages {
+            let mut again = Decoder::default();
+            let frames = encode(&message).expect("what came in a frame fits into frames");
+            let copies: Vec<M> =
+                frames.iter().flat_map(|frame| again.decode(frame).expect("sound")).collect();
+            assert_eq!(copies, [message]);
+        }
+    }
+    read
+}

@@ -1,0 +1,188 @@
+//! A host's machine.
+
+use sateen_protocol::host::{Host, HostConfig, Notice};
+use sateen_protocol::limits::HELD_JOBS_MAX;
+use sateen_protocol::message::{HostReport, PeerMessage, ToHost};
+use sateen_protocol::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time};
+use serde::{Deserialize, Serialize};
+
+/// The bound on each run's table; small, so that it is met.
+pub const TABLE_BYTES_MAX: usize = 1 << 16;
+
+/// What a host is made of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Start {
+    /// Its name and its site.
+    pub name: String,
+    /// See the name.
+    pub site: String,
+    /// For its dice.
+    pub seed: u64,
+}
+
+impl Start {
+    /// The machine, with one worker.
+    pub fn host(&self, now: Time) -> Host {
+        let report = HostReport {
+            name: self.name.clone(),
+            site: self.site.clone(),
+            threads: 1,
+            version: "1".to_owned(),
+            direct: None,
+        };
+        Host::new(HostConfig { report, seed: self.seed, table_bytes_max: TABLE_BYTES_MAX }, now)
+    }
+}
+
+/// All that a host's machine can be told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "one for each method of the machine")]
+pub enum Input {
+    Timeout,
+    Connected,
+    Disconnected,
+    FromCoordinator(ToHost),
+    FromPeer(HostId, PeerMessage),
+    PeerLost(HostId),
+    Misbehaviour(HostId, String),
+    Loaded(RunId, Result<(), String>),
+    Restored(RunId, Vec<Entry>),
+    Offered(RunId, Option<(JobNumber, JobSpec)>),
+    Leave,
+    Pause(Option<String>),
+    // The runtime's notices.
+    Idle(RunId, u32),
+    Exposed(RunId),
+    Begun(RunId, JobNumber),
+    Finished(RunId, JobNumber, Finished),
+    Abandoned(RunId, JobNumber),
+    Lookup(RunId, JobNumber, JobSpec),
+    Recorded(RunId, JobKey, u32, Lineage, Finished),
+    Log(RunId, String, String),
+    Progress(RunId, u64, u64),
+    Limit(RunId, String),
+    Unable(RunId, String),
+    Drained(RunId),
+    Counts(RunId, Counts),
+}
+
+impl Input {
+    /// A notice as an input.
+    pub fn notice(run: RunId, notice: Notice) -> Self {
+        match notice {
+            Notice::Idle(workers) => Self::Idle(run, u32::try_from(workers).unwrap_or(u32::MAX)),
+            Notice::Exposed => Self::Exposed(run),
+            Notice::Begun { held } => Self::Begun(run, held),
+            Notice::Finished { held, finished } => Self::Finished(run, held, finished),
+            Notice::Abandoned { number } => Self::Abandoned(run, number),
+            Notice::Lookup { number, spec } => Self::Lookup(run, number, spec),
+            Notice::Recorded { key, depth, lineage, finished } => {
+                Self::Recorded(run, key, depth, lineage, finished)
+            }
+            Notice::Log(job, text) => Self::Log(run, job, text),
+            Notice::Progress(done, total) => Self::Progress(run, done, total),
+            Notice::Limit(reason) => Self::Limit(run, reason),
+            Notice::Unable(reason) => Self::Unable(run, reason),
+            Notice::Drained => Self::Drained(run),
+            Notice::Counts(counts) => Self::Counts(run, counts),
+        }
+    }
+
+    /// Tells the machine.
+    pub fn tell(self, host: &mut Host, now: Time) {
+        match self {
+            Self::Timeout => host.handle_timeout(now),
+            Self::Connected => host.handle_connected(now),
+            Self::Disconnected => host.handle_disconnected(now),
+            Self::FromCoordinator(message) => host.handle_from_coordinator(now, message),
+            Self::FromPeer(from, message) => host.handle_from_peer(now, from, message),
+            Self::PeerLost(peer) => host.handle_peer_lost(now, peer),
+            Self::Misbehaviour(peer, reason) => host.handle_misbehaviour(now, peer, reason),
+            Self::Loaded(run, result) => host.handle_loaded(now, run, result),
+            Self::Restored(run, entries) => host.handle_restored(now, run, entries),
+            Self::Offered(run, job) => host.handle_offered(now, run, job),
+            Self::Leave => host.leave(now),
+            Self::Pause(reason) => host.pause(now, reason),
+            Self::Idle(run, workers) => host.handle_notice(now, run, Notice::Idle(workers as usize)),
+            Self::Exposed(run) => host.handle_notice(now, run, Notice::Exposed),
+            Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held }),
+            Self::Finished(run, held, finished) => {
+                host.handle_notice(now, run, Notice::Finished { held, finished });
+            }
+            Self::Abandoned(run, number) => host.handle_notice(now, run, Notice::Abandoned { number }),
+            Self::Lookup(run, number, spec) => host.handle_notice(now, run, Notice::Lookup { number, spec }),
+            Self::Recorded(run, key, depth, lineage, finished) => {
+                host.handle_notice(now, run, Notice::Recorded { key, depth, lineage, finished });
+            }
+            Self::Log(run, job, text) => host.handle_notice(now, run, Notice::Log(job, text)),
+            Self::Progress(run, done, total) => host.handle_notice(now, run, Notice::Progress(done, total)),
+            Self::Limit(run, reason) => host.handle_notice(now, run, Notice::Limit(reason)),
+            Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),
+            Self::Drained(run) => host.handle_notice(now, run, Notice::Drained),
+            Self::Counts(run, counts) => host.handle_notice(now, run, Notice::Counts(counts)),
+        }
+    }
+}
+
+/// Tells a host what `bytes` say; gives how much came of it.
+pub fn drive(mut bytes: &[u8]) -> u64 {
+    let Some(start) = crate::next::<Start>(&mut bytes) else { return 0 };
+    let mut now = Time::default();
+    let mut host = start.host(now);
+    let mut outputs = 0;
+    while let Some((passed_ns, input)) = crate::next::<(u64, Input)>(&mut bytes) {
+        // An hour at most, so that time does not come to an end.
+        now = Time(now.0.saturating_add(passed_ns.min(3_600_000_000_000)));
+        let is_timeout = matches!(input, Input::Timeout);
+        let size = size(&host) + postcard::to_allocvec(&input).map_or(0, |bytes| bytes.len());
+        input.tell(&mut host, now);
+        let drained = drain(&mut host);
+        assert!(drained <= 64 + 16 * size, "{drained} outputs of a machine of the size {size}");
+        outputs += drained as u64;
+        if is_timeout {
+            outputs += check_timers(&mut host, now);
+        }
+        check(&host);
+    }
+    outputs
+}
+
+fn drain(host: &mut Host) -> usize {
+    let transmits = std::iter::from_fn(|| host.poll_transmit()).count();
+    let commands = std::iter::from_fn(|| host.poll_command()).count();
+    let events = std::iter::from_fn(|| host.poll_event()).count();
+    transmits + commands + events
+}
+
+/// What outputs may be proportional to.
+fn size(host: &Host) -> usize {
+    let of_run = |run: RunId| {
+        let (held, lent) = host.held_and_lent(run);
+        1 + held + lent + host.table(run).0
+    };
+    (host.peers().count() + 1) * (host.runs().len() + 1) + host.runs().into_iter().map(of_run).sum::<usize>()
+}
+
+/// A timer that has gone off does not go off again at the same time for ever.
+fn check_timers(host: &mut Host, now: Time) -> u64 {
+    let mut outputs = 0;
+    for _ in 0..8 {
+        match host.poll_timeout() {
+            Some((time, _)) if time <= now => host.handle_timeout(now),
+            _ => return outputs,
+        }
+        outputs += drain(host) as u64;
+    }
+    let (time, why) = host.poll_timeout().expect("it was there a moment ago");
+    assert!(time > now, "a timer is due again and again: {why}");
+    outputs
+}
+
+fn check(host: &Host) {
+    for run in host.runs() {
+        let (held, _) = host.held_and_lent(run);
+        assert!(held <= 2 * HELD_JOBS_MAX, "{held} jobs are held");
+        let (_, bytes) = host.table(run);
+        assert!(bytes <= TABLE_BYTES_MAX, "a table of {bytes} bytes");
+    }
+}

@@ -1,0 +1,6 @@
+//! The coordinator's machine, told anything.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    sateen_driven::coordinator::drive(bytes);
+});

@@ -1,0 +1,6 @@
+//! The frame decoder, given any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    sateen_driven::frames::drive(bytes);
+});

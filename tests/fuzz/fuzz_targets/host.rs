@@ -1,0 +1,6 @@
+//! A host's machine, told anything.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    sateen_driven::host::drive(bytes);
+});

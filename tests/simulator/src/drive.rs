@@ -1,0 +1,395 @@
+//! The drivers of both machines: drain what they want, do it, tell them what came of it.
+
+use std::rc::Rc;
+
+use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::host::{Command, Event as HostEvent, Transmit};
+use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::{HostId, Time, coordinator};
+
+use crate::event::{Event, ProcessIndex};
+use crate::network::{Node, Way};
+use crate::process::Input;
+use crate::runtime::Portion;
+use crate::world::{VIOLATIONS_MAX, World, retire};
+
+/// A machine that is told so many things without time passing turns in circles.
+const TURNS_MAX: usize = 100_000;
+
+impl World {
+    /// Does all that a host wants, and tells it what follows, one thing at a time.
+    pub(crate) fn settle_host(&mut self, index: ProcessIndex) {
+        let now = self.now;
+        let mut turns = 0;
+        loop {
+            turns += 1;
+            if turns > TURNS_MAX {
+                self.violations.push(format!("host {index} does not come to rest"));
+                self.violations.resize(VIOLATIONS_MAX, String::new());
+                break;
+            }
+            loop {
+                let host = &mut self.processes[index as usize].host;
+                if let Some(transmit) = host.poll_transmit() {
+                    self.transmit(index, transmit);
+                } else if let Some(command) = host.poll_command() {
+                    self.obey(index, command);
+                } else if let Some(event) = host.poll_event() {
+                    self.observe_host_event(index, &event);
+                } else {
+                    break;
+                }
+            }
+            let process = &mut self.processes[index as usize];
+            if !process.is_alive {
+                return;
+            }
+            if process.listed != process.host.id() {
+                self.relist(index);
+            }
+            let process = &mut self.processes[index as usize];
+            process.runtime.dispatch(now);
+            for wake in process.runtime.wakes.drain(..) {
+                let event =
+                    Event::Worker { process: index, worker: wake.worker, generation: wake.generation };
+                self.queue.push(wake.at, event);
+            }
+            while let Some((run, notice)) = process.runtime.poll_notice() {
+                process.inputs.push_back(Input::Notice(run, notice));
+            }
+            let input = process.inputs.pop_front();
+            if self.log.is_some()
+                && let Some(input) = &input
+            {
+                self.write(|| format!("host {index} is told {input:?}"));
+            }
+            let process = &mut self.processes[index as usize];
+            match input {
+                None => break,
+                Some(Input::Notice(run, notice)) => process.host.handle_notice(now, run, notice),
+                Some(Input::Offered(run, job)) => process.host.handle_offered(now, run, job),
+                Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(now, peer),
+                Some(Input::Loaded(run, entries)) => {
+                    process.inputs.push_front(Input::Ready(run));
+                    process.host.handle_restored(now, run, entries);
+                }
+                Some(Input::Ready(run)) => process.host.handle_loaded(now, run, Ok(())),
+            }
+        }
+        let process = &mut self.processes[index as usize];
+        if let Some((at, _)) = process.host.poll_timeout()
+            && at < process.timer_at
+        {
+            process.timer_at = at.max(now);
+            self.queue.push(process.timer_at, Event::HostTimer(index));
+        }
+    }
+
+    fn relist(&mut self, index: ProcessIndex) {
+        let process = &mut self.processes[index as usize];
+        if let Some(was) = process.listed.take() {
+            self.directory.remove(&was);
+        }
+        if let Some(is) = process.host.id() {
+            process.listed = Some(is);
+            self.directory.insert(is, index);
+        }
+    }
+
+    fn transmit(&mut self, index: ProcessIndex, transmit: Transmit) {
+        let process = &self.processes[index as usize];
+        match transmit {
+            Transmit::ToCoordinator(message) => {
+                if let Some(link) = process.link {
+                    self.send_up(link, index, message);
+                }
+            }
+            Transmit::ToPeer(to, message) => {
+                let Some(from) = process.host.id() else { return };
+                self.send_to_peer(index, from, to, message);
+            }
+        }
+    }
+
+    fn send_to_peer(&mut self, index: ProcessIndex, from: HostId, to: HostId, message: PeerMessage) {
+        let process = &self.processes[index as usize];
+        let (site, link) = (process.plan.site, process.link);
+        let target = self.directory.get(&to).copied();
+        let direct = target.and_then(|target| {
+            let config = &self.network.config;
+            let is_near = self.processes[target as usize].plan.site == site;
+            let latency_ns = if is_near {
+                config.is_direct_in_site.then_some(config.latency_in_site_ns)
+            } else {
+                config.latency_wide_ns
+            };
+            latency_ns.map(|latency_ns| (target, latency_ns))
+        });
+        let bytes = self.size(&message);
+        if let Some((target, latency_ns)) = direct {
+            let event = Event::Peer(target, from, None, Box::new(message));
+            match self.network.between(self.now, Node::Host(index), Node::Host(target), latency_ns) {
+                Some(at) => self.queue.push(at, event),
+                None => self.sometimes.hit("a peer message was lost"),
+            }
+        } else if let Some(link) = link {
+            let event = Event::Relay(link, to, Box::new(message));
+            match self.network.over(self.now, link, Way::Up, site, bytes) {
+                Some(at) => self.queue.push(at, event),
+                None => self.network.stall(link, event),
+            }
+        } else if target.is_none() {
+            // Its direct link is closed, and there is no relay.
+            self.processes[index as usize].inputs.push_back(Input::PeerLost(to));
+        }
+    }
+
+    fn send_up(&mut self, link: LinkId, index: ProcessIndex, message: ToCoordinator) {
+        let site = self.processes[index as usize].plan.site;
+        let bytes = self.size(&message);
+        let event = Event::ToCoordinator(link, Box::new(message));
+        match self.network.over(self.now, link, Way::Up, site, bytes) {
+            Some(at) => self.queue.push(at, event),
+            None => self.network.stall(link, event),
+        }
+    }
+
+    pub(crate) fn send_down(&mut self, link: LinkId, message: ToHost) {
+        let process = self.network.link(link).process;
+        let site = self.processes[process as usize].plan.site;
+        let bytes = self.size(&message);
+        let event = Event::ToHost(process, link, Box::new(message));
+        match self.network.over(self.now, link, Way::Down, site, bytes) {
+            Some(at) => self.queue.push(at, event),
+            None => self.network.stall(link, event),
+        }
+    }
+
+    fn obey(&mut self, index: ProcessIndex, command: Command) {
+        let now = self.now;
+        self.write(|| format!("host {index}: {command:?}"));
+        let process = &mut self.processes[index as usize];
+        match command {
+            Command::Load { run, spec } => {
+                process.loading.insert(run, spec);
+                self.queue.push(Time(now.0 + self.config.load_ns), Event::Loaded(index, run));
+            }
+            Command::Inject { run, held, spec } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.inject(held, spec);
+                }
+            }
+            Command::Want { run, thieves } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.thieves = thieves;
+                    portion.tell_exposed();
+                }
+            }
+            Command::Offer { run } => {
+                let job = process.runtime.portions.get_mut(&run).and_then(Portion::offer);
+                process.inputs.push_back(Input::Offered(run, job));
+            }
+            Command::Complete { run, number, finished } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.complete(number, &finished);
+                }
+            }
+            Command::Requeue { run, number, redone, lookup_below } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    let is_first_time =
+                        portion.away.get(&number).is_some_and(|(_, spec)| !spec.redone) && !redone;
+                    if is_first_time {
+                        self.sometimes.hit("a job was lost, without a crash, and taken back");
+                    }
+                    portion.requeue(number, redone, lookup_below);
+                }
+            }
+            Command::Lookups { run, wanted } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.lookups_wanted = wanted;
+                }
+            }
+            Command::Abort { run, held } => process.runtime.abort(now, run, held),
+            Command::Drain { run } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.is_draining = true;
+                }
+            }
+            Command::Stop { run, forget } => {
+                process.loading.remove(&run);
+                process.inputs.retain(|input| input.run() != Some(run));
+                process.runtime.stop(now, run);
+                if forget {
+                    process.store.forget(run);
+                }
+            }
+            Command::Save { run, entry } => process.store.save(now, run, entry),
+            Command::CutOff { peer } => {
+                let name = process.host.id().map_or_else(|| "a host".into(), |id| id.to_string());
+                self.violations.push(format!("{name} cut {peer} off, which obeys the protocol"));
+            }
+            Command::Reconnect => {
+                if let Some(link) = process.link.take() {
+                    self.hang_up(index, link);
+                }
+                self.queue.push(now, Event::Dial(index));
+            }
+            Command::Left => {
+                if let Some(link) = process.link.take() {
+                    self.hang_up(index, link);
+                }
+                self.end_process(index);
+            }
+        }
+    }
+
+    /// A host closes its link.
+    pub(crate) fn hang_up(&mut self, index: ProcessIndex, link: LinkId) {
+        let site = self.processes[index as usize].plan.site;
+        self.network.link_mut(link).open_at_host = false;
+        let event = Event::CoordinatorClosed(link);
+        match self.network.over(self.now, link, Way::Up, site, 0) {
+            Some(at) => self.queue.push(at, event),
+            None => self.network.stall(link, event),
+        }
+    }
+
+    pub(crate) fn end_process(&mut self, index: ProcessIndex) {
+        let now = self.now;
+        let process = &mut self.processes[index as usize];
+        process.is_alive = false;
+        self.lost_workers += process.plan.workers;
+        process.frozen = None;
+        process.inputs.clear();
+        process.link = None;
+        let was = process.listed.take();
+        for complaint in process.runtime.complaints() {
+            self.violations.push(complaint.clone());
+        }
+        retire(&mut process.runtime, now);
+        if let Some(was) = was {
+            self.directory.remove(&was);
+        }
+    }
+
+    /// Does all that the coordinator wants.
+    pub(crate) fn settle_coordinator(&mut self) {
+        let now = self.now;
+        loop {
+            let Some(machine) = self.server.machine.as_mut() else { return };
+            if let Some((link, message)) = machine.poll_transmit() {
+                if self.network.link(link).open_at_coordinator {
+                    self.send_down(link, message);
+                }
+            } else if let Some(command) = machine.poll_command() {
+                self.obey_coordinator(command);
+            } else if let Some(event) = machine.poll_event() {
+                self.observe_coordinator_event(&event);
+            } else {
+                break;
+            }
+        }
+        let Some(machine) = self.server.machine.as_ref() else { return };
+        if let Some((at, _)) = machine.poll_timeout()
+            && at < self.server.timer_at
+        {
+            self.server.timer_at = at.max(now);
+            self.queue.push(self.server.timer_at, Event::CoordinatorTimer);
+        }
+    }
+
+    fn obey_coordinator(&mut self, command: coordinator::Command) {
+        use coordinator::Command;
+        let now = self.now;
+        self.write(|| format!("coordinator: {command:?}"));
+        match command {
+            Command::Identified { link, host } => {
+                self.network.link_mut(link).host = Some(host);
+                self.server.links.insert(host, link);
+            }
+            Command::Close { link, reason: _ } => {
+                let state = self.network.link_mut(link);
+                if !std::mem::take(&mut state.open_at_coordinator) {
+                    return;
+                }
+                let process = state.process;
+                if let Some(host) = state.host
+                    && self.server.links.get(&host) == Some(&link)
+                {
+                    self.server.links.remove(&host);
+                }
+                let site = self.processes[process as usize].plan.site;
+                let event = Event::HostClosed(process, link);
+                match self.network.over(now, link, Way::Down, site, 0) {
+                    Some(at) => self.queue.push(at, event),
+                    None => self.network.stall(link, event),
+                }
+            }
+            Command::SaveState { run, state } => self.server.save_state(run, state),
+            Command::SaveEnd { run, end, counts } => {
+                if !self.server.save_end(now, run, end, counts) {
+                    self.violations.push(format!("run {run} ended twice"));
+                }
+            }
+            Command::SaveEntries { run, entries, superfluous } => {
+                self.server.save_entries(now, run, entries, superfluous);
+            }
+        }
+    }
+
+    fn observe_host_event(&mut self, index: ProcessIndex, event: &HostEvent) {
+        self.write(|| format!("host {index}: event {event:?}"));
+        let name = match event {
+            HostEvent::Reborn(_) => "a host came back under a new id",
+            HostEvent::Lost(..) => "a job was lost with its thief",
+            HostEvent::Reused(..) => "a redone job was reused",
+            HostEvent::Adopted(..) => "a redone job was adopted",
+            HostEvent::Orphaned(..) => "an orphan was left",
+            HostEvent::Refused(reason) => {
+                self.violations.push(format!("host {index} was refused: {reason}"));
+                return;
+            }
+            HostEvent::Misbehaved(host, misbehaviour) => {
+                self.violations.push(format!("host {index} says of {host}: {misbehaviour}"));
+                return;
+            }
+            _ => return,
+        };
+        self.sometimes.hit(name);
+    }
+
+    fn observe_coordinator_event(&mut self, event: &coordinator::Event) {
+        self.write(|| format!("coordinator: event {event:?}"));
+        use coordinator::Event;
+        match event {
+            Event::RootLost(..) => self.sometimes.hit("a root was lost"),
+            Event::Misbehaved { by, host, reason } => {
+                self.violations.push(format!("{by} says of {host}: {reason}"));
+            }
+            Event::Unready(run, host, reason) => {
+                self.violations.push(format!("{host} cannot take part in run {run}: {reason}"));
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn observe_peer_message(&mut self, to: ProcessIndex, from: HostId, message: &PeerMessage) {
+        if !self.config.is_observed {
+            return;
+        }
+        match message {
+            PeerMessage::Returned { .. } => self.sometimes.hit("a late job was returned"),
+            PeerMessage::Result { run, number, .. }
+                if !self.results_seen.insert((to, from, *run, *number)) =>
+            {
+                self.sometimes.hit("a result came twice");
+            }
+            _ => {}
+        }
+    }
+
+    /// The tree of a run.
+    pub fn tree(&self, run: sateen_protocol::RunId) -> Option<Rc<crate::tree::Tree>> {
+        self.trees.get(&run).map(Rc::clone)
+    }
+}

@@ -1,0 +1,150 @@
+//! The heap of what is to happen, by time and then in the order in which it was scheduled.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::{HostId, RunId, Time};
+
+/// The index of a host's process; one that starts again gets a new one.
+pub type ProcessIndex = u32;
+
+/// What happens at a moment. An event may find that its reason is gone; it is then nothing.
+#[derive(Debug)]
+pub enum Event {
+    /// A worker has done its stretch of work.
+    Worker {
+        /// Whose.
+        process: ProcessIndex,
+        /// Which.
+        worker: u32,
+        /// Which of its stretches.
+        generation: u32,
+    },
+    /// The timer of a host's machine.
+    HostTimer(ProcessIndex),
+    /// The timer of the coordinator's machine.
+    CoordinatorTimer,
+    /// A message arrives at a host.
+    ToHost(ProcessIndex, LinkId, Box<ToHost>),
+    /// A message arrives at the coordinator.
+    ToCoordinator(LinkId, Box<ToCoordinator>),
+    /// A frame arrives at the coordinator that is to be passed on.
+    Relay(LinkId, HostId, Box<PeerMessage>),
+    /// A message of a peer arrives at a host, over the link if it was passed on.
+    Peer(ProcessIndex, HostId, Option<LinkId>, Box<PeerMessage>),
+    /// A host dials the coordinator.
+    Dial(ProcessIndex),
+    /// A host's dial is answered.
+    Opened(ProcessIndex, LinkId),
+    /// A host notices that its link is closed.
+    HostClosed(ProcessIndex, LinkId),
+    /// The coordinator notices that a link is closed.
+    CoordinatorClosed(LinkId),
+    /// A host has loaded a run's app.
+    Loaded(ProcessIndex, RunId),
+    /// A step of the schedule.
+    Fault(usize),
+    /// The second half of a step: a frozen host thaws, a killed one starts again, a partition heals.
+    Undo(Undo),
+    /// The invariants are checked.
+    Audit,
+}
+
+/// What ends something that a fault began.
+#[derive(Debug, Clone)]
+pub enum Undo {
+    /// The process goes on.
+    Thaw(ProcessIndex),
+    /// A new process starts on the store of this one.
+    Restart(ProcessIndex),
+    /// The partition with this number heals.
+    Heal(u32),
+    /// The coordinator starts again.
+    RestartCoordinator,
+    /// A suspended run is resumed.
+    Resume(RunId),
+}
+
+/// The heap.
+#[derive(Debug, Default)]
+pub struct Queue {
+    heap: BinaryHeap<Reverse<Scheduled>>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Scheduled {
+    at: Time,
+    sequence: u64,
+    event: Event,
+}
+
+impl Queue {
+    /// Adds an event.
+    pub fn push(&mut self, at: Time, event: Event) {
+        self.heap.push(Reverse(Scheduled { at, sequence: self.next, event }));
+        self.next += 1;
+    }
+
+    /// The next event and its time.
+    pub fn pop(&mut self) -> Option<(Time, Event)> {
+        self.heap.pop().map(|Reverse(scheduled)| (scheduled.at, scheduled.event))
+    }
+
+    /// When the next event is.
+    pub fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(scheduled)| scheduled.at)
+    }
+
+    /// How many events wait.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_times_keep_their_order() {
+        let mut queue = Queue::default();
+        for (at, process) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
+            queue.push(Time(at), Event::HostTimer(process));
+        }
+        let order: Vec<(u64, ProcessIndex)> = std::iter::from_fn(|| queue.pop())
+            .map(|(at, event)| match event {
+                Event::HostTimer(process) => (at.0, process),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(order, [(3, 1), (3, 3), (5, 0), (5, 2)]);
+    }
+}

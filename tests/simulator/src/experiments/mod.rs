@@ -1,0 +1,117 @@
+//! The papers' measurements, repeated in virtual time. Benches call these and get numbers.
+
+pub mod faults;
+pub mod throughput;
+pub mod wide;
+
+use std::rc::Rc;
+
+use sateen_protocol::{FaultTolerance, RunId, RunLimits, RunSpec, Stealing, Time};
+
+use crate::network::NetworkConfig;
+use crate::process::HostPlan;
+use crate::tree::Tree;
+use crate::world::{World, WorldConfig};
+
+/// Nanoseconds of a second.
+const S: u64 = 1_000_000_000;
+/// The one run of an experiment.
+const RUN: RunId = RunId(1);
+
+/// What became of a run.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Outcome {
+    /// From submission to the end, in seconds.
+    pub elapsed_s: f64,
+    /// Work that was done, the redundant included, in seconds at speed 1.
+    pub executed_s: f64,
+    /// Work of the tree, in seconds at speed 1.
+    pub work_s: f64,
+    /// Jobs of the tree.
+    pub jobs: u64,
+    /// Steals that gave a job, and requests in all.
+    pub stolen: u64,
+    /// Requests in all.
+    pub steal_requests: u64,
+    /// Jobs lost and run again.
+    pub redone: u64,
+    /// Results that came from the table.
+    pub reused: u64,
+    /// Orphans that went on.
+    pub adopted: u64,
+    /// Results recorded.
+    pub recorded: u64,
+    /// Events of the simulation.
+    pub events: u64,
+    /// What broke the contract between machine and runtime.
+    pub violations: Vec<String>,
+}
+
+/// What is done to a world, so long after its run was submitted.
+type Step = (Time, Box<dyn FnOnce(&mut World)>);
+
+/// A world with sites of equal hosts.
+fn grid(seed: u64, sites: usize, hosts: usize, network: NetworkConfig) -> World {
+    let config = WorldConfig { seed, network, grain_ns: 1_000_000, load_ns: 1_000_000, is_observed: false };
+    let mut world = World::new(config);
+    for site in 0..sites {
+        add_site(&mut world, site, hosts);
+    }
+    world
+}
+
+fn add_site(world: &mut World, site: usize, hosts: usize) {
+    for _ in 0..hosts {
+        world.add_host(HostPlan { site, workers: 1, speed_percent: 100 });
+    }
+}
+
+fn spec(tree: &Tree, stealing: Stealing, fault_tolerance: FaultTolerance) -> RunSpec {
+    RunSpec {
+        app: tree.app(),
+        function: "main".into(),
+        arguments: Vec::new(),
+        inputs: Vec::new(),
+        limits: RunLimits::default(),
+        strict_nan: false,
+        stealing,
+        fault_tolerance,
+        record_every_ms: 100,
+    }
+}
+
+/// Lets hosts join, submits the tree, does what is to be done at their times after that, and waits for
+/// the end, at most `limit_s` virtual seconds.
+fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut steps: Vec<Step>) -> Outcome {
+    world.run_until(Time(world.now.0 + S), |_| false);
+    let begun = world.now;
+    let run = RunId(world.server.runs.len() as u64 + RUN.0);
+    world.submit(run, spec, Rc::clone(tree));
+    steps.sort_by_key(|(at, _)| *at);
+    for (at, step) in steps {
+        if world.run_until(Time(begun.0 + at.0), World::is_over) {
+            break;
+        }
+        step(world);
+    }
+    world.run_until(Time(begun.0 + limit_s * S), World::is_over);
+    let elapsed_s = (world.now.0 - begun.0) as f64 / 1e9;
+    let mut violations = world.violations.clone();
+    violations.extend(crate::invariants::at_end(world));
+    let counts =
+        (world.server.runs.get(&run)).and_then(|stored| Some(stored.end.as_ref()?.1)).unwrap_or_default();
+    Outcome {
+        elapsed_s,
+        executed_s: world.executed_ns(run) as f64 / 1e9,
+        work_s: tree.root().work_ns as f64 / 1e9,
+        jobs: tree.root().jobs,
+        stolen: counts.stolen,
+        steal_requests: counts.steal_requests,
+        redone: counts.redone,
+        reused: counts.reused,
+        adopted: counts.adopted,
+        recorded: counts.recorded,
+        events: world.events,
+        violations,
+    }
+}

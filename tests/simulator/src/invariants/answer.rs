@@ -1,0 +1,17 @@
+//! Every finished run has the right answer.
+
+use sateen_protocol::RunEnd;
+
+use crate::runtime::read_answer;
+use crate::world::World;
+
+pub fn check(world: &World) -> Option<String> {
+    world.server.runs.iter().find_map(|(run, stored)| {
+        let expected = world.trees.get(run)?.root().answer;
+        match &stored.end.as_ref()?.0 {
+            RunEnd::Finished(finished) if read_answer(&finished.outcome) == Some(expected) => None,
+            RunEnd::Cancelled => None,
+            other => Some(format!("run {run} ended with {other:?} instead of {expected}")),
+        }
+    })
+}

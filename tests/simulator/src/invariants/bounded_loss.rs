@@ -1,0 +1,36 @@
+//! A crash loses about as much of each worker as it does between two recordings, and a leave no more.
+
+use sateen_protocol::{FaultTolerance, limits};
+
+use super::Calm;
+use crate::world::World;
+
+/// What a worker may lose beside the interval of recording, in intervals: a job is exposed at one and
+/// is finished, recorded and has travelled some time later.
+const INTERVALS: u64 = 8;
+
+pub fn check(world: &World, calm: &Calm) -> Option<String> {
+    if !calm.only_departures {
+        return None;
+    }
+    world.server.runs.iter().find_map(|(run, stored)| {
+        stored.end.as_ref()?;
+        if stored.spec.fault_tolerance != FaultTolerance::Full {
+            return None;
+        }
+        let tree = world.trees.get(run)?;
+        let lost_ns = world.executed_ns(*run).saturating_sub(tree.root().work_ns);
+        let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
+        let flush_ns = limits::FLUSH.as_nanos() as u64;
+        let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
+        let per_worker_ns = INTERVALS * (interval_ns + flush_ns) + 3 * leaf_ns;
+        let may_ns: u64 = world.lost_workers as u64 * per_worker_ns;
+        (lost_ns > may_ns).then(|| {
+            let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);
+            let workers = world.lost_workers;
+            format!(
+                "{lost_ms:.1} ms of run {run} were computed again after {workers} workers went, and {may_ms:.1} ms may be"
+            )
+        })
+    })
+}

@@ -1,0 +1,32 @@
+//! Queues and tables keep to their limits.
+
+use sateen_protocol::coordinator::Coordinator;
+use sateen_protocol::limits;
+
+use crate::world::World;
+
+/// So many messages and timers wait for each host at most. A stopped host's are not counted.
+const EVENTS_PER_HOST_MAX: usize = 20_000;
+
+pub fn check(world: &World) -> Option<String> {
+    let hosts = world.alive().count() + 1;
+    if world.queue.len() > hosts * EVENTS_PER_HOST_MAX {
+        return Some(format!("{} events wait for {hosts} hosts", world.queue.len()));
+    }
+    for (index, process) in world.alive() {
+        for run in process.host.runs() {
+            let (held, lent) = process.host.held_and_lent(run);
+            if held > limits::HELD_JOBS_MAX {
+                return Some(format!("host {index} holds {held} jobs of run {run}, and has lent {lent}"));
+            }
+            let (_, bytes) = process.host.table(run);
+            if bytes > limits::HOST_TABLE_BYTES_MAX {
+                return Some(format!("the table of host {index} for run {run} has {bytes} bytes"));
+            }
+        }
+    }
+    let runs = world.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
+    runs.iter()
+        .find(|view| view.table.1 > limits::COORDINATOR_TABLE_BYTES_MAX)
+        .map(|view| format!("the coordinator's table for run {} has {} bytes", view.run, view.table.1))
+}

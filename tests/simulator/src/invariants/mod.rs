@@ -1,0 +1,55 @@
+//! What must always hold, one law a file. Each returns what broke it.
+
+mod answer;
+mod bounded_loss;
+mod bounds;
+mod conservation;
+mod liveness;
+mod loans;
+mod obedience;
+mod reconciled;
+
+use crate::world::World;
+
+/// Checks what must hold at every moment.
+pub fn audit(world: &mut World) {
+    let found = [loans::check(world), bounds::check(world), obedience::check(world)];
+    report(world, found.into_iter().flatten());
+}
+
+/// Checks what must hold when all runs are over and the grid has come to rest.
+pub fn check_end(world: &mut World, calm: &Calm) {
+    let found = [
+        liveness::check(world),
+        answer::check(world),
+        conservation::check(world, calm),
+        bounded_loss::check(world, calm),
+        reconciled::check(world),
+        obedience::check(world),
+    ];
+    report(world, found.into_iter().flatten());
+}
+
+/// Whether a run of an experiment has ended with the right answer.
+pub fn at_end(world: &World) -> Vec<String> {
+    [liveness::check(world), answer::check(world), obedience::check(world)].into_iter().flatten().collect()
+}
+
+/// How calm a seed was: some laws hold only without some faults.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Calm {
+    /// Nothing was disturbed, but for messages that came late.
+    pub is_undisturbed: bool,
+    /// Hosts crashed or left, one after the other with time between, and nothing else happened.
+    pub only_departures: bool,
+}
+
+fn report(world: &mut World, found: impl Iterator<Item = String>) {
+    const KEPT_MAX: usize = 20;
+    for violation in found {
+        if world.violations.len() < KEPT_MAX && !world.violations.contains(&violation) {
+            let at_s = world.now.0 as f64 / 1e9;
+            world.violations.push(format!("{violation} (at {at_s:.3} s)"));
+        }
+    }
+}

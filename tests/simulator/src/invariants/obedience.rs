@@ -1,0 +1,11 @@
+//! The machine keeps to its contract with the runtime: no result twice or for nobody, no wrong result,
+//! no job injected twice.
+
+use crate::world::World;
+
+pub fn check(world: &World) -> Option<String> {
+    world.alive().find_map(|(index, process)| {
+        let complaint = process.runtime.complaints().next()?;
+        Some(format!("host {index}: {complaint}"))
+    })
+}

@@ -1,0 +1,22 @@
+//! The grid protocol's state machines in virtual time.
+//!
+//! The same `Host` and `Coordinator` that run in the real programs run here on one thread, driven by a
+//! heap of events. One seed derives everything: the grid, the runs, the faults, every delay. Equal seeds
+//! give equal traces. [`seed`] checks laws ([`invariants`]) under random faults; [`experiments`] repeats
+//! the papers' measurements with numbers of hosts that nobody has.
+
+pub mod digest;
+mod drive;
+pub mod event;
+pub mod experiments;
+mod faults;
+pub mod invariants;
+pub mod network;
+pub mod process;
+pub mod runtime;
+pub mod schedule;
+pub mod seed;
+pub mod server;
+pub mod sometimes;
+pub mod tree;
+pub mod world;

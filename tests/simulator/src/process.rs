@@ -1,0 +1,154 @@
+//! A host's process: its machine, its runtime, its store, its link.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::host::{Host, HostConfig, Notice};
+use sateen_protocol::message::HostReport;
+use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec, Time, limits};
+
+use crate::event::Event;
+use crate::runtime::Runtime;
+
+/// What a host is made of.
+#[derive(Debug, Clone)]
+pub struct HostPlan {
+    /// In which site.
+    pub site: usize,
+    /// Workers.
+    pub workers: usize,
+    /// Work per time, in percent.
+    pub speed_percent: u64,
+}
+
+/// What is on a host's disk.
+#[derive(Debug, Clone, Default)]
+pub struct Store {
+    saved: BTreeMap<RunId, BTreeMap<JobKey, Entry>>,
+    /// Not flushed yet.
+    unsaved: VecDeque<(Time, RunId, Entry)>,
+}
+
+impl Store {
+    /// Saves an entry, soon.
+    pub fn save(&mut self, now: Time, run: RunId, entry: Entry) {
+        self.unsaved.push_back((now, run, entry));
+    }
+
+    /// Forgets a run.
+    pub fn forget(&mut self, run: RunId) {
+        self.saved.remove(&run);
+        self.unsaved.retain(|(_, other, _)| *other != run);
+    }
+
+    /// What was saved before `before` reaches the disk.
+    pub fn flush(&mut self, before: Time) {
+        while let Some((at, _, _)) = self.unsaved.front()
+            && *at <= before
+        {
+            let Some((_, run, entry)) = self.unsaved.pop_front() else { break };
+            self.saved.entry(run).or_default().insert(entry.key, entry);
+        }
+    }
+
+    /// What a crash leaves.
+    pub fn lose_unsaved(&mut self) {
+        self.unsaved.clear();
+    }
+
+    /// The entries of a run.
+    pub fn entries(&self, run: RunId) -> Vec<Entry> {
+        self.saved.get(&run).map_or_else(Vec::new, |entries| entries.values().cloned().collect())
+    }
+}
+
+/// Something the machine has to be told, in its turn.
+#[derive(Debug)]
+pub enum Input {
+    /// By the runtime.
+    Notice(RunId, Notice),
+    /// The answer to an offer.
+    Offered(RunId, Option<(JobNumber, JobSpec)>),
+    /// A peer cannot be reached.
+    PeerLost(HostId),
+    /// An app is loaded; first, what was saved of the run.
+    Loaded(RunId, Vec<Entry>),
+    /// An app is loaded.
+    Ready(RunId),
+}
+
+impl Input {
+    /// The run that it is about.
+    pub fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Notice(run, _) | Self::Offered(run, _) | Self::Loaded(run, _) | Self::Ready(run) => {
+                Some(*run)
+            }
+            Self::PeerLost(_) => None,
+        }
+    }
+}
+
+/// A process.
+pub struct Process {
+    /// What it is made of.
+    pub plan: HostPlan,
+    /// Its number among the places for hosts; stays over restarts.
+    pub place: usize,
+    /// The machine.
+    pub host: Host,
+    /// The workers.
+    pub runtime: Runtime,
+    /// The disk.
+    pub store: Store,
+    /// Its link, as far as it knows.
+    pub link: Option<LinkId>,
+    /// The pause before the next dial.
+    pub backoff_ns: u64,
+    /// It has not ended.
+    pub is_alive: bool,
+    /// It is stopped, with what happened meanwhile.
+    pub frozen: Option<VecDeque<Event>>,
+    /// The earliest timer on the heap.
+    pub timer_at: Time,
+    /// Under which id others reach it.
+    pub listed: Option<HostId>,
+    /// What the machine has to be told.
+    pub inputs: VecDeque<Input>,
+    /// Runs whose app is being loaded.
+    pub loading: BTreeMap<RunId, RunSpec>,
+}
+
+impl Process {
+    /// A fresh one.
+    pub fn new(plan: HostPlan, place: usize, seed: u64, grain_ns: u64, direct: bool, now: Time) -> Self {
+        let report = HostReport {
+            name: format!("host {place}"),
+            site: format!("site {}", plan.site),
+            threads: plan.workers as u32,
+            version: "simulated".into(),
+            direct: direct.then(|| format!("{place}:1")),
+        };
+        let config = HostConfig { report, seed, table_bytes_max: limits::HOST_TABLE_BYTES_MAX };
+        Self {
+            host: Host::new(config, now),
+            runtime: Runtime::new(plan.workers, plan.speed_percent, grain_ns),
+            plan,
+            place,
+            store: Store::default(),
+            link: None,
+            backoff_ns: BACKOFF_MIN_NS,
+            is_alive: true,
+            frozen: None,
+            timer_at: Time::NEVER,
+            listed: None,
+            inputs: VecDeque::new(),
+            loading: BTreeMap::new(),
+        }
+    }
+}
+
+/// The pause after the first failed dial.
+pub const BACKOFF_MIN_NS: u64 = 100_000_000;
+/// The longest pause between dials.
+pub const BACKOFF_MAX_NS: u64 = 2_000_000_000;

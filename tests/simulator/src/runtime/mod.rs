@@ -1,0 +1,297 @@
+//! A host's runtime: workers that run cost-model guests. It stands for the sandboxes, the scheduler and
+//! the driver of a real host, and keeps the same contract with the machine.
+
+mod portion;
+mod step;
+mod task;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{JobKey, JobNumber, RunId, RunSpec, Time};
+
+pub use portion::{Portion, RECORD_WORK_MIN_NS, read_answer};
+pub use step::Step;
+use step::Surroundings;
+pub use task::{Child, Doing, Task, TaskId};
+
+use crate::tree::Tree;
+
+/// Counts are told so often, at most.
+const COUNTS_EVERY_NS: u64 = 400_000_000;
+
+/// What a worker is doing.
+#[derive(Debug, Default)]
+struct Worker {
+    running: Option<(RunId, TaskId)>,
+    stretch: Option<Stretch>,
+    generation: u32,
+    next_record: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    began: Time,
+    ends: Time,
+    cost_ns: u64,
+}
+
+/// A worker's stretch of work, to be put on the heap.
+#[derive(Debug, Clone, Copy)]
+pub struct Wake {
+    /// Which worker.
+    pub worker: u32,
+    /// Which stretch.
+    pub generation: u32,
+    /// When it is done.
+    pub at: Time,
+}
+
+/// The runtime of one host.
+pub struct Runtime {
+    workers: Vec<Worker>,
+    /// Work per time, in percent.
+    speed_percent: u64,
+    grain_ns: u64,
+    /// Its parts of the runs.
+    pub portions: BTreeMap<RunId, Portion>,
+    /// Work done for runs that are not here any more.
+    executed_before: BTreeMap<RunId, u64>,
+    /// Stretches that have begun.
+    pub wakes: Vec<Wake>,
+    /// Rules that the machine broke, of runs that are not here any more.
+    complaints: Vec<String>,
+    frozen_at: Option<Time>,
+    next_run: usize,
+}
+
+impl Runtime {
+    /// One without work.
+    pub fn new(workers: usize, speed_percent: u64, grain_ns: u64) -> Self {
+        Self {
+            workers: (0..workers).map(|_| Worker::default()).collect(),
+            speed_percent,
+            grain_ns,
+            portions: BTreeMap::new(),
+            executed_before: BTreeMap::new(),
+            wakes: Vec::new(),
+            complaints: Vec::new(),
+            frozen_at: None,
+            next_run: 0,
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Begins to take part in a run.
+    pub fn start(&mut self, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
+        let workers = self.workers.len();
+        self.portions.entry(run).or_insert_with(|| Portion::new(spec, tree, workers));
+    }
+
+    /// Drops all of a run.
+    pub fn stop(&mut self, now: Time, run: RunId) {
+        for worker in 0..self.workers.len() {
+            if self.workers[worker].running.is_some_and(|(other, _)| other == run) {
+                self.interrupt(now, worker);
+            }
+        }
+        if let Some(portion) = self.portions.remove(&run) {
+            *self.executed_before.entry(run).or_default() += portion.executed_ns;
+            self.complaints.extend(portion.complaints);
+        }
+    }
+
+    /// Stops a job that nobody wants any more.
+    pub fn abort(&mut self, now: Time, run: RunId, held: JobNumber) {
+        let Some(portion) = self.portions.get_mut(&run) else { return };
+        // It may have ended just now.
+        let Some(task) = portion.held.get(&held).copied() else { return };
+        for worker in portion.abort(task) {
+            self.interrupt(now, worker);
+        }
+    }
+
+    /// A worker's stretch is over; false if it is one that was interrupted.
+    pub fn stretch_over(&mut self, now: Time, worker: u32, generation: u32) -> bool {
+        let state = &mut self.workers[worker as usize];
+        if state.generation != generation {
+            return false;
+        }
+        let Some(stretch) = state.stretch.take() else { return false };
+        let Some((run, _)) = state.running else { return false };
+        if let Some(portion) = self.portions.get_mut(&run) {
+            portion.executed_ns += stretch.cost_ns;
+        }
+        self.advance(now, worker as usize);
+        true
+    }
+
+    /// Gives idle workers what there is, and tells who has nothing.
+    pub fn dispatch(&mut self, now: Time) {
+        if self.frozen_at.is_some() {
+            return;
+        }
+        let has_work = |portion: &Portion| {
+            let is_empty =
+                portion.open.is_empty() && portion.incoming.is_empty() && portion.resumed.is_empty();
+            !portion.is_draining && !is_empty
+        };
+        for worker in 0..self.workers.len() {
+            if !self.portions.values().any(has_work) {
+                break;
+            }
+            if self.workers[worker].running.is_none() {
+                self.advance(now, worker);
+            }
+        }
+        self.tell(now);
+    }
+
+    /// The process is stopped.
+    pub fn freeze(&mut self, now: Time) {
+        self.frozen_at = Some(now);
+        for worker in &mut self.workers {
+            worker.generation += 1;
+        }
+    }
+
+    /// It goes on.
+    pub fn thaw(&mut self, now: Time) {
+        let Some(since) = self.frozen_at.take() else { return };
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            if let Some(stretch) = &mut worker.stretch {
+                let pause = now.since(since);
+                stretch.began = stretch.began + pause;
+                stretch.ends = stretch.ends + pause;
+                let wake = Wake { worker: index as u32, generation: worker.generation, at: stretch.ends };
+                self.wakes.push(wake);
+            }
+        }
+    }
+
+    /// The next notice for the machine.
+    pub fn poll_notice(&mut self) -> Option<(RunId, Notice)> {
+        self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.notices.pop_front()?)))
+    }
+
+    /// The work done for each run, that of unfinished stretches included.
+    pub fn executed(&self, now: Time) -> BTreeMap<RunId, u64> {
+        let mut executed = self.executed_before.clone();
+        for (run, portion) in &self.portions {
+            *executed.entry(*run).or_default() += portion.executed_ns;
+        }
+        for worker in &self.workers {
+            if let (Some((run, _)), Some(stretch)) = (worker.running, worker.stretch) {
+                let until = self.frozen_at.unwrap_or(now);
+                *executed.entry(run).or_default() += self.done_of(stretch, until);
+            }
+        }
+        executed
+    }
+
+    /// What workers do now that have work.
+    pub fn busy(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.running.is_some()).count()
+    }
+
+    /// The keys of all jobs with an instance here.
+    pub fn task_keys(&self, run: RunId) -> BTreeSet<JobKey> {
+        self.portions
+            .get(&run)
+            .map_or_else(BTreeSet::new, |portion| portion.tasks.values().map(|task| task.spec.key).collect())
+    }
+
+    /// Rules that the machine broke.
+    pub fn complaints(&self) -> impl Iterator<Item = &String> {
+        self.complaints.iter().chain(self.portions.values().flat_map(|portion| &portion.complaints))
+    }
+
+    fn interrupt(&mut self, now: Time, worker: usize) {
+        let until = self.frozen_at.unwrap_or(now);
+        let state = &mut self.workers[worker];
+        state.generation += 1;
+        let running = state.running.take();
+        let stretch = state.stretch.take();
+        if let (Some((run, _)), Some(stretch)) = (running, stretch) {
+            let done = self.done_of(stretch, until);
+            if let Some(portion) = self.portions.get_mut(&run) {
+                portion.executed_ns += done;
+            }
+        }
+    }
+
+    fn done_of(&self, stretch: Stretch, now: Time) -> u64 {
+        let done = now.0.saturating_sub(stretch.began.0) as u128 * u128::from(self.speed_percent) / 100;
+        (done as u64).min(stretch.cost_ns)
+    }
+
+    fn advance(&mut self, now: Time, worker: usize) {
+        loop {
+            if self.workers[worker].running.is_none() {
+                self.workers[worker].running = self.pick(worker);
+            }
+            let Some((run, task)) = self.workers[worker].running else { break };
+            let idle = self.workers.iter().filter(|worker| worker.running.is_none()).count();
+            let around = Surroundings { now, worker, idle, grain_ns: self.grain_ns };
+            let state = &mut self.workers[worker];
+            let Some(portion) = self.portions.get_mut(&run) else {
+                state.running = None;
+                continue;
+            };
+            match portion.step(task, around, &mut state.next_record) {
+                Step::Compute { cost_ns } => {
+                    let takes_ns = (u128::from(cost_ns) * 100 / u128::from(self.speed_percent)) as u64;
+                    let ends = Time(now.0 + takes_ns);
+                    state.stretch = Some(Stretch { began: now, ends, cost_ns });
+                    state.generation += 1;
+                    let generation = state.generation;
+                    self.wakes.push(Wake { worker: worker as u32, generation, at: ends });
+                    break;
+                }
+                Step::Free => state.running = None,
+            }
+        }
+    }
+
+    fn pick(&mut self, worker: usize) -> Option<(RunId, TaskId)> {
+        // Runs take turns.
+        let count = self.portions.len();
+        self.next_run = (self.next_run + 1) % count.max(1);
+        let first = self.portions.keys().nth(self.next_run).copied()?;
+        let later =
+            self.portions.range_mut(first..).find_map(|(run, portion)| Some((*run, portion.pick(worker)?)));
+        if later.is_some() {
+            return later;
+        }
+        self.portions.range_mut(..first).find_map(|(run, portion)| Some((*run, portion.pick(worker)?)))
+    }
+
+    fn tell(&mut self, now: Time) {
+        let idle = self.workers.len() - self.busy();
+        for (run, portion) in &mut self.portions {
+            if portion.is_draining {
+                let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
+                if !portion.drained_told && !self.workers.iter().any(computes) {
+                    portion.drained_told = true;
+                    portion.notices.push_back(Notice::Drained);
+                }
+                continue;
+            }
+            if portion.idle_told != idle || now.0 > portion.counts_told.0 + COUNTS_EVERY_NS {
+                if portion.idle_told != idle {
+                    portion.idle_told = idle;
+                    portion.notices.push_back(Notice::Idle(idle));
+                }
+                portion.counts_told = now;
+                portion.counts.busy = (self.workers.len() - idle) as u32;
+                portion.counts.work_ns = portion.executed_ns;
+                portion.notices.push_back(Notice::Counts(portion.counts));
+            }
+        }
+    }
+}

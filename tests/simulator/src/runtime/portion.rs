@@ -1,0 +1,333 @@
+//! A host's part of one run: its tasks and its open jobs.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{
+    Counts, FaultTolerance, Finished, JobNumber, JobSpec, KeyMaker, Outcome, ROOT_KIND, RunSpec, Time,
+};
+
+use super::task::{Answer, Child, Doing, Frame, Place, Source, Task, TaskId};
+use crate::tree::{NodeIndex, Tree};
+
+/// Results of jobs that took less are not worth recording.
+pub const RECORD_WORK_MIN_NS: u64 = 5_000_000;
+
+/// An exposed job that nobody has taken.
+#[derive(Debug)]
+pub struct Open {
+    /// Whose child it is.
+    pub place: Place,
+    /// Where it was exposed.
+    pub worker: usize,
+    /// What is to be run.
+    pub spec: JobSpec,
+}
+
+/// A host's part of one run.
+pub struct Portion {
+    /// What the run is.
+    pub run_spec: RunSpec,
+    /// Its tree.
+    pub tree: Rc<Tree>,
+    /// How many thieves wait.
+    pub thieves: usize,
+    /// Whether redone jobs look their children up.
+    pub lookups_wanted: bool,
+    /// Its guests come to rest.
+    pub is_draining: bool,
+    /// That they have was told.
+    pub drained_told: bool,
+    /// How many idle workers the machine knows of.
+    pub idle_told: usize,
+    /// Jobs with an instance.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// Exposed jobs, oldest first.
+    pub open: VecDeque<Open>,
+    /// Injected jobs that nobody has begun.
+    pub incoming: VecDeque<TaskId>,
+    /// Tasks that can go on.
+    pub resumed: VecDeque<TaskId>,
+    /// Children that the machine has.
+    pub away: BTreeMap<JobNumber, (Place, JobSpec)>,
+    /// Children that the machine had and that were abandoned; its answer may be on its way.
+    pub abandoned: BTreeSet<JobNumber>,
+    /// Tasks by the machine's numbers.
+    pub held: BTreeMap<JobNumber, TaskId>,
+    /// What the runtime counts.
+    pub counts: Counts,
+    /// When the counts were told.
+    pub counts_told: Time,
+    /// Work that was done here.
+    pub executed_ns: u64,
+    /// What the machine is to be told.
+    pub notices: VecDeque<Notice>,
+    /// Rules that the machine broke.
+    pub complaints: Vec<String>,
+    keys: KeyMaker,
+    next_task: TaskId,
+    next_number: u64,
+}
+
+impl Portion {
+    /// One without jobs.
+    pub fn new(run_spec: RunSpec, tree: Rc<Tree>, workers: usize) -> Self {
+        let keys = tree.keys();
+        Self {
+            run_spec,
+            tree,
+            thieves: 0,
+            lookups_wanted: false,
+            is_draining: false,
+            drained_told: false,
+            idle_told: 0,
+            tasks: BTreeMap::new(),
+            open: VecDeque::new(),
+            incoming: VecDeque::new(),
+            resumed: VecDeque::new(),
+            away: BTreeMap::new(),
+            abandoned: BTreeSet::new(),
+            held: BTreeMap::new(),
+            counts: Counts { workers: workers as u32, ..Counts::default() },
+            counts_told: Time::default(),
+            executed_ns: 0,
+            notices: VecDeque::new(),
+            complaints: Vec::new(),
+            keys,
+            next_task: 0,
+            next_number: 0,
+        }
+    }
+
+    /// Takes a job of the machine's.
+    pub fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+        if self.held.contains_key(&held) {
+            self.complaints.push(format!("job {} was injected twice", held.0));
+            return;
+        }
+        let Some(node) = self.node_of(&spec) else {
+            self.complaints.push(format!("job {} has parameters that no job has", held.0));
+            return;
+        };
+        let task = self.begin(spec, node, Source::Held(held));
+        self.held.insert(held, task);
+        self.incoming.push_back(task);
+    }
+
+    /// Gives the oldest open job up.
+    pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+        let open = self.open.pop_front()?;
+        let number = self.send_away(open.place, open.spec.clone());
+        Some((number, open.spec))
+    }
+
+    /// A child that the machine had has this result.
+    pub fn complete(&mut self, number: JobNumber, finished: &Finished) {
+        let Some((place, spec)) = self.away.remove(&number) else {
+            if !self.abandoned.remove(&number) {
+                self.complaints.push(format!("job {} got a result that nobody waits for", number.0));
+            }
+            return;
+        };
+        let expected = self.node_of(&spec).map(|node| self.tree.node(node).answer);
+        let value = read_answer(&finished.outcome);
+        if value.is_none() || value != expected {
+            self.complaints.push(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
+        }
+        let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
+        self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
+    }
+
+    /// A child that the machine had is to be run here.
+    pub fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) {
+        let Some((place, mut spec)) = self.away.remove(&number) else {
+            if !self.abandoned.remove(&number) {
+                self.complaints.push(format!("job {} is to be run again, and nobody waits for it", number.0));
+            }
+            return;
+        };
+        spec.redone |= redone;
+        spec.lookup_below = lookup_below;
+        self.set(place, Child::Open);
+        self.open.push_back(Open { place, worker: usize::MAX, spec });
+        // Its parent may take it back.
+        self.wake(place);
+        self.tell_exposed();
+    }
+
+    /// A task for a job.
+    pub fn begin(&mut self, spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
+        let id = self.next_task;
+        self.next_task += 1;
+        let frame = Frame::new(node, spec.depth, spec.redone, spec.lookup_below);
+        self.tasks.insert(id, Task { spec, source, doing: Doing::Ready, frames: vec![frame] });
+        id
+    }
+
+    /// Stops a task and all that works for it; gives the workers that ran some of it.
+    pub fn abort(&mut self, id: TaskId) -> Vec<usize> {
+        let mut workers = Vec::new();
+        let mut waiting = vec![id];
+        while let Some(id) = waiting.pop() {
+            let Some(task) = self.tasks.remove(&id) else { continue };
+            self.counts.aborted += 1;
+            if let Doing::Running(worker) = task.doing {
+                workers.push(worker);
+            }
+            if let Source::Held(held) = task.source {
+                self.held.remove(&held);
+            }
+            self.incoming.retain(|other| *other != id);
+            self.resumed.retain(|other| *other != id);
+            self.open.retain(|open| open.place.task != id);
+            for child in task.frames.iter().flat_map(|frame| &frame.children) {
+                match child {
+                    Child::Local(task) => waiting.push(*task),
+                    Child::Away(number) => {
+                        self.away.remove(number);
+                        self.abandoned.insert(*number);
+                        self.notices.push_back(Notice::Abandoned { number: *number });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        workers
+    }
+
+    /// A task is over.
+    pub fn end(&mut self, id: TaskId, answer: Answer) {
+        let Some(task) = self.tasks.remove(&id) else { return };
+        match task.source {
+            Source::Held(held) => {
+                self.held.remove(&held);
+                self.notices.push_back(Notice::Finished { held, finished: finished(answer) });
+            }
+            Source::Local(place) => {
+                self.record(&task.spec, answer);
+                self.fill(place, answer);
+            }
+        }
+    }
+
+    /// An exposed job that was not stolen has finished.
+    pub fn record(&mut self, spec: &JobSpec, answer: Answer) {
+        if answer.work_ns >= RECORD_WORK_MIN_NS && self.records() {
+            self.notices.push_back(Notice::Recorded {
+                key: spec.key,
+                depth: spec.depth,
+                lineage: spec.lineage.clone(),
+                finished: finished(answer),
+            });
+        }
+    }
+
+    /// Whether finished work is recorded at all.
+    pub fn records(&self) -> bool {
+        self.run_spec.fault_tolerance == FaultTolerance::Full
+    }
+
+    /// Makes a child visible.
+    pub fn expose(&mut self, place: Place, worker: usize) {
+        let Some(spec) = self.spec_of(place) else { return };
+        self.set(place, Child::Open);
+        self.counts.exposed += 1;
+        self.open.push_back(Open { place, worker, spec });
+        self.tell_exposed();
+    }
+
+    /// Shows a child of a redone job to the machine before it may run.
+    pub fn look_up(&mut self, place: Place) {
+        let Some(spec) = self.spec_of(place) else { return };
+        let number = self.send_away(place, spec.clone());
+        self.notices.push_back(Notice::Lookup { number, spec });
+    }
+
+    /// Removes a job from the open ones.
+    pub fn withdraw(&mut self, place: Place) -> Option<JobSpec> {
+        let index = self.open.iter().rposition(|open| open.place == place)?;
+        self.open.remove(index).map(|open| open.spec)
+    }
+
+    /// Says that there is an open job, if anybody waits for one.
+    pub fn tell_exposed(&mut self) {
+        if self.thieves > 0 && !self.open.is_empty() {
+            self.notices.push_back(Notice::Exposed);
+        }
+    }
+
+    /// Which node a job is; `None` for parameters that no job has.
+    pub fn node_of(&self, spec: &JobSpec) -> Option<NodeIndex> {
+        if spec.kind == ROOT_KIND {
+            return Some(0);
+        }
+        let bytes = spec.parameters.as_slice().try_into().ok()?;
+        Some(NodeIndex::from_le_bytes(bytes))
+    }
+
+    /// Sets a child's state.
+    pub fn set(&mut self, place: Place, child: Child) {
+        if let Some(task) = self.tasks.get_mut(&place.task) {
+            task.frames[place.frame].children[place.child] = child;
+        }
+    }
+
+    fn fill(&mut self, place: Place, answer: Answer) {
+        self.set(place, Child::Done(answer));
+        self.wake(place);
+    }
+
+    /// The task goes on if it waits for this child.
+    fn wake(&mut self, place: Place) {
+        if let Some(task) = self.tasks.get_mut(&place.task)
+            && task.doing == Doing::Waiting(place)
+        {
+            task.doing = Doing::Ready;
+            self.resumed.push_back(place.task);
+        }
+    }
+
+    fn send_away(&mut self, place: Place, spec: JobSpec) -> JobNumber {
+        let number = self.new_number();
+        self.set(place, Child::Away(number));
+        self.away.insert(number, (place, spec));
+        number
+    }
+
+    fn new_number(&mut self) -> JobNumber {
+        let number = JobNumber(self.next_number);
+        self.next_number += 1;
+        number
+    }
+
+    fn spec_of(&self, place: Place) -> Option<JobSpec> {
+        let task = self.tasks.get(&place.task)?;
+        let frame = &task.frames[place.frame];
+        let node = self.tree.child(frame.node, place.child);
+        let parameters = node.to_le_bytes().to_vec();
+        Some(JobSpec {
+            key: self.keys.key(&parameters),
+            kind: 0,
+            parameters,
+            depth: frame.depth + 1,
+            lineage: task.spec.lineage.child(&task.spec.key),
+            redone: frame.redone,
+            lookup_below: frame.lookup_below,
+        })
+    }
+}
+
+/// A result as it travels.
+pub fn finished(answer: Answer) -> Finished {
+    let outcome = Outcome::Done(answer.value.to_le_bytes().to_vec());
+    Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
+}
+
+/// The answer in an outcome, if it is one.
+pub fn read_answer(outcome: &Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Done(bytes) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
+        Outcome::Failed(_) => None,
+    }
+}

@@ -1,0 +1,233 @@
+//! What a task does between two stretches of work. Every step is also where it may expose jobs.
+
+use sateen_protocol::Time;
+use sateen_protocol::host::Notice;
+
+use super::portion::Portion;
+use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, TaskId};
+
+/// So many latent jobs become visible each time that work is to be recorded.
+const EXPOSED_TO_RECORD_MAX: usize = 64;
+
+/// What comes next for a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So much work.
+    Compute {
+        /// At speed 1.
+        cost_ns: u64,
+    },
+    /// The task waits, or has ended.
+    Free,
+}
+
+/// What a step must know of the host.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings {
+    /// Now.
+    pub now: Time,
+    /// Which worker runs the task.
+    pub worker: usize,
+    /// Workers without work.
+    pub idle: usize,
+    /// A subtree that takes less is computed in one stretch while nobody is hungry.
+    pub grain_ns: u64,
+}
+
+impl Portion {
+    /// Goes on with a task until it needs time, waits or ends. `next_record` is when the worker has to
+    /// expose a job so that its result will be recorded.
+    pub fn step(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) -> Step {
+        loop {
+            let Some(task) = self.tasks.get_mut(&id) else { return Step::Free };
+            let top = task.frames.len() - 1;
+            let frame = &mut task.frames[top];
+            let node = *self.tree.node(frame.node);
+            match frame.stage {
+                Stage::Fresh => {
+                    let looks_up = self.lookups_wanted && frame.redone && frame.depth < frame.lookup_below;
+                    let is_hungry = self.thieves + around.idle > self.open.len();
+                    let is_whole = node.children == 0
+                        || node.work_ns <= around.grain_ns && !is_hungry && !looks_up && !self.is_draining;
+                    frame.stage = if is_whole { Stage::Whole } else { Stage::Dividing };
+                    let cost_ns = if is_whole { node.work_ns } else { node.before_ns };
+                    return Step::Compute { cost_ns };
+                }
+                Stage::Whole => {
+                    let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
+                    self.counts.executed += node.jobs;
+                    self.counts.spawned += node.jobs - 1;
+                    if self.return_from(id, answer) {
+                        return Step::Free;
+                    }
+                }
+                Stage::Dividing => {
+                    let count = node.children as usize;
+                    frame.children = vec![Child::Latent; count];
+                    frame.stage = Stage::Syncing(0);
+                    let looks_up = self.lookups_wanted && frame.redone && frame.depth < frame.lookup_below;
+                    self.counts.spawned += count as u64;
+                    if looks_up {
+                        for child in 0..count {
+                            self.look_up(Place { task: id, frame: top, child });
+                        }
+                    }
+                }
+                Stage::Syncing(child) if child == frame.children.len() => {
+                    frame.stage = Stage::Combining;
+                    if node.after_ns > 0 {
+                        return Step::Compute { cost_ns: node.after_ns };
+                    }
+                }
+                Stage::Syncing(child) => {
+                    self.expose_if_wanted(id, around, next_record);
+                    if self.sync(Place { task: id, frame: top, child }) {
+                        self.expose_all(id, around.worker);
+                        return Step::Free;
+                    }
+                }
+                Stage::Combining => {
+                    let (mut work_ns, mut span_ns) = (0, 0);
+                    let values = frame.children.iter().map(|child| match child {
+                        Child::Done(answer) => {
+                            work_ns += answer.work_ns;
+                            span_ns = span_ns.max(answer.span_ns);
+                            answer.value
+                        }
+                        other => unreachable!("a synced child is {other:?}"),
+                    });
+                    let value = self.tree.combine(frame.node, values);
+                    let own_ns = node.before_ns + node.after_ns;
+                    let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
+                    self.counts.executed += 1;
+                    if self.return_from(id, answer) {
+                        return Step::Free;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Syncs a child; true when the task must wait for it.
+    fn sync(&mut self, place: Place) -> bool {
+        let is_draining = self.is_draining;
+        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let frame = &mut task.frames[place.frame];
+        let (depth, redone, lookup_below) = (frame.depth + 1, frame.redone, frame.lookup_below);
+        let child = frame.children[place.child];
+        match child {
+            Child::Done(_) => {
+                frame.stage = Stage::Syncing(place.child + 1);
+                return false;
+            }
+            Child::Latent | Child::Open if is_draining => {
+                task.doing = Doing::Resting;
+                return true;
+            }
+            Child::Latent => {
+                frame.children[place.child] = Child::InPlace;
+                let node = self.tree.child(frame.node, place.child);
+                task.frames.push(Frame::new(node, depth, redone, lookup_below));
+                return false;
+            }
+            Child::Open => {}
+            Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
+            Child::Local(_) | Child::Away(_) => {
+                task.doing = Doing::Waiting(place);
+                return true;
+            }
+        }
+        // Nobody took it.
+        let Some(spec) = self.withdraw(place) else { unreachable!("an open child is not in the queue") };
+        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let parent = &mut task.frames[place.frame];
+        parent.children[place.child] = Child::InPlace;
+        let node = self.tree.child(parent.node, place.child);
+        let mut frame = Frame::new(node, depth, spec.redone, spec.lookup_below);
+        frame.exposed = Some(Box::new(spec));
+        task.frames.push(frame);
+        false
+    }
+
+    /// Returns from the innermost call; true when it was the task's own.
+    fn return_from(&mut self, id: TaskId, answer: Answer) -> bool {
+        let Some(task) = self.tasks.get_mut(&id) else { return true };
+        let Some(frame) = task.frames.pop() else { return true };
+        let Some(parent) = task.frames.last_mut() else {
+            self.end(id, answer);
+            return true;
+        };
+        let Stage::Syncing(child) = parent.stage else { unreachable!("a caller is {:?}", parent.stage) };
+        parent.children[child] = Child::Done(answer);
+        parent.stage = Stage::Syncing(child + 1);
+        if let Some(spec) = frame.exposed {
+            self.record(&spec, answer);
+        }
+        false
+    }
+
+    fn expose_if_wanted(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) {
+        if self.is_draining {
+            self.expose_all(id, around.worker);
+            return;
+        }
+        while self.thieves + around.idle > self.open.len() {
+            if !self.expose_oldest(id, around.worker) {
+                break;
+            }
+        }
+        if self.records() && around.now >= *next_record {
+            for _ in 0..EXPOSED_TO_RECORD_MAX {
+                if !self.expose_oldest(id, around.worker) {
+                    break;
+                }
+            }
+            let every_ns = u64::from(self.run_spec.record_every_ms.max(1)) * 1_000_000;
+            *next_record = Time(around.now.0 + every_ns);
+        }
+    }
+
+    fn expose_oldest(&mut self, id: TaskId, worker: usize) -> bool {
+        let latent = self.tasks.get(&id).and_then(super::task::Task::oldest_latent);
+        let Some((frame, child)) = latent else { return false };
+        self.expose(Place { task: id, frame, child }, worker);
+        true
+    }
+
+    /// A guest that waits cannot expose anything, so all it has becomes visible before.
+    fn expose_all(&mut self, id: TaskId, worker: usize) {
+        while self.expose_oldest(id, worker) {}
+    }
+
+    /// The next task for a worker.
+    pub fn pick(&mut self, worker: usize) -> Option<TaskId> {
+        if self.is_draining {
+            return None;
+        }
+        let id = if let Some(id) = self.resumed.pop_front() {
+            id
+        } else if let Some(index) = self.open.iter().rposition(|open| open.worker == worker) {
+            self.take(index)?
+        } else if let Some(id) = self.incoming.pop_front() {
+            if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
+                self.notices.push_back(Notice::Begun { held });
+            }
+            id
+        } else if !self.open.is_empty() {
+            self.counts.stolen_local += 1;
+            self.take(0)?
+        } else {
+            return None;
+        };
+        self.tasks.get_mut(&id)?.doing = Doing::Running(worker);
+        Some(id)
+    }
+
+    fn take(&mut self, index: usize) -> Option<TaskId> {
+        let open = self.open.remove(index)?;
+        let node = self.node_of(&open.spec)?;
+        let id = self.begin(open.spec, node, Source::Local(open.place));
+        self.set(open.place, Child::Local(id));
+        Some(id)
+    }
+}

@@ -1,0 +1,133 @@
+//! A guest at work: a stack of calls, each with its children.
+
+use sateen_protocol::{JobNumber, JobSpec};
+
+use crate::tree::NodeIndex;
+
+/// The number of a task in its portion.
+pub type TaskId = u64;
+
+/// Where a child stands: the task, the call in its stack, the child of that call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Whose child.
+    pub task: TaskId,
+    /// Which call.
+    pub frame: usize,
+    /// Which child.
+    pub child: usize,
+}
+
+/// What became of a spawned child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Child {
+    /// A record in the guest's memory.
+    Latent,
+    /// In the queue of open jobs.
+    Open,
+    /// Called in place.
+    InPlace,
+    /// Another task of this host runs it.
+    Local(TaskId),
+    /// The machine has it: lent, or looked up.
+    Away(JobNumber),
+    /// Its result.
+    Done(Answer),
+}
+
+/// A result and what it took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The result.
+    pub value: u64,
+    /// The work of the subtree.
+    pub work_ns: u64,
+    /// Its critical path.
+    pub span_ns: u64,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing was done.
+    Fresh,
+    /// Its whole subtree is being computed in one stretch.
+    Whole,
+    /// The work before the children is being done.
+    Dividing,
+    /// All children before this one have been synced. Guests sync in the order in which they spawned.
+    Syncing(usize),
+    /// The work after the children is being done.
+    Combining,
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Frame {
+    /// Of which node.
+    pub node: NodeIndex,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// How far it is.
+    pub stage: Stage,
+    /// Its children, once they are spawned.
+    pub children: Vec<Child>,
+    /// It was exposed, and taken back.
+    pub exposed: Option<Box<JobSpec>>,
+    /// It, or a job above it, was lost.
+    pub redone: bool,
+    /// Children down to this depth are looked up.
+    pub lookup_below: u32,
+}
+
+/// For whom a task works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// For the machine.
+    Held(JobNumber),
+    /// For another task of this host.
+    Local(Place),
+}
+
+/// What a task is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It waits for a worker.
+    Ready,
+    /// A worker runs it.
+    Running(usize),
+    /// It waits for a child.
+    Waiting(Place),
+    /// It has come to rest for good.
+    Resting,
+}
+
+/// A job with an instance of its own.
+#[derive(Debug)]
+pub struct Task {
+    /// What it runs.
+    pub spec: JobSpec,
+    /// For whom.
+    pub source: Source,
+    /// What it is doing.
+    pub doing: Doing,
+    /// Its calls, the innermost last.
+    pub frames: Vec<Frame>,
+}
+
+impl Frame {
+    /// A call that has not begun.
+    pub fn new(node: NodeIndex, depth: u32, redone: bool, lookup_below: u32) -> Self {
+        Self { node, depth, stage: Stage::Fresh, children: Vec::new(), exposed: None, redone, lookup_below }
+    }
+}
+
+impl Task {
+    /// The oldest child that is still latent.
+    pub fn oldest_latent(&self) -> Option<(usize, usize)> {
+        self.frames.iter().enumerate().find_map(|(frame, call)| {
+            let child = call.children.iter().position(|child| *child == Child::Latent)?;
+            Some((frame, child))
+        })
+    }
+}

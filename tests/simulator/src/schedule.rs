@@ -1,0 +1,225 @@
+//! What is done to a grid, drawn from a seed: a phase of faults, after which everything heals.
+
+use sateen_protocol::coordinator::Coordinator;
+use sateen_protocol::{Random, RunId, Time};
+
+use crate::event::{Event, ProcessIndex, Undo};
+use crate::network::{Node, Weather};
+use crate::process::HostPlan;
+use crate::world::World;
+
+/// One thing that is done. Whom it befalls is drawn when it is done.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A host crashes, silently or not, and perhaps starts again after so long.
+    Crash {
+        /// Its links are not closed.
+        is_silent: bool,
+        /// When a new process starts on its store.
+        back_ns: Option<u64>,
+        /// Draws the host.
+        draw: u64,
+    },
+    /// The host of some run's root crashes.
+    CrashRoot,
+    /// All hosts of a site crash.
+    CrashSite {
+        /// Draws the site.
+        draw: u64,
+        /// When they start again.
+        back_ns: Option<u64>,
+    },
+    /// All hosts crash, and start again.
+    CrashAll {
+        /// When.
+        back_ns: u64,
+    },
+    /// The coordinator crashes, and starts again.
+    CrashCoordinator {
+        /// When.
+        back_ns: u64,
+    },
+    /// A host leaves.
+    Leave {
+        /// Draws the host.
+        draw: u64,
+    },
+    /// A host joins.
+    Join(HostPlan),
+    /// A host is stopped for a while.
+    Freeze {
+        /// Draws the host.
+        draw: u64,
+        /// How long.
+        for_ns: u64,
+    },
+    /// Some nodes cannot reach others.
+    Partition {
+        /// Draws who is where.
+        draw: u64,
+        /// How long.
+        for_ns: u64,
+        /// The number of the partition.
+        number: u32,
+    },
+    /// Messages of peers get lost, or late.
+    Weather(Weather),
+    /// A run is suspended, and resumed.
+    Suspend {
+        /// Which.
+        run: RunId,
+        /// How long.
+        for_ns: u64,
+    },
+    /// A run is cancelled.
+    Cancel(RunId),
+    /// Faults stop: all heals.
+    Calm,
+}
+
+impl World {
+    /// Puts the schedule's steps on the heap.
+    pub fn plan(&mut self, steps: Vec<(Time, Fault)>) {
+        for (at, fault) in steps {
+            self.queue.push(at, Event::Fault(self.schedule.len()));
+            self.schedule.push(fault);
+        }
+    }
+
+    pub(crate) fn take_step(&mut self, step: usize) {
+        let now = self.now;
+        let later = |ns: u64| Time(now.0 + ns);
+        match self.schedule[step].clone() {
+            Fault::Crash { is_silent, back_ns, draw } => {
+                if let Some(process) = self.draw(draw) {
+                    self.crash(process, is_silent, back_ns);
+                }
+            }
+            Fault::CrashRoot => {
+                let runs = self.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
+                let root = runs.iter().find_map(|view| view.root_host);
+                if let Some(process) = root.and_then(|root| self.directory.get(&root).copied()) {
+                    self.crash(process, false, None);
+                }
+            }
+            Fault::CrashSite { draw, back_ns } => {
+                let Some(site) = self.draw(draw).map(|process| self.processes[process as usize].plan.site)
+                else {
+                    return;
+                };
+                self.sometimes.hit("a site crashed");
+                let there = |process: &crate::process::Process| process.plan.site == site;
+                let hosts: Vec<ProcessIndex> =
+                    self.alive().filter(|(_, process)| there(process)).map(|(index, _)| index).collect();
+                for process in hosts {
+                    self.crash(process, false, back_ns);
+                }
+            }
+            Fault::CrashAll { back_ns } => {
+                self.sometimes.hit("all hosts crashed");
+                let hosts: Vec<ProcessIndex> = self.alive().map(|(index, _)| index).collect();
+                for process in hosts {
+                    self.crash(process, false, Some(back_ns));
+                }
+            }
+            Fault::CrashCoordinator { back_ns } => {
+                self.crash_coordinator();
+                self.queue.push(later(back_ns), Event::Undo(Undo::RestartCoordinator));
+            }
+            Fault::Leave { draw } => {
+                if let Some(process) = self.draw(draw) {
+                    self.leave(process);
+                }
+            }
+            Fault::Join(plan) => {
+                self.add_host(plan);
+            }
+            Fault::Freeze { draw, for_ns } => {
+                if let Some(process) = self.draw(draw) {
+                    self.freeze(process);
+                    self.queue.push(later(for_ns), Event::Undo(Undo::Thaw(process)));
+                }
+            }
+            Fault::Partition { draw, for_ns, number } => {
+                let (here, there) = self.divide(draw);
+                self.cut(number, &here, &there);
+                self.queue.push(later(for_ns), Event::Undo(Undo::Heal(number)));
+            }
+            Fault::Weather(weather) => {
+                self.network.weather = weather;
+                self.disturb();
+            }
+            Fault::Suspend { run, for_ns } => {
+                if matches!(self.with_coordinator(|machine| machine.suspend(now, run)), Some(Ok(()))) {
+                    self.sometimes.hit("a run was suspended");
+                    self.disturb();
+                    self.queue.push(later(for_ns), Event::Undo(Undo::Resume(run)));
+                }
+            }
+            Fault::Cancel(run) => {
+                if matches!(self.with_coordinator(|machine| machine.cancel(now, run)), Some(Ok(()))) {
+                    self.sometimes.hit("a run was cancelled");
+                    self.disturb();
+                }
+            }
+            Fault::Calm => self.calm(),
+        }
+    }
+
+    fn crash(&mut self, process: ProcessIndex, is_silent: bool, back_ns: Option<u64>) {
+        self.kill(process, is_silent);
+        if let Some(back_ns) = back_ns {
+            self.queue.push(Time(self.now.0 + back_ns), Event::Undo(Undo::Restart(process)));
+        }
+    }
+
+    /// Everything heals, and at least one host is there.
+    fn calm(&mut self) {
+        self.network.weather = Weather::default();
+        let partitions: Vec<u32> = self.network.partitions.keys().copied().collect();
+        for number in partitions {
+            self.heal(number);
+        }
+        self.restart_coordinator();
+        let frozen: Vec<ProcessIndex> =
+            self.alive().filter(|(_, process)| process.frozen.is_some()).map(|(index, _)| index).collect();
+        for process in frozen {
+            self.thaw(process);
+        }
+        if !self.alive().any(|(_, process)| !process.host.is_leaving()) {
+            let plan = HostPlan { site: 0, workers: 1, speed_percent: 100 };
+            self.add_host(plan);
+        }
+        self.disturb();
+    }
+
+    fn draw(&self, draw: u64) -> Option<ProcessIndex> {
+        let up: Vec<ProcessIndex> =
+            self.alive().map(|(index, _)| index).filter(|index| self.is_up(*index)).collect();
+        (!up.is_empty()).then(|| up[(draw % up.len() as u64) as usize])
+    }
+
+    /// Some nodes against the others, or one host against the coordinator, or a site against the rest.
+    fn divide(&self, draw: u64) -> (Vec<Node>, Vec<Node>) {
+        let mut random = Random::new(draw);
+        let mut all: Vec<Node> = self.alive().map(|(index, _)| Node::Host(index)).collect();
+        let way = random.below(4);
+        if way == 0 && !all.is_empty() {
+            let one = all[random.below(all.len())];
+            return (vec![one], vec![Node::Coordinator]);
+        }
+        if way == 1
+            && let Some(process) = self.draw(random.next_u64())
+        {
+            let site = self.processes[process as usize].plan.site;
+            let is_here = |node: &Node| match node {
+                Node::Host(index) => self.processes[*index as usize].plan.site == site,
+                Node::Coordinator => false,
+            };
+            all.push(Node::Coordinator);
+            return all.into_iter().partition(is_here);
+        }
+        all.push(Node::Coordinator);
+        all.into_iter().partition(|_| random.below(2) == 0)
+    }
+}

@@ -1,0 +1,216 @@
+//! A whole experiment drawn from one number: the grid, the runs, what is done to them; and whether all
+//! laws held.
+
+use std::rc::Rc;
+
+use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealing, Time};
+
+use crate::invariants::{Calm, check_end};
+use crate::network::{NetworkConfig, Weather};
+use crate::process::HostPlan;
+use crate::schedule::Fault;
+use crate::sometimes::Sometimes;
+use crate::tree::{Tree, TreePlan};
+use crate::world::{VIOLATIONS_MAX, World, WorldConfig};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// After the last fault, all runs must be over within this and some times their work.
+const LIVENESS_MAX_S: u64 = 60;
+/// After the end, the grid has so long to come to rest.
+const REST_S: u64 = 15;
+
+/// Hosts that send one another messages without end are caught by this; the busiest seeds have a tenth.
+const EVENTS_MAX: u64 = 5_000_000;
+
+/// What became of a seed.
+#[derive(Debug)]
+pub struct SeedResult {
+    /// Of all that happened.
+    pub digest: u64,
+    /// Laws that were broken.
+    pub violations: Vec<String>,
+    /// Rare states that were reached.
+    pub sometimes: Sometimes,
+    /// How much happened.
+    pub events: u64,
+    /// When the last run was over, in virtual seconds.
+    pub end_s: f64,
+    /// What happened, if the world was told to write it down.
+    pub log: Vec<String>,
+}
+
+/// Runs a seed.
+pub fn run(seed: u64) -> SeedResult {
+    let (world, calm_at, calm) = build(seed);
+    finish(world, calm_at, &calm)
+}
+
+/// Runs a world that was built to its end.
+pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
+    let work_s: u64 = world.trees.values().map(|tree| tree.root().work_ns / S + 1).sum();
+    let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S);
+    let is_broken = |world: &World| world.violations.len() >= VIOLATIONS_MAX || world.events > EVENTS_MAX;
+    world.run_until(until, |world| world.now >= calm_at && world.is_over() || is_broken(world));
+    let end_s = world.now.0 as f64 / 1e9;
+    if world.events > EVENTS_MAX {
+        world.violations.push(format!("{EVENTS_MAX} events were not enough, until {end_s:.3} s"));
+    }
+    if !is_broken(&world) {
+        let rest = Time(world.now.0 + REST_S * S);
+        world.run_until(rest, is_broken);
+        check_end(&mut world, calm);
+    }
+    SeedResult {
+        digest: world.digest.value(),
+        violations: world.violations,
+        sometimes: world.sometimes,
+        events: world.events,
+        end_s,
+        log: world.log.unwrap_or_default(),
+    }
+}
+
+/// The grid of a seed, when its faults stop, and how calm it is.
+pub fn build(seed: u64) -> (World, Time, Calm) {
+    let mut random = Random::new(seed ^ 0x05a7_ee00);
+    let sites = 1 + random.below(3);
+    let between = |random: &mut Random, low: u64, high: u64| low + random.below((high - low) as usize) as u64;
+    let network = NetworkConfig {
+        latency_in_site_ns: between(&mut random, 20_000, 500_000),
+        latency_to_coordinator_ns: (0..sites).map(|_| between(&mut random, 100_000, 30 * MS)).collect(),
+        latency_wide_ns: None,
+        jitter_ns: if random.below(2) == 0 { 0 } else { 2 * MS },
+        bytes_per_second: 0,
+        is_direct_in_site: random.below(4) > 0,
+    };
+    let config = WorldConfig {
+        seed: random.next_u64(),
+        network,
+        grain_ns: between(&mut random, 0, 5 * MS),
+        load_ns: between(&mut random, MS, 300 * MS),
+        is_observed: true,
+    };
+    let mut world = World::new(config);
+    let mut workers = 0;
+    for site in 0..sites {
+        for _ in 0..1 + random.below(4) {
+            let plan = host_plan(site, &mut random);
+            workers += plan.workers as u64;
+            world.add_host(plan);
+        }
+    }
+    // A sixth of the seeds is undisturbed, a sixth sees only departures.
+    let kind = random.below(6);
+    let runs = 1 + random.below(2) as u64;
+    let mut length_ns = 0;
+    for run in 0..runs {
+        let per_worker_ns = between(&mut random, S, 8 * S);
+        length_ns += per_worker_ns;
+        let tree = Tree::new(&TreePlan {
+            seed: random.next_u64(),
+            jobs: between(&mut random, 20, 1500),
+            work_ns: per_worker_ns * workers,
+            children_max: [1, 2, 2, 3, 12][random.below(5)].max(2),
+            share_percent_max: [50, 70, 90, 98][random.below(4)],
+            twins_per_mille: [0, 0, 50][random.below(3)],
+            heavy_per_mille: [0, 0, 10][random.below(3)],
+        });
+        let spec = run_spec(&tree, &mut random, kind);
+        world.submit(RunId(run + 1), spec, Rc::new(tree));
+    }
+    let calm_at = Time(length_ns * 3 / 4 + S);
+    let mut steps = Vec::new();
+    match kind {
+        // Late messages are no reason to compute anything twice, either.
+        0 if random.below(2) == 0 => {
+            let late_ns_max = 50 * MS + random.below(2 * S as usize) as u64;
+            let weather = Weather { loss_per_million: 0, late_per_million: 300_000, late_ns_max };
+            steps.push((Time(0), Fault::Weather(weather)));
+        }
+        0 => {}
+        1 => {
+            // Far enough from one another that each is over before the next.
+            let crash_at = S + random.below(length_ns as usize / 2) as u64;
+            let draw = random.next_u64();
+            let fault = if random.below(2) == 0 {
+                Fault::Leave { draw }
+            } else {
+                Fault::Crash { is_silent: false, back_ns: None, draw }
+            };
+            steps.push((Time(crash_at), fault));
+        }
+        _ => {
+            for number in 0..1 + random.below(8) as u32 {
+                let at = Time(random.below(calm_at.0 as usize) as u64);
+                let fault = fault(number, sites, runs, &mut random);
+                // What belongs together often comes together.
+                if matches!(fault, Fault::Crash { .. }) && random.below(3) == 0 {
+                    let soon = Time(at.0 + random.below(S as usize) as u64).min(calm_at);
+                    steps.push((soon, self::fault(number + 100, sites, runs, &mut random)));
+                }
+                steps.push((at, fault));
+            }
+        }
+    }
+    let calm = Calm { is_undisturbed: kind == 0, only_departures: kind == 1 };
+    steps.push((calm_at, Fault::Calm));
+    steps.sort_by_key(|(at, _)| *at);
+    world.plan(steps);
+    (world, calm_at, calm)
+}
+
+fn host_plan(site: usize, random: &mut Random) -> HostPlan {
+    HostPlan { site, workers: 1 + random.below(3), speed_percent: [50, 100, 100, 200][random.below(4)] }
+}
+
+fn run_spec(tree: &Tree, random: &mut Random, kind: usize) -> RunSpec {
+    let fault_tolerance = match random.below(8) {
+        0 => FaultTolerance::FinishedOrphans,
+        1 => FaultTolerance::RedoOnly,
+        2 if kind == 0 => FaultTolerance::Off,
+        _ => FaultTolerance::Full,
+    };
+    RunSpec {
+        app: tree.app(),
+        function: "main".into(),
+        arguments: Vec::new(),
+        inputs: Vec::new(),
+        limits: RunLimits::default(),
+        strict_nan: false,
+        stealing: match random.below(6) {
+            0 => Stealing::Random,
+            1 => Stealing::MasterWorker,
+            _ => Stealing::ClusterAware,
+        },
+        fault_tolerance,
+        record_every_ms: [50, 100, 100, 1000][random.below(4)],
+    }
+}
+
+fn fault(number: u32, sites: usize, runs: u64, random: &mut Random) -> Fault {
+    let draw = random.next_u64();
+    let span = |random: &mut Random, most_ns: u64| 50 * MS + random.below(most_ns as usize) as u64;
+    let back_ns = (random.below(2) == 0).then(|| span(random, 4 * S));
+    match random.below(22) {
+        0..4 => Fault::Crash { is_silent: random.below(3) == 0, back_ns, draw },
+        4 => Fault::CrashRoot,
+        5 => Fault::CrashSite { draw, back_ns },
+        6 => Fault::CrashAll { back_ns: span(random, 4 * S) },
+        7..9 => Fault::CrashCoordinator { back_ns: span(random, 6 * S) },
+        9..11 => Fault::Leave { draw },
+        11..13 => Fault::Join(host_plan(random.below(sites), random)),
+        13 => Fault::Freeze { draw, for_ns: span(random, 9 * S) },
+        14..17 => Fault::Partition { draw, for_ns: span(random, 9 * S), number },
+        17..19 => Fault::Weather(Weather {
+            loss_per_million: [0, 1_000, 100_000, 300_000][random.below(4)],
+            late_per_million: [0, 10_000, 300_000][random.below(3)],
+            late_ns_max: span(random, 5 * S),
+        }),
+        19 if random.below(2) == 0 => Fault::Cancel(RunId(1 + random.below(runs as usize) as u64)),
+        _ => {
+            Fault::Suspend { run: RunId(1 + random.below(runs as usize) as u64), for_ns: span(random, 3 * S) }
+        }
+    }
+}

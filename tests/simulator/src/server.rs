@@ -1,0 +1,143 @@
+//! The coordinator's process: its machine and its store.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, StoredRun};
+use sateen_protocol::{
+    Counts, Entry, GridId, HostId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits,
+};
+
+/// Entries reach the coordinator's disk after so long.
+const FLUSH_NS: u64 = 200_000_000;
+
+/// A run on disk.
+#[derive(Debug)]
+pub struct Stored {
+    /// What it is.
+    pub spec: RunSpec,
+    state: RunState,
+    entries: BTreeMap<JobKey, Entry>,
+    /// How it ended.
+    pub end: Option<(RunEnd, Counts)>,
+    /// When it was submitted, and when it ended.
+    pub times: (Time, Option<Time>),
+}
+
+/// Entries that are not on disk yet.
+type Unsaved = (Time, RunId, Vec<Entry>, Vec<JobKey>);
+
+/// The coordinator.
+pub struct Server {
+    /// The machine, while the process runs.
+    pub machine: Option<Coordinator>,
+    /// What is on disk.
+    pub runs: BTreeMap<RunId, Stored>,
+    /// Whose link is whose.
+    pub links: BTreeMap<HostId, LinkId>,
+    /// The earliest timer on the heap.
+    pub timer_at: Time,
+    /// How often it was started.
+    pub starts: u32,
+    unsaved: Vec<Unsaved>,
+    seed: u64,
+}
+
+impl Server {
+    /// One that has never run.
+    pub fn new(seed: u64, now: Time) -> Self {
+        let mut server = Self {
+            machine: None,
+            runs: BTreeMap::new(),
+            links: BTreeMap::new(),
+            timer_at: Time::NEVER,
+            starts: 0,
+            unsaved: Vec::new(),
+            seed,
+        };
+        server.start(now);
+        server
+    }
+
+    /// Starts on what is on disk.
+    pub fn start(&mut self, now: Time) {
+        let config = CoordinatorConfig {
+            grid: GridId(self.seed),
+            secret: [self.seed as u8; 32],
+            seed: self.seed.wrapping_add(u64::from(self.starts) + 1),
+            table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
+            restarted: self.starts > 0,
+        };
+        self.starts += 1;
+        let stored = (self.runs.iter().filter(|(_, stored)| !stored.state.is_over()))
+            .map(|(run, stored)| StoredRun {
+                run: *run,
+                spec: stored.spec.clone(),
+                state: stored.state,
+                entries: stored.entries.values().cloned().collect(),
+            })
+            .collect();
+        self.machine = Some(Coordinator::new(config, stored, now));
+        self.timer_at = Time::NEVER;
+    }
+
+    /// The process is killed.
+    pub fn crash(&mut self, now: Time) {
+        self.machine = None;
+        self.links.clear();
+        let kept = self.unsaved.iter().take_while(|(at, ..)| at.0 + FLUSH_NS <= now.0).count();
+        let unsaved = std::mem::take(&mut self.unsaved);
+        for (_, run, entries, superfluous) in unsaved.into_iter().take(kept) {
+            self.write(run, entries, &superfluous);
+        }
+    }
+
+    /// A run on disk before the machine hears of it.
+    pub fn store(&mut self, now: Time, run: RunId, spec: RunSpec) {
+        let stored =
+            Stored { spec, state: RunState::Queued, entries: BTreeMap::new(), end: None, times: (now, None) };
+        self.runs.insert(run, stored);
+    }
+
+    /// Saves a run's state, at once.
+    pub fn save_state(&mut self, run: RunId, state: RunState) {
+        if let Some(stored) = self.runs.get_mut(&run) {
+            stored.state = state;
+        }
+    }
+
+    /// Saves how a run ended, at once; false if it had ended before.
+    pub fn save_end(&mut self, now: Time, run: RunId, end: RunEnd, counts: Counts) -> bool {
+        let Some(stored) = self.runs.get_mut(&run) else { return false };
+        let is_first = stored.end.is_none();
+        stored.state = match end {
+            RunEnd::Finished(_) => RunState::Done,
+            RunEnd::Cancelled => RunState::Cancelled,
+            RunEnd::Limit(_) | RunEnd::Unable(_) => RunState::Failed,
+        };
+        stored.end = Some((end, counts));
+        stored.times.1 = Some(now);
+        stored.entries.clear();
+        is_first
+    }
+
+    /// Saves entries, soon.
+    pub fn save_entries(&mut self, now: Time, run: RunId, entries: Vec<Entry>, superfluous: Vec<JobKey>) {
+        let flushed = self.unsaved.iter().take_while(|(at, ..)| at.0 + FLUSH_NS <= now.0).count();
+        let written: Vec<Unsaved> = self.unsaved.drain(..flushed).collect();
+        for (_, run, entries, superfluous) in written {
+            self.write(run, entries, &superfluous);
+        }
+        self.unsaved.push((now, run, entries, superfluous));
+    }
+
+    fn write(&mut self, run: RunId, entries: Vec<Entry>, superfluous: &[JobKey]) {
+        let Some(stored) = self.runs.get_mut(&run) else { return };
+        if stored.end.is_some() {
+            return;
+        }
+        for key in superfluous {
+            stored.entries.remove(key);
+        }
+        stored.entries.extend(entries.into_iter().map(|entry| (entry.key, entry)));
+    }
+}

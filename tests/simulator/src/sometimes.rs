@@ -1,0 +1,69 @@
+//! Proof that rare states are reached: counters by name, summed over seeds.
+
+use std::collections::BTreeMap;
+
+/// What must have happened in some seed. A name that is not here may be counted as well.
+pub const MUST_HAPPEN: &[&str] = &[
+    "an app was loaded after a restart",
+    "a coordinator crashed within a second of a host",
+    "a host came back under a new id",
+    "a host crashed",
+    "a host crashed silently",
+    "a host froze",
+    "a host left",
+    "a job was lost with its thief",
+    "a job was lost, without a crash, and taken back",
+    "a late job was returned",
+    "a link broke",
+    "a partition healed before anybody was given up",
+    "a peer message was lost",
+    "a redone job was adopted",
+    "a redone job was reused",
+    "a result came twice",
+    "a root was lost",
+    "a run was cancelled",
+    "a run was suspended",
+    "a site crashed",
+    "all hosts crashed",
+    "an orphan was left",
+    "the coordinator crashed",
+    "two hosts crashed within a second",
+];
+
+/// The counters.
+#[derive(Debug, Clone, Default)]
+pub struct Sometimes(BTreeMap<String, u64>);
+
+impl Sometimes {
+    /// It happened.
+    pub fn hit(&mut self, name: &str) {
+        match self.0.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                self.0.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Adds another seed's.
+    pub fn add(&mut self, other: &Self) {
+        for (name, count) in &other.0 {
+            *self.0.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    /// How often it happened.
+    pub fn count(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// All that happened.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// What must have happened and did not.
+    pub fn missing(&self) -> Vec<&'static str> {
+        MUST_HAPPEN.iter().filter(|name| self.count(name) == 0).copied().collect()
+    }
+}

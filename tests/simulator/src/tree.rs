@@ -1,0 +1,236 @@
+//! The cost-model guest: a tree of jobs whose answer, work and critical path are known exactly.
+//!
+//! A node costs something before its children (divide) and something after them (combine). Its answer is
+//! a hash of its own name and its children's answers, so that any result in a wrong place shows. Some
+//! nodes are twins of others: equal parameters, equal keys.
+
+use sateen_protocol::{BlobHash, KeyMaker, Random};
+
+use crate::digest::mix;
+
+/// The index of a node; the root is 0.
+pub type NodeIndex = u32;
+
+/// One job.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Node {
+    /// Work before the children, in nanoseconds at speed 1.
+    pub before_ns: u64,
+    /// Work after them.
+    pub after_ns: u64,
+    /// The first of its children, which follow one another.
+    pub first_child: NodeIndex,
+    /// How many.
+    pub children: u32,
+    /// Work of the whole subtree.
+    pub work_ns: u64,
+    /// Its critical path.
+    pub span_ns: u64,
+    /// Its jobs.
+    pub jobs: u64,
+    /// What it gives.
+    pub answer: u64,
+    /// The node that it is a twin of, or itself.
+    original: NodeIndex,
+}
+
+/// What a tree is made from.
+#[derive(Debug, Clone)]
+pub struct TreePlan {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// How many jobs, about (exactly, without twins).
+    pub jobs: u64,
+    /// The work of all, in nanoseconds.
+    pub work_ns: u64,
+    /// A node has up to so many children.
+    pub children_max: u32,
+    /// The largest share of a node's jobs that goes to one child, in percent: 50 is balanced for a
+    /// binary tree, 95 is skewed.
+    pub share_percent_max: u32,
+    /// So many nodes of a thousand are a twin of their elder sibling.
+    pub twins_per_mille: u32,
+    /// So many nodes of a thousand cost fifty times as much as others.
+    pub heavy_per_mille: u32,
+}
+
+/// A tree of jobs.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    app: BlobHash,
+}
+
+impl Tree {
+    /// Builds it.
+    pub fn new(plan: &TreePlan) -> Self {
+        let mut random = Random::new(plan.seed);
+        let mut nodes = vec![Node { jobs: plan.jobs.max(1), ..Node::default() }];
+        let mut weights: Vec<u64> = Vec::new();
+        let mut at = 0;
+        while at < nodes.len() {
+            weights.push(weight(plan, &mut random));
+            let below = nodes[at].jobs - 1;
+            if nodes[at].original as usize == at && below > 0 {
+                let first = nodes.len();
+                nodes[at].first_child = first as NodeIndex;
+                let shares = shares(plan, below, &mut random);
+                nodes[at].children = shares.len() as u32;
+                for (child, jobs) in shares.into_iter().enumerate() {
+                    let index = nodes.len() as NodeIndex;
+                    let twin = child > 0 && random.below(1000) < plan.twins_per_mille as usize;
+                    let original = if twin { nodes[index as usize - 1].original } else { index };
+                    nodes.push(Node { jobs, original, ..Node::default() });
+                }
+            }
+            at += 1;
+        }
+        let mut tree = Self { nodes, app: BlobHash::of(&plan.seed.to_le_bytes()) };
+        let total: u64 = tree.total_weight(&weights);
+        tree.fill(&weights, plan.work_ns as f64 / total as f64);
+        tree
+    }
+
+    /// A node.
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index as usize]
+    }
+
+    /// The node at the top.
+    pub fn root(&self) -> &Node {
+        &self.nodes[0]
+    }
+
+    /// The `child`th child of a node.
+    pub fn child(&self, parent: NodeIndex, child: usize) -> NodeIndex {
+        let index = self.node(parent).first_child as usize + child;
+        self.nodes[index].original
+    }
+
+    /// Whether equal jobs stand in several places.
+    pub fn has_twins(&self) -> bool {
+        self.nodes.iter().enumerate().any(|(index, node)| node.original as usize != index)
+    }
+
+    /// The longest stretch of work of one job.
+    pub fn heaviest_ns(&self) -> u64 {
+        self.nodes.iter().map(|node| node.before_ns.max(node.after_ns)).max().unwrap_or(0)
+    }
+
+    /// What a node gives whose children gave these.
+    pub fn combine(&self, index: NodeIndex, children: impl Iterator<Item = u64>) -> u64 {
+        let start = mix(u64::from(index) ^ 0x5a7e_e000_0000_0000);
+        children.fold(start, |answer, child| mix(answer.rotate_left(7) ^ child))
+    }
+
+    /// The hash of its module, so to speak.
+    pub fn app(&self) -> BlobHash {
+        self.app
+    }
+
+    /// Makes its jobs' keys.
+    pub fn keys(&self) -> KeyMaker {
+        KeyMaker::new(1, 0, self.app, "node", b"")
+    }
+
+    fn total_weight(&self, weights: &[u64]) -> u64 {
+        let mut sums = weights.to_vec();
+        for index in (0..self.nodes.len()).rev() {
+            if self.nodes[index].original as usize == index {
+                sums[index] += (0..self.nodes[index].children as usize)
+                    .map(|child| sums[self.child(index as NodeIndex, child) as usize])
+                    .sum::<u64>();
+            }
+        }
+        sums[0]
+    }
+
+    fn fill(&mut self, weights: &[u64], scale: f64) {
+        for index in (0..self.nodes.len()).rev() {
+            let mut node = self.nodes[index];
+            if node.original as usize != index {
+                continue;
+            }
+            let cost_ns = ((weights[index] as f64 * scale) as u64).max(1);
+            node.after_ns = if node.children > 0 { cost_ns / 8 } else { 0 };
+            node.before_ns = cost_ns - node.after_ns;
+            let below: Vec<NodeIndex> =
+                (0..node.children as usize).map(|child| self.child(index as NodeIndex, child)).collect();
+            let sum = |of: fn(&Node) -> u64| below.iter().map(|child| of(self.node(*child))).sum::<u64>();
+            node.work_ns = cost_ns + sum(|node| node.work_ns);
+            node.jobs = 1 + sum(|node| node.jobs);
+            let longest = below.iter().map(|child| self.node(*child).span_ns).max();
+            node.span_ns = cost_ns + longest.unwrap_or(0);
+            node.answer =
+                self.combine(index as NodeIndex, below.iter().map(|child| self.node(*child).answer));
+            self.nodes[index] = node;
+        }
+    }
+}
+
+fn weight(plan: &TreePlan, random: &mut Random) -> u64 {
+    let usual = 200 + random.below(1600) as u64;
+    if random.below(1000) < plan.heavy_per_mille as usize { usual * 50 } else { usual }
+}
+
+/// How `jobs` are divided among children: irregularly, within the plan's bounds.
+fn shares(plan: &TreePlan, jobs: u64, random: &mut Random) -> Vec<u64> {
+    let most = u64::from(plan.children_max.max(1)).min(jobs);
+    let count = if most <= 2 { most } else { 2 + random.below(most as usize - 1) as u64 };
+    let mut left = jobs;
+    let mut shares = Vec::with_capacity(count as usize);
+    for child in 0..count {
+        let others = count - child - 1;
+        if others == 0 {
+            shares.push(left);
+            break;
+        }
+        let low = 100u64.saturating_sub(u64::from(plan.share_percent_max)).min(50) / others.max(1);
+        let high = u64::from(plan.share_percent_max);
+        let percent = low + random.below((high - low + 1) as usize) as u64;
+        let share = (left * percent / 100).clamp(1, left - others);
+        shares.push(share);
+        left -= share;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> TreePlan {
+        TreePlan {
+            seed: 7,
+            jobs: 1000,
+            work_ns: 1_000_000_000,
+            children_max: 4,
+            share_percent_max: 80,
+            twins_per_mille: 0,
+            heavy_per_mille: 10,
+        }
+    }
+
+    fn answer(tree: &Tree, node: NodeIndex) -> u64 {
+        let children =
+            (0..tree.node(node).children as usize).map(|child| answer(tree, tree.child(node, child)));
+        tree.combine(node, children)
+    }
+
+    #[test]
+    fn totals_are_those_of_the_plan() {
+        let tree = Tree::new(&plan());
+        assert_eq!(tree.root().jobs, 1000);
+        let difference = tree.root().work_ns.abs_diff(1_000_000_000);
+        assert!(difference < 2000, "{difference} ns beside the plan");
+        assert!(tree.root().span_ns < tree.root().work_ns);
+        assert_eq!(tree.root().answer, answer(&tree, 0));
+    }
+
+    #[test]
+    fn twins_have_equal_answers() {
+        let tree = Tree::new(&TreePlan { twins_per_mille: 300, ..plan() });
+        assert_eq!(tree.root().answer, answer(&tree, 0));
+        assert!(tree.root().work_ns.abs_diff(1_000_000_000) < 2000);
+    }
+}

@@ -1,0 +1,419 @@
+//! A grid in virtual time: the heap, and what its events do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use sateen_protocol::coordinator::{Coordinator, LinkId};
+use sateen_protocol::message::PeerMessage;
+use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
+
+use crate::digest::Digest;
+use crate::event::{Event, ProcessIndex, Queue};
+use crate::network::{Network, NetworkConfig, Node, Way};
+use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
+use crate::runtime::Runtime;
+use crate::server::Server;
+use crate::sometimes::Sometimes;
+use crate::tree::Tree;
+
+/// A seed with so many violations is not pursued further.
+pub const VIOLATIONS_MAX: usize = 10;
+
+/// How often invariants are checked.
+const AUDIT_EVERY_NS: u64 = 500_000_000;
+
+/// How a world is set up.
+#[derive(Debug, Clone)]
+pub struct WorldConfig {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// How long messages take.
+    pub network: NetworkConfig,
+    /// See [`crate::runtime::Runtime::new`].
+    pub grain_ns: u64,
+    /// How long an app takes to load.
+    pub load_ns: u64,
+    /// Invariants are checked, messages encoded, rare states counted.
+    pub is_observed: bool,
+}
+
+/// A grid in virtual time.
+pub struct World {
+    /// How it is set up.
+    pub config: WorldConfig,
+    /// Now.
+    pub now: Time,
+    /// What is to happen.
+    pub queue: Queue,
+    /// Of all that happened.
+    pub digest: Digest,
+    /// How much happened.
+    pub events: u64,
+    /// All processes that ever were.
+    pub processes: Vec<Process>,
+    /// The coordinator.
+    pub server: Server,
+    /// The links.
+    pub network: Network,
+    /// The runs' trees.
+    pub trees: BTreeMap<RunId, Rc<Tree>>,
+    /// Rare states.
+    pub sometimes: Sometimes,
+    /// What broke an invariant.
+    pub violations: Vec<String>,
+    /// When something last was disturbed.
+    pub disturbed_at: Time,
+    /// When hosts crashed.
+    pub crashes: Vec<Time>,
+    /// Workers of hosts that crashed or left.
+    pub lost_workers: usize,
+    /// Memory of the invariants.
+    pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
+    /// What happens, if it is to be written down.
+    pub log: Option<Vec<String>>,
+    /// What is to be done to it, and when.
+    pub schedule: Vec<crate::schedule::Fault>,
+    pub(crate) directory: BTreeMap<HostId, ProcessIndex>,
+    pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, JobNumber)>,
+    random: Random,
+}
+
+impl World {
+    /// A grid with a coordinator and no host.
+    pub fn new(config: WorldConfig) -> Self {
+        let mut random = Random::new(config.seed);
+        let network = Network::new(config.network.clone(), random.next_u64());
+        let server = Server::new(random.next_u64(), Time(0));
+        let mut world = Self {
+            now: Time(0),
+            queue: Queue::default(),
+            digest: Digest::default(),
+            events: 0,
+            processes: Vec::new(),
+            server,
+            network,
+            trees: BTreeMap::new(),
+            sometimes: Sometimes::default(),
+            violations: Vec::new(),
+            disturbed_at: Time(0),
+            crashes: Vec::new(),
+            lost_workers: 0,
+            suspects: BTreeMap::new(),
+            log: None,
+            schedule: Vec::new(),
+            directory: BTreeMap::new(),
+            results_seen: BTreeSet::new(),
+            random,
+            config,
+        };
+        world.settle_coordinator();
+        if world.config.is_observed {
+            world.queue.push(Time(AUDIT_EVERY_NS), Event::Audit);
+        }
+        world
+    }
+
+    /// Starts a host at a place of its own.
+    pub fn add_host(&mut self, plan: HostPlan) -> ProcessIndex {
+        let place = self.processes.iter().map(|process| process.place + 1).max().unwrap_or(0);
+        self.start_process(plan, place)
+    }
+
+    pub(crate) fn start_process(&mut self, plan: HostPlan, place: usize) -> ProcessIndex {
+        let index = self.processes.len() as ProcessIndex;
+        let seed = self.random.next_u64();
+        let direct = self.network.config.is_direct_in_site;
+        self.processes.push(Process::new(plan, place, seed, self.config.grain_ns, direct, self.now));
+        let pause = self.random.below(5_000_000) as u64;
+        self.queue.push(Time(self.now.0 + pause), Event::Dial(index));
+        index
+    }
+
+    /// Submits a run of a tree.
+    pub fn submit(&mut self, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
+        self.trees.insert(run, tree);
+        self.server.store(self.now, run, spec.clone());
+        let now = self.now;
+        self.with_coordinator(|machine| machine.submit(now, run, spec));
+    }
+
+    /// Whether all runs are over.
+    pub fn is_over(&self) -> bool {
+        self.server.runs.values().all(|stored| stored.end.is_some())
+    }
+
+    /// Goes on until a moment, or until `is_enough`; true if it was.
+    pub fn run_until(&mut self, until: Time, mut is_enough: impl FnMut(&Self) -> bool) -> bool {
+        loop {
+            if is_enough(self) {
+                return true;
+            }
+            match self.queue.next_at() {
+                Some(at) if at <= until => self.step(),
+                _ => {
+                    self.now = until;
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Whether a process runs and is not stopped.
+    pub fn is_up(&self, process: ProcessIndex) -> bool {
+        let process = &self.processes[process as usize];
+        process.is_alive && process.frozen.is_none()
+    }
+
+    /// The processes that run, stopped ones included.
+    pub fn alive(&self) -> impl Iterator<Item = (ProcessIndex, &Process)> {
+        (self.processes.iter().enumerate())
+            .filter(|(_, process)| process.is_alive)
+            .map(|(index, process)| (index as ProcessIndex, process))
+    }
+
+    /// The work done for a run so far, by all.
+    pub fn executed_ns(&self, run: RunId) -> u64 {
+        self.processes
+            .iter()
+            .map(|process| process.runtime.executed(self.now).get(&run).copied().unwrap_or(0))
+            .sum()
+    }
+
+    /// Does the next thing.
+    pub fn step(&mut self) {
+        let Some((at, event)) = self.queue.pop() else { return };
+        self.now = at;
+        self.events += 1;
+        self.digest.add(at.0);
+        if let Some(process) = target(&event) {
+            self.digest.add(u64::from(process));
+            let process = &mut self.processes[process as usize];
+            if !process.is_alive {
+                return;
+            }
+            if let Some(waiting) = &mut process.frozen {
+                waiting.push_back(event);
+                return;
+            }
+        }
+        self.happen(event);
+    }
+
+    /// Writes a line down, if that is wanted.
+    pub(crate) fn write(&mut self, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(format!("{:12.6} {}", self.now.0 as f64 / 1e9, line()));
+        }
+    }
+
+    pub(crate) fn happen(&mut self, event: Event) {
+        let now = self.now;
+        if self.log.is_some()
+            && !matches!(
+                event,
+                Event::Worker { .. } | Event::HostTimer(_) | Event::CoordinatorTimer | Event::Audit
+            )
+        {
+            self.write(|| format!("{event:?}"));
+        }
+        match event {
+            Event::Worker { process, worker, generation } => {
+                if self.processes[process as usize].runtime.stretch_over(now, worker, generation) {
+                    self.settle_host(process);
+                }
+            }
+            Event::HostTimer(process) => {
+                let state = &mut self.processes[process as usize];
+                if state.timer_at <= now {
+                    state.timer_at = Time::NEVER;
+                }
+                if state.host.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                    state.host.handle_timeout(now);
+                }
+                self.settle_host(process);
+            }
+            Event::CoordinatorTimer => {
+                if self.server.timer_at <= now {
+                    self.server.timer_at = Time::NEVER;
+                }
+                self.with_coordinator(|machine| {
+                    if machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                        machine.handle_timeout(now);
+                    }
+                });
+            }
+            Event::ToHost(process, link, message) => {
+                let state = &mut self.processes[process as usize];
+                if state.link == Some(link) {
+                    state.host.handle_from_coordinator(now, *message);
+                    self.settle_host(process);
+                }
+            }
+            Event::ToCoordinator(link, message) => {
+                if self.network.link(link).open_at_coordinator {
+                    self.with_coordinator(|machine| machine.handle_message(now, link, *message));
+                }
+            }
+            Event::Relay(link, to, message) => self.relay(link, to, message),
+            Event::Peer(process, from, link, message) => {
+                if link.is_none() || self.processes[process as usize].link == link {
+                    self.observe_peer_message(process, from, &message);
+                    self.processes[process as usize].host.handle_from_peer(now, from, *message);
+                    self.settle_host(process);
+                }
+            }
+            Event::Dial(process) => self.dial(process),
+            Event::Opened(process, link) => self.opened(process, link),
+            Event::HostClosed(process, link) => {
+                let state = &mut self.processes[process as usize];
+                if state.link == Some(link) {
+                    state.link = None;
+                    self.network.link_mut(link).open_at_host = false;
+                    self.sometimes.hit("a link broke");
+                    state.host.handle_disconnected(now);
+                    self.settle_host(process);
+                    let pause = self.random.below(BACKOFF_MIN_NS as usize) as u64;
+                    self.queue.push(Time(now.0 + pause), Event::Dial(process));
+                }
+            }
+            Event::CoordinatorClosed(link) => {
+                let state = self.network.link_mut(link);
+                if std::mem::take(&mut state.open_at_coordinator) {
+                    if let Some(host) = state.host
+                        && self.server.links.get(&host) == Some(&link)
+                    {
+                        self.server.links.remove(&host);
+                    }
+                    self.with_coordinator(|machine| machine.handle_closed(now, link));
+                }
+            }
+            Event::Loaded(process, run) => {
+                let state = &mut self.processes[process as usize];
+                if let (Some(spec), Some(tree)) = (state.loading.remove(&run), self.trees.get(&run)) {
+                    let entries = state.store.entries(run);
+                    if !entries.is_empty() {
+                        self.sometimes.hit("an app was loaded after a restart");
+                    }
+                    state.runtime.start(run, spec, Rc::clone(tree));
+                    state.inputs.push_back(Input::Loaded(run, entries));
+                    self.settle_host(process);
+                }
+            }
+            Event::Fault(step) => self.take_step(step),
+            Event::Undo(undo) => self.undo(undo),
+            Event::Audit => {
+                self.break_stalled_links();
+                crate::invariants::audit(self);
+                self.queue.push(Time(now.0 + AUDIT_EVERY_NS), Event::Audit);
+            }
+        }
+    }
+
+    /// Tells the coordinator's machine one thing, if it runs, and does what it wants.
+    pub fn with_coordinator<R>(&mut self, tell: impl FnOnce(&mut Coordinator) -> R) -> Option<R> {
+        let answer = tell(self.server.machine.as_mut()?);
+        self.settle_coordinator();
+        Some(answer)
+    }
+
+    fn relay(&mut self, link: LinkId, to: HostId, message: Box<PeerMessage>) {
+        let sender = self.network.link(link);
+        let Some(from) = sender.host else { return };
+        if !sender.open_at_coordinator || self.server.machine.is_none() {
+            return;
+        }
+        let Some(next) = self.server.links.get(&to).copied() else {
+            let message = sateen_protocol::message::ToHost::Unreachable { host: to };
+            self.send_down(link, message);
+            return;
+        };
+        let Some(delay_ns) = self.network.delay() else {
+            self.sometimes.hit("a peer message was lost");
+            return;
+        };
+        let process = self.network.link(next).process;
+        let site = self.processes[process as usize].plan.site;
+        let bytes = self.size(&*message);
+        let event = Event::Peer(process, from, Some(next), message);
+        match self.network.over(self.now, next, Way::Down, site, bytes) {
+            Some(at) => self.queue.push(Time(at.0 + delay_ns), event),
+            None => self.network.stall(next, event),
+        }
+    }
+
+    fn dial(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        if state.link.is_some() {
+            return;
+        }
+        let is_reachable =
+            self.server.machine.is_some() && !self.network.is_cut(Node::Coordinator, Node::Host(process));
+        if is_reachable {
+            let link = self.network.open(process, self.now);
+            let site = self.processes[process as usize].plan.site;
+            let latencies = &self.network.config.latency_to_coordinator_ns;
+            let round = 2 * latencies[site.min(latencies.len() - 1)];
+            self.queue.push(Time(self.now.0 + round), Event::Opened(process, link));
+        } else {
+            let half = state.backoff_ns / 2;
+            let pause = half + self.random.below(half as usize + 1) as u64;
+            state.backoff_ns = (state.backoff_ns * 2).min(BACKOFF_MAX_NS);
+            self.queue.push(Time(self.now.0 + pause), Event::Dial(process));
+        }
+    }
+
+    fn opened(&mut self, process: ProcessIndex, link: LinkId) {
+        if !self.network.link(link).open_at_coordinator {
+            self.queue.push(self.now, Event::Dial(process));
+            return;
+        }
+        self.network.link_mut(link).open_at_host = true;
+        let state = &mut self.processes[process as usize];
+        state.link = Some(link);
+        state.backoff_ns = BACKOFF_MIN_NS;
+        state.host.handle_connected(self.now);
+        self.settle_host(process);
+    }
+
+    /// The bytes of a message; in an observed world it is really encoded, and must come back the same.
+    pub(crate) fn size<M>(&mut self, message: &M) -> usize
+    where
+        M: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
+    {
+        if self.config.is_observed {
+            let Ok(bytes) = postcard::to_allocvec(message) else { return 0 };
+            if postcard::from_bytes::<M>(&bytes).as_ref() != Ok(message) {
+                self.violations.push("a message does not come back from its bytes as it was".into());
+            }
+            self.digest.add_bytes(&bytes);
+            bytes.len()
+        } else if self.network.config.bytes_per_second > 0 {
+            postcard::experimental::serialized_size(message).unwrap_or(0)
+        } else {
+            0
+        }
+    }
+}
+
+/// The process that an event is for, if it is for one.
+fn target(event: &Event) -> Option<ProcessIndex> {
+    match event {
+        Event::Worker { process, .. }
+        | Event::HostTimer(process)
+        | Event::ToHost(process, ..)
+        | Event::Peer(process, ..)
+        | Event::Dial(process)
+        | Event::Opened(process, _)
+        | Event::HostClosed(process, _)
+        | Event::Loaded(process, _) => Some(*process),
+        _ => None,
+    }
+}
+
+/// An empty runtime takes the place of one that is gone.
+pub(crate) fn retire(runtime: &mut Runtime, now: Time) {
+    let runs: Vec<RunId> = runtime.portions.keys().copied().collect();
+    for run in runs {
+        runtime.stop(now, run);
+    }
+}

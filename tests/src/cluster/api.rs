@@ -1,0 +1,154 @@
+//! Asking the coordinator, and waiting until it says what is awaited.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use ureq::Agent;
+
+/// How often the coordinator is asked while something is awaited.
+const PERIOD: Duration = Duration::from_millis(25);
+/// One answer.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// The coordinator's HTTP API.
+#[derive(Clone)]
+pub struct Api {
+    url: String,
+    agent: Agent,
+}
+
+impl Api {
+    /// That at `url`.
+    pub fn new(url: &str) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(ANSWER_MAX))
+            .max_idle_connections(0) // the coordinator is killed now and then
+            .proxy(None)
+            .build();
+        Self { url: url.to_owned(), agent: config.new_agent() }
+    }
+
+    /// Status and JSON of GET; `None` when nobody answers.
+    pub fn try_get(&self, path: &str) -> Option<(u16, Value)> {
+        let mut response = self.agent.get(format!("{}{path}", self.url)).call().ok()?;
+        let body = response.body_mut().read_to_string().ok()?;
+        Some((response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null)))
+    }
+
+    /// JSON of GET.
+    ///
+    /// # Panics
+    /// When the answer is none, or not 200.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Value {
+        match self.try_get(path) {
+            Some((200, value)) => value,
+            other => panic!("GET {path} gave {other:?}"),
+        }
+    }
+
+    /// The run.
+    #[track_caller]
+    pub fn run(&self, run: u64) -> Value {
+        self.get(&format!("/api/v1/runs/{run}"))
+    }
+
+    /// The hosts that are connected.
+    pub fn hosts(&self) -> Vec<Value> {
+        let answer = self.try_get("/api/v1/hosts").map(|(_, hosts)| hosts).unwrap_or_default();
+        let all = answer.as_array().cloned().unwrap_or_default();
+        all.into_iter().filter(|host| host["connected"] == true).collect()
+    }
+
+    /// Status of POST of nothing.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    #[track_caller]
+    pub fn order(&self, path: &str) -> (u16, Value) {
+        let response = self.agent.post(format!("{}{path}", self.url)).send_empty();
+        let mut response = response.unwrap_or_else(|error| panic!("POST {path}: {error}"));
+        let body = response.body_mut().read_to_string().unwrap_or_default();
+        (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// The value of a metric, summed over its labels; 0 when there is none of that name.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> f64 {
+        let response = self.agent.get(format!("{}/metrics", self.url)).call();
+        let text = response.expect("metrics").body_mut().read_to_string().expect("text");
+        let of_name = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+        let value = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
+        text.lines().filter(of_name).filter_map(value).sum()
+    }
+
+    /// Waits until the run is as `wanted` says, and gives it.
+    #[track_caller]
+    pub fn run_until(
+        &self,
+        run: u64,
+        what: &str,
+        patience: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let mut last = Value::Null;
+        let path = format!("/api/v1/runs/{run}");
+        let found = try_until(patience, || {
+            let (_, value) = self.try_get(&path)?;
+            last = value.clone();
+            wanted(&value).then_some(value)
+        });
+        found.unwrap_or_else(|| panic!("run {run} is never {what} within {patience:?}; it is {last:#}"))
+    }
+
+    /// Waits until the run is over, and gives it.
+    #[track_caller]
+    pub fn run_over(&self, run: u64, patience: Duration) -> Value {
+        self.run_until(run, "over", patience, |run| {
+            matches!(run["state"].as_str(), Some("done" | "failed" | "cancelled"))
+        })
+    }
+}
+
+/// Waits until `look` gives something.
+///
+/// # Panics
+/// When it does not within `patience`.
+#[track_caller]
+pub fn until<T>(what: &str, patience: Duration, look: impl FnMut() -> Option<T>) -> T {
+    try_until(patience, look).unwrap_or_else(|| panic!("not within {patience:?}: {what}"))
+}
+
+fn try_until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if started.elapsed() > patience {
+            return None;
+        }
+        std::thread::sleep(PERIOD);
+    }
+}
+
+/// A counter of a run.
+pub fn count(run: &Value, name: &str) -> u64 {
+    run["jobs"][name].as_u64().unwrap_or_else(|| panic!("there is no counter `{name}` in {run}"))
+}
+
+/// What the host `name` did for a run, summed over the times that it was there: in seconds of work.
+pub fn work_of(run: &Value, name: &str) -> f64 {
+    let of_host = |host: &&Value| host["name"] == name;
+    run["by_host"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(of_host)
+        .filter_map(|host| host["work_s"].as_f64())
+        .sum()
+}

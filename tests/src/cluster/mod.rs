@@ -1,0 +1,296 @@
+//! A grid of real processes on loopback: a coordinator, hosts, and whatever happens to them.
+//!
+//! One cluster at a time in a test process: each wants the machine's cores for itself. When a test
+//! fails, its cluster shows what each process said. When it ends, all of its processes are killed.
+
+mod api;
+mod process;
+
+pub mod namespaces;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use api::{Api, count, until, work_of};
+pub use process::Process;
+
+use crate::command::{Ended, app, command, ended};
+use crate::root;
+
+/// Nothing that is awaited may take longer, on however busy a machine.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+/// A process is there, or gone, within that.
+pub const SOON: Duration = Duration::from_secs(15);
+
+/// So many jobs of a run that is not over are shown when a test fails.
+const OPEN_JOBS_SHOWN: usize = 60;
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A grid.
+pub struct Cluster {
+    hosts: BTreeMap<String, Process>,
+    coordinator: Option<Process>,
+    /// Killed or ended; kept for what they said.
+    gone: Vec<Process>,
+    address: SocketAddr,
+    api: Api,
+    folder: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Cluster {
+    /// A coordinator, and a host of one thread for each of `hosts`, which are names and sites; all are
+    /// there.
+    pub fn start(hosts: &[(&str, &str)]) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = free_address();
+        let mut cluster = Self {
+            hosts: BTreeMap::new(),
+            coordinator: None,
+            gone: Vec::new(),
+            address,
+            api: Api::new(&format!("http://{address}")),
+            folder: tempfile::tempdir().expect("a temporary folder can be made"),
+            _turn: turn,
+        };
+        cluster.start_coordinator();
+        for (name, site) in hosts {
+            cluster.start_host(name, site);
+        }
+        cluster.await_hosts(hosts.len());
+        cluster
+    }
+
+    /// The coordinator's API.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Where the coordinator listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A folder for the test's own files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The data folder of the process `name`; the coordinator's is that of `coordinator`.
+    pub fn data_folder(&self, name: &str) -> PathBuf {
+        self.folder.path().join("data").join(name)
+    }
+
+    /// Starts the coordinator, on the data folder of the one before, and waits until it answers.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[track_caller]
+    pub fn start_coordinator(&mut self) {
+        assert!(self.coordinator.is_none(), "there is a coordinator already");
+        let mut command = Command::new(binary("sateen-coordinator"));
+        command.args(["--listen", &self.address.to_string(), "--data-dir"]);
+        command.arg(self.data_folder("coordinator"));
+        self.coordinator = Some(Process::start("coordinator", command, self.folder.path()));
+        until("the coordinator answers", SOON, || {
+            let ended = self.coordinator.as_mut().is_none_or(Process::has_ended);
+            assert!(!ended, "the coordinator ended at once");
+            self.api.try_get("/readyz").filter(|(status, _)| *status == 200)
+        });
+    }
+
+    /// The coordinator's process.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn coordinator(&mut self) -> &mut Process {
+        self.coordinator.as_mut().expect("there is a coordinator")
+    }
+
+    /// `kill -9` of the coordinator.
+    #[track_caller]
+    pub fn kill_coordinator(&mut self) {
+        let mut process = self.coordinator.take().expect("there is a coordinator");
+        process.kill();
+        self.gone.push(process);
+    }
+
+    /// Starts a host of one thread.
+    #[track_caller]
+    pub fn start_host(&mut self, name: &str, site: &str) {
+        self.start_host_with(name, site, &format!("http://{}", self.address), &[]);
+    }
+
+    /// As `start_host`, which finds its coordinator at `url`, with more words.
+    #[track_caller]
+    pub fn start_host_with(&mut self, name: &str, site: &str, url: &str, more: &[&str]) {
+        let mut command = self.host_command(name, site, url);
+        command.args(more);
+        self.start_host_command(name, command);
+    }
+
+    /// Starts `command` as the host `name`.
+    #[track_caller]
+    pub fn start_host_command(&mut self, name: &str, command: Command) {
+        let process = Process::start(name, command, self.folder.path());
+        let before = self.hosts.insert(name.to_owned(), process);
+        assert!(before.is_none(), "there is a host {name} already");
+    }
+
+    /// The command that starts a host.
+    pub fn host_command(&self, name: &str, site: &str, url: &str) -> Command {
+        let mut command = Command::new(binary("sateen-host"));
+        command.args(["--coordinator", url, "--name", name, "--site", site, "--threads", "1", "--data-dir"]);
+        command.arg(self.data_folder(name));
+        command
+    }
+
+    /// Waits until exactly `count` hosts are connected.
+    #[track_caller]
+    pub fn await_hosts(&self, count: usize) {
+        until(&format!("{count} hosts are there"), SOON, || (self.api.hosts().len() == count).then_some(()));
+    }
+
+    /// The host's process.
+    ///
+    /// # Panics
+    /// When there is no such host.
+    #[track_caller]
+    pub fn host(&mut self, name: &str) -> &mut Process {
+        self.hosts.get_mut(name).unwrap_or_else(|| panic!("there is a host {name}"))
+    }
+
+    /// `kill -9` of a host.
+    #[track_caller]
+    pub fn kill_host(&mut self, name: &str) {
+        let mut process = self.hosts.remove(name).unwrap_or_else(|| panic!("there is a host {name}"));
+        process.kill();
+        self.gone.push(process);
+    }
+
+    /// Waits until a host has ended by itself, and gives its exit code.
+    #[track_caller]
+    pub fn host_ended(&mut self, name: &str) -> Option<i32> {
+        let mut process = self.hosts.remove(name).unwrap_or_else(|| panic!("there is a host {name}"));
+        let status = process.ended(SOON);
+        self.gone.push(process);
+        status.code()
+    }
+
+    /// `sateen-host WORDS… --data-dir` of the host `name`, as its owner types it.
+    pub fn tell_host(&self, name: &str, words: &[&str]) -> Ended {
+        let mut command = Command::new(binary("sateen-host"));
+        command.args(words).arg("--data-dir").arg(self.data_folder(name));
+        command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        ended(command)
+    }
+
+    /// `sateen WORDS…`, not yet started, which knows this coordinator.
+    pub fn sateen_command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
+        let mut command = command(words);
+        command.env("SATEEN_COORDINATOR", format!("http://{}", self.address));
+        command
+    }
+
+    /// `sateen WORDS…` to its end.
+    pub fn sateen<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Ended {
+        ended(self.sateen_command(words))
+    }
+
+    /// Submits the sample app `name`, and gives the run's number.
+    #[track_caller]
+    pub fn submit(&self, name: &str, arguments: &[&str]) -> u64 {
+        let module = app(name).display().to_string();
+        let ended = self.sateen([&["submit", module.as_str()], arguments].concat());
+        ended.result().trim().parse().unwrap_or_else(|_| panic!("a run's number and nothing else: {ended:?}"))
+    }
+
+    /// Waits until the run is done, compares what it gave, and gives all about it.
+    #[track_caller]
+    pub fn done(&self, run: u64, expected: &str) -> Value {
+        let about = self.api.run_over(run, PATIENCE);
+        assert_eq!(about["state"], "done", "{about:#}");
+        let ended = self.sateen(["result".to_owned(), run.to_string()]);
+        assert_eq!(ended.result(), expected, "the result of {about:#}");
+        about
+    }
+
+    /// Waits until the run runs and each of `names` has worked on it for so many seconds.
+    #[track_caller]
+    pub fn await_work(&self, run: u64, names: &[&str], seconds: f64) -> Value {
+        let what = format!("one on which {names:?} have worked for {seconds} s each");
+        let about = self.api.run_until(run, &what, PATIENCE, |about| {
+            assert_ne!(about["state"], "failed", "{about:#}");
+            names.iter().all(|name| work_of(about, name) >= seconds) || about["state"] == "done"
+        });
+        assert_eq!(about["state"], "running", "it was over before it could be disturbed: {about:#}");
+        about
+    }
+
+    /// Shows the runs, and of those that are not over the jobs that somebody works on or waits for.
+    fn show_runs(&self) {
+        let Some((_, runs)) = self.api.try_get("/api/v1/runs") else { return };
+        for run in runs.as_array().into_iter().flatten() {
+            eprintln!("--- run {run:#}");
+            let path = format!("/api/v1/runs/{}/tree", run["run"]);
+            let nodes = self.api.try_get(&path).map(|(_, tree)| tree["nodes"].clone()).unwrap_or_default();
+            let is_open = |node: &&Value| node["state"] == "running" || node["state"] == "lost";
+            for node in nodes.as_array().into_iter().flatten().filter(is_open).take(OPEN_JOBS_SHOWN) {
+                eprintln!("{node}");
+            }
+        }
+    }
+
+    /// The name of the host that has the run's root job.
+    #[track_caller]
+    pub fn root_host(&self, run: u64) -> String {
+        let about = self.api.run_until(run, "one that somebody has the root of", PATIENCE, |about| {
+            !about["root_host"].is_null()
+        });
+        let root = &about["root_host"];
+        let hosts = self.api.hosts();
+        // Its id or its name.
+        let found = hosts.iter().find(|host| host["id"] == *root || host["name"] == *root);
+        let name = found.and_then(|host| host["name"].as_str());
+        name.unwrap_or_else(|| panic!("nobody is {root} among {hosts:?}")).to_owned()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        self.show_runs();
+        for process in self.gone.iter().chain(&self.coordinator).chain(self.hosts.values()) {
+            process.show_log();
+        }
+    }
+}
+
+/// A built binary.
+///
+/// # Panics
+/// When it is not built.
+pub fn binary(name: &str) -> PathBuf {
+    let path = root().join(format!("dist/{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(path.is_file(), "{} is not there: run `cargo xtask build` first", path.display());
+    path
+}
+
+/// An address of this machine at which nobody listens.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it has an address")
+}

@@ -1,0 +1,222 @@
+//! A TCP proxy that delays what it passes on, or passes nothing on.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Listens on loopback and passes all on to another address, both ways, until it is dropped.
+pub struct Proxy {
+    address: SocketAddr,
+    link: Arc<Link>,
+}
+
+/// The state of all connections through one proxy.
+struct Link {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    delay: Duration,
+    /// Bytes and new connections wait; nothing is lost, as where TCP repeats what a network drops.
+    partitioned: bool,
+    closed: bool,
+    streams: Vec<TcpStream>,
+}
+
+impl Proxy {
+    /// Passes on to `target`, each way `delay` later.
+    pub fn start(target: SocketAddr, delay: Duration) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST, target, delay)
+    }
+
+    /// As `start`, at another address of this machine.
+    ///
+    /// # Panics
+    /// When the address is none of this machine's.
+    pub fn start_at(address: Ipv4Addr, target: SocketAddr, delay: Duration) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let state = State { delay, partitioned: false, closed: false, streams: Vec::new() };
+        let link = Arc::new(Link { state: Mutex::new(state), changed: Condvar::new() });
+        let of_thread = link.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { continue };
+                if of_thread.lock().closed {
+                    break;
+                }
+                let link = of_thread.clone();
+                thread::spawn(move || link.connect(stream, target));
+            }
+        });
+        Self { address, link }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it listens, for who wants to reach a coordinator.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on nothing passes, and nobody is told.
+    pub fn partition(&self) {
+        self.link.change(|state| state.partitioned = true);
+    }
+
+    /// What has waited passes.
+    pub fn heal(&self) {
+        self.link.change(|state| state.partitioned = false);
+    }
+
+    /// Ends all connections; new ones are welcome.
+    pub fn cut(&self) {
+        self.link.change(State::cut);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.link.change(|state| {
+            state.closed = true;
+            state.cut();
+        });
+        // Wakes the listener, which then sees that it is over.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl State {
+    fn cut(&mut self) {
+        for stream in self.streams.drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Returns when bytes may pass, with the delay; `None` when all is over.
+    fn await_passage(&self) -> Option<Duration> {
+        let state = self.lock();
+        let waits = |state: &mut State| state.partitioned && !state.closed;
+        let state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        (!state.closed).then_some(state.delay)
+    }
+
+    fn connect(self: &Arc<Self>, near: TcpStream, target: SocketAddr) {
+        if self.await_passage().is_none() {
+            return;
+        }
+        let Ok(far) = TcpStream::connect(target) else { return };
+        let _ = (near.set_nodelay(true), far.set_nodelay(true));
+        for (from, to) in [(&near, &far), (&far, &near)] {
+            let (Ok(from), Ok(to), Ok(kept)) = (from.try_clone(), to.try_clone(), from.try_clone()) else {
+                return;
+            };
+            self.lock().streams.push(kept);
+            let (sender, receiver) = channel();
+            let link = self.clone();
+            thread::spawn(move || read_all(from, &sender));
+            thread::spawn(move || link.write_all(&receiver, to));
+        }
+    }
+
+    /// Writes each piece when its time has come.
+    fn write_all(&self, pieces: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream) {
+        for (read_at, piece) in pieces {
+            let Some(delay) = self.await_passage() else { break };
+            thread::sleep((read_at + delay).saturating_duration_since(Instant::now()));
+            if self.await_passage().is_none() || to.write_all(&piece).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    }
+}
+
+fn read_all(mut from: TcpStream, pieces: &Sender<(Instant, Vec<u8>)>) {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    while let Ok(count @ 1..) = from.read(&mut chunk) {
+        if pieces.send((Instant::now(), chunk[..count].to_vec())).is_err() {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that sends back what it gets.
+    fn echo() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                thread::spawn(move || std::io::copy(&mut &stream, &mut &stream));
+            }
+        });
+        address
+    }
+
+    fn ask(stream: &mut TcpStream, byte: u8) -> std::io::Result<u8> {
+        stream.write_all(&[byte])?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        Ok(answer[0])
+    }
+
+    #[test]
+    fn bytes_pass_both_ways_and_late() {
+        let proxy = Proxy::start(echo(), Duration::from_millis(30));
+        let mut stream = TcpStream::connect(proxy.address()).expect("it listens");
+        let started = Instant::now();
+        assert_eq!(ask(&mut stream, 7).expect("an answer"), 7);
+        assert!(started.elapsed() >= Duration::from_millis(60), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_partition_holds_bytes_back_and_heals() {
+        let proxy = Proxy::start(echo(), Duration::ZERO);
+        let mut stream = TcpStream::connect(proxy.address()).expect("it listens");
+        assert_eq!(ask(&mut stream, 1).expect("an answer"), 1);
+        proxy.partition();
+        stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+        assert!(ask(&mut stream, 2).is_err(), "nothing passes");
+        proxy.heal();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        let mut late = [0];
+        stream.read_exact(&mut late).expect("what waited passes");
+        assert_eq!(late, [2]);
+    }
+
+    #[test]
+    fn a_cut_ends_connections_and_new_ones_work() {
+        let proxy = Proxy::start(echo(), Duration::ZERO);
+        let mut stream = TcpStream::connect(proxy.address()).expect("it listens");
+        assert_eq!(ask(&mut stream, 1).expect("an answer"), 1);
+        proxy.cut();
+        assert!(ask(&mut stream, 2).is_err());
+        let mut stream = TcpStream::connect(proxy.address()).expect("it listens still");
+        assert_eq!(ask(&mut stream, 3).expect("an answer"), 3);
+    }
+}

@@ -1,0 +1,26 @@
+//! What is asked of the grid, and the answers.
+
+use std::sync::OnceLock;
+
+use sateen_tests::command::{app, run};
+
+/// A few seconds of two cores. OEIS A000170.
+pub const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
+/// Over at once. OEIS A000170.
+pub const FEW_QUEENS: (&str, &[&str], &str) = ("nqueens", &["12"], "14200\n");
+/// Long enough that silence is noticed and told. OEIS A000170.
+pub const MANY_QUEENS: (&str, &[&str], &str) = ("nqueens", &["17"], "95815104\n");
+/// Ten pigeons, nine holes.
+pub const PIGEONS: (&str, &[&str], &str) = ("sat", &["holes", "9"], "s UNSATISFIABLE\n");
+/// An irregular tree.
+pub const KNAPSACK: (&str, &[&str]) = ("knapsack", &["500", "5"]);
+
+/// The answer to [`KNAPSACK`] of one machine alone; the grid's must be the same bytes.
+pub fn knapsack() -> &'static str {
+    static ANSWER: OnceLock<String> = OnceLock::new();
+    ANSWER.get_or_init(|| {
+        let module = app(KNAPSACK.0).display().to_string();
+        let ended = run([&["run", module.as_str()], KNAPSACK.1].concat());
+        ended.result().to_owned()
+    })
+}

@@ -1,0 +1,85 @@
+//! The coordinator is killed, and ends in order.
+
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON, count, until};
+use sateen_tests::command::app;
+
+use crate::answers::{FEW_QUEENS, QUEENS};
+
+#[test]
+fn a_run_outlives_its_coordinator() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let over = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
+    cluster.done(over, FEW_QUEENS.2);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob", "cyd"], 0.2);
+    for _ in 0..2 {
+        cluster.kill_coordinator();
+        cluster.start_coordinator();
+        cluster.await_hosts(3);
+    }
+    // It has forgotten no app, no run and no result.
+    assert_eq!(cluster.api().get("/api/v1/apps")[0]["name"], "nqueens");
+    cluster.done(over, FEW_QUEENS.2);
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!(about["root_losses"], 0, "its host was there all the time: {about:#}");
+    assert_eq!(count(&about, "redone"), 0, "no host was lost: {about:#}");
+    assert_eq!(cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1), run + 1, "numbers go on");
+}
+
+/// Hosts finish what they have while nobody coordinates, and say so to the next coordinator.
+#[test]
+fn a_run_that_ends_while_there_is_no_coordinator_is_not_lost() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit("nqueens", &["15"]);
+    cluster.api().run_until(run, "running", SOON, |about| about["state"] == "running");
+    cluster.kill_coordinator();
+    // Idle processes use no processor time: both rest once the run has ended.
+    for name in ["ada", "bob"] {
+        let id = cluster.host(name).id();
+        let mut before = None;
+        until("the host has nothing left to do", PATIENCE, || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let now = processor_ticks(id);
+            let rested = before.is_some_and(|before| now - before <= 5);
+            before = Some(now);
+            rested.then_some(())
+        });
+    }
+    cluster.start_coordinator();
+    cluster.done(run, "2279184\n");
+}
+
+/// What the kernel has counted for a process, in hundredths of a second.
+fn processor_ticks(id: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn who_waits_goes_on_waiting() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let module = app(QUEENS.0).display().to_string();
+    let mut command = cluster.sateen_command(["submit", &module, "16", "--wait"]);
+    let waiting = command.spawn().expect("it can be started");
+    let run = until("the run is there", SOON, || cluster.api().get("/api/v1/runs")[0]["run"].as_u64());
+    cluster.await_work(run, &["ada", "bob"], 0.2);
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    let output = waiting.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), QUEENS.2.as_bytes()), "{stderr}");
+}
+
+#[test]
+fn a_coordinator_that_is_told_to_end_ends_in_order() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada"], 0.2);
+    cluster.coordinator().signal("TERM");
+    let status = cluster.coordinator().ended(SOON);
+    assert_eq!(status.code(), Some(0));
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    cluster.done(run, QUEENS.2);
+}

@@ -1,0 +1,110 @@
+//! Data folders that cannot be used: a sentence each, and nothing damaged.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sateen_tests::cluster::{Cluster, binary, free_address};
+use sateen_tests::command::{Ended, ended};
+
+/// Starts a binary that is expected to end by itself at once.
+fn refused(name: &str, words: &[&str], folder: &Path) -> Ended {
+    let mut command = Command::new(binary(name));
+    command.args(words).arg("--data-dir").arg(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(command)
+}
+
+#[track_caller]
+fn assert_refused(ended: &Ended, words: &[&str]) {
+    assert!(ended.code.is_some_and(|code| code > 0), "{ended:?}");
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    for word in words {
+        assert!(ended.stderr.contains(word), "`{word}` is not in {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_data_folder_that_is_in_use() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let listen = free_address().to_string();
+    let folder = cluster.data_folder("coordinator");
+    let second = refused("sateen-coordinator", &["--listen", &listen], &folder);
+    assert_refused(&second, &["in use", &folder.display().to_string(), "--data-dir"]);
+    let folder = cluster.data_folder("ada");
+    let url = format!("http://{}", cluster.address());
+    let second = refused("sateen-host", &["--coordinator", &url], &folder);
+    assert_refused(&second, &["in use", &folder.display().to_string(), "--data-dir"]);
+    // Nothing happened to the first ones.
+    cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
+}
+
+#[test]
+fn an_address_that_is_in_use() {
+    let cluster = Cluster::start(&[]);
+    let listen = cluster.address().to_string();
+    let second = refused("sateen-coordinator", &["--listen", &listen], &cluster.data_folder("other"));
+    assert_refused(&second, &[&listen, "--listen"]);
+}
+
+#[test]
+fn a_data_folder_of_a_newer_version() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    fs::write(folder.path().join("version"), "99\n").expect("it can be written");
+    let ended = refused("sateen-host", &[], folder.path());
+    assert_refused(&ended, &["newer", "99"]);
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("it can be read").collect();
+    assert_eq!(left.len(), 1, "nothing was changed: {left:?}");
+}
+
+#[test]
+fn a_data_folder_that_is_a_file() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    let listen = free_address().to_string();
+    let ended = refused("sateen-coordinator", &["--listen", &listen], file.path());
+    assert_refused(&ended, &[&file.path().display().to_string()]);
+    let ended = refused("sateen-host", &[], file.path());
+    assert_refused(&ended, &[&file.path().display().to_string()]);
+}
+
+/// Where not even root may write.
+#[test]
+fn a_data_folder_that_cannot_be_written() {
+    let listen = free_address().to_string();
+    let ended = refused("sateen-coordinator", &["--listen", &listen], Path::new("/proc/sateen"));
+    assert_refused(&ended, &["/proc/sateen"]);
+    // A host works all the same, only that it saves nothing; and says so.
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    let mut command = Command::new(binary("sateen-host"));
+    command.args(["--coordinator", &url, "--name", "ada", "--threads", "1", "--data-dir", "/proc/sateen"]);
+    cluster.start_host_command("ada", command);
+    cluster.await_hosts(1);
+    cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
+    assert!(cluster.host("ada").log().contains("/proc/sateen"), "{}", cluster.host("ada").log());
+}
+
+/// A store that a kill left in pieces costs what was in it, and nothing else.
+#[test]
+fn a_store_in_pieces_is_set_aside() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
+    cluster.kill_host("ada");
+    let store = cluster.data_folder("ada").join("store");
+    spoil(&store);
+    cluster.start_host("ada", "here");
+    cluster.await_hosts(1);
+    cluster.done(cluster.submit("nqueens", &["13"]), "73712\n");
+}
+
+/// Overwrites all files below `folder`.
+fn spoil(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("the store is there").map_while(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            spoil(&path);
+        } else {
+            fs::write(&path, [0xa5; 999]).expect("it can be written");
+        }
+    }
+}

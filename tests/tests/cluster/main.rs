@@ -1,0 +1,16 @@
+//! A grid of real processes on loopback, and all that may happen to it: whatever is killed, stopped or
+//! cut off, the answer is the same, bit for bit.
+
+#![cfg(unix)]
+
+mod answers;
+mod bad_input;
+mod coordinator;
+mod crash;
+mod data_folder;
+mod leave;
+mod runs;
+mod silence;
+mod suspend;
+mod together;
+mod wide;

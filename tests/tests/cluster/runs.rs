@@ -1,0 +1,118 @@
+//! Several runs, runs that fail, runs that are cancelled, runs that are wrong.
+
+use std::time::Duration;
+
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON, until, work_of};
+use sateen_tests::command::{app, signal};
+use sateen_tests::probe;
+
+use crate::answers::{KNAPSACK, QUEENS, knapsack};
+
+#[test]
+fn several_runs_share_the_grid() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let first = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(first, &["ada", "bob", "cyd"], 0.2);
+    let second = cluster.submit(KNAPSACK.0, KNAPSACK.1);
+    // The later one need not wait for the end of the earlier.
+    let both = cluster.api().run_until(second, "one that is worked on", PATIENCE, |about| {
+        ["ada", "bob", "cyd"].iter().map(|name| work_of(about, name)).sum::<f64>() > 0.05
+    });
+    assert_eq!(cluster.api().run(first)["state"], "running", "while this went on: {both:#}");
+    cluster.done(second, knapsack());
+    cluster.done(first, QUEENS.2);
+}
+
+#[test]
+fn a_run_is_cancelled() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit("nqueens", &["20"]);
+    let number = run.to_string();
+    cluster.await_work(run, &["ada", "bob"], 0.1);
+    let told = cluster.sateen(["cancel", &number]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    cluster.api().run_until(run, "cancelled", SOON, |about| about["state"] == "cancelled");
+    cluster.sateen(["wait", &number]).fails_with(130, &["cancelled"]);
+    cluster.sateen(["result", &number]).fails_with(130, &["cancelled"]);
+    // And its hosts have time for others.
+    until("nobody is busy", SOON, || {
+        cluster.api().hosts().iter().all(|host| host["busy"] == 0).then_some(())
+    });
+    cluster.done(cluster.submit("nqueens", &["8"]), "92\n");
+}
+
+#[test]
+fn an_interrupted_wait_leaves_the_run_going() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let module = app(QUEENS.0).display().to_string();
+    let mut command = cluster.sateen_command(["submit", &module, "16", "--wait"]);
+    let waiting = command.spawn().expect("it can be started");
+    let run = until("the run is there", SOON, || cluster.api().get("/api/v1/runs")[0]["run"].as_u64());
+    cluster.await_work(run, &["ada"], 0.2);
+    signal(&waiting, "INT");
+    let output = waiting.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(130), &b""[..]), "{stderr}");
+    assert!(stderr.contains(&format!("sateen wait {run}")), "{stderr}");
+    cluster.done(run, QUEENS.2);
+}
+
+#[test]
+fn failures_of_apps_are_as_on_one_machine() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let module = probe::module_path().display().to_string();
+    let submit = |function: &str, more: &[&str]| {
+        cluster.sateen([&["submit", module.as_str(), "--function", function, "--wait"], more].concat())
+    };
+    submit("panic_passes", &["7"]).fails_with(1, &["job `fragile` failed: job 7 is told to fail"]);
+    submit("error_text", &["7"]).fails_with(1, &["7 is odd"]);
+    submit("trap", &[]).fails_with(1, &["unreachable"]);
+    submit("recurse_for_ever", &[]).fails_with(3, &["raise it with --stack"]);
+    submit("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`"]);
+    let failed = submit("panic_in_root", &["--json"]);
+    let object = failed.json();
+    assert_eq!((failed.code, &object["error"]["exit_code"]), (Some(1), &1.into()), "{object}");
+    assert_eq!(submit("bytes", &["3"]).stdout, (0..=255).cycle().take(768).collect::<Vec<u8>>());
+}
+
+#[test]
+fn what_is_submitted_wrongly_is_told() {
+    let cluster = Cluster::start(&[]);
+    let module = app("nqueens").display().to_string();
+    cluster.sateen(["submit", "nothing", "1"]).fails_with(2, &["no file `nothing`", "is published"]);
+    cluster.sateen(["submit", &module, "8", "--function", "nothing"]).fails_with(2, &["nothing"]);
+    for words in
+        [&["status", "99"][..], &["tree", "99"], &["wait", "99"], &["result", "99"], &["cancel", "99"]]
+    {
+        cluster.sateen(words).fails_with(2, &["99"]);
+    }
+    // A run that nobody can take says so.
+    let run = cluster.submit("nqueens", &["8"]);
+    let about = cluster.api().run_until(run, "queued with a reason", SOON, |about| {
+        about["waiting_for"].as_str().is_some_and(|why| !why.is_empty())
+    });
+    assert_eq!(about["state"], "queued", "{about:#}");
+    cluster.sateen(["result", &run.to_string()]).fails_with(2, &["has no result yet"]);
+}
+
+#[test]
+fn inputs_travel_with_the_run() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "there")]);
+    let file = cluster.folder().join("small.cnf");
+    std::fs::write(&file, "p cnf 2 3\n1 2 0\n-1 2 0\n-2 1 0\n").expect("a file can be written");
+    let input = format!("cnf={}", file.display());
+    let module = app("sat").display().to_string();
+    let alone = sateen_tests::command::run(["run", &module, "--input", &input]);
+    let there = cluster.sateen(["submit", &module, "--input", &input, "--wait"]);
+    assert_eq!(there.result(), alone.result());
+}
+
+/// A late host changes nothing about who waits for whom: a run submitted to nobody begins by itself.
+#[test]
+fn a_run_without_hosts_waits_for_the_first() {
+    let mut cluster = Cluster::start(&[]);
+    let run = cluster.submit("nqueens", &["12"]);
+    cluster.start_host("ada", "here");
+    let about = cluster.api().run_over(run, Duration::from_secs(30));
+    assert_eq!(about["state"], "done", "{about:#}");
+}

@@ -1,0 +1,42 @@
+//! A run is suspended, all hosts go, others come, and it goes on.
+
+use sateen_tests::cluster::{Cluster, SOON, count, work_of};
+
+use crate::answers::QUEENS;
+
+#[test]
+fn a_run_is_suspended_here_and_resumed_elsewhere() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let number = run.to_string();
+    cluster.await_work(run, &["ada", "bob"], 0.5);
+    let told = cluster.sateen(["suspend", &number]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    cluster.api().run_until(run, "suspended", SOON, |about| about["state"] == "suspended");
+    for name in ["ada", "bob"] {
+        cluster.host(name).signal("TERM");
+        assert_eq!(cluster.host_ended(name), Some(0));
+    }
+    // The coordinator too may go meanwhile.
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    cluster.start_host("cyd", "elsewhere");
+    cluster.start_host("dan", "elsewhere");
+    cluster.await_hosts(2);
+    let told = cluster.sateen(["resume", &number]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let about = cluster.done(run, QUEENS.2);
+    assert!(count(&about, "reused") > 0, "it goes on from where it was: {about:#}");
+    assert!(work_of(&about, "cyd") + work_of(&about, "dan") > 0.0, "{about:#}");
+}
+
+#[test]
+fn what_cannot_be_suspended_is_told() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let run = cluster.submit("nqueens", &["8"]);
+    cluster.done(run, "92\n");
+    let number = run.to_string();
+    cluster.sateen(["suspend", &number]).fails_with(2, &[&number]);
+    cluster.sateen(["resume", &number]).fails_with(2, &[&number]);
+    cluster.sateen(["cancel", &number]).fails_with(2, &[&number]);
+}

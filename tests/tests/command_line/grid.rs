@@ -1,0 +1,131 @@
+//! The commands that talk to a coordinator, as far as they need none: nobody answers, a stranger
+//! answers, the words are wrong.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use sateen_tests::command::{app, command, ended, run};
+
+/// Every command, with the words that it needs.
+fn commands() -> Vec<Vec<String>> {
+    let nqueens = app("nqueens").display().to_string();
+    let all: [&[&str]; 13] = [
+        &["publish", &nqueens],
+        &["apps"],
+        &["submit", &nqueens, "8"],
+        &["submit", &nqueens, "8", "--wait", "--json"],
+        &["ps", "--all"],
+        &["status", "1"],
+        &["tree", "1"],
+        &["wait", "1"],
+        &["result", "1"],
+        &["cancel", "1"],
+        &["suspend", "1"],
+        &["resume", "1"],
+        &["hosts"],
+    ];
+    all.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect()
+}
+
+/// The address of a server that answers every request with `response`.
+fn server(response: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { break };
+            // All of a request's head, however it is cut.
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {
+                head.push(byte[0]);
+            }
+            let _ = stream.write_all(response.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn nobody_answers() {
+    // A port that was free a moment ago.
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let url = format!("http://{}", free.expect("a port is free"));
+    let words = ["no coordinator answers at ", url.as_str(), "`sateen-coordinator`", "--coordinator"];
+    for mut command_line in commands() {
+        command_line.extend(["--coordinator".to_owned(), url.clone()]);
+        run(command_line).fails_with(4, &words);
+    }
+    let mut from_environment = command(["ps"]);
+    from_environment.env("SATEEN_COORDINATOR", &url);
+    ended(from_environment).fails_with(4, &words);
+}
+
+#[test]
+fn an_address_that_is_none() {
+    for url in ["", "7700", "localhost:7700", "ftp://localhost"] {
+        run(["ps", "--coordinator", url]).fails_with(2, &["is no address of a coordinator", "http://"]);
+    }
+}
+
+#[test]
+fn somebody_else_answers() {
+    let page = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>");
+    run(["ps", "--coordinator", &page]).fails_with(4, &["what answers at ", "is no coordinator"]);
+    let absent = server("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    run(["ps", "--coordinator", &absent]).fails_with(4, &["503", "is it a coordinator?"]);
+    let stranger = server("HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\":1}");
+    run(["status", "1", "--coordinator", &stranger]).fails_with(4, &["cannot be understood"]);
+    let silent = server("");
+    run(["ps", "--coordinator", &silent]).fails_with(4, &["no coordinator answers at "]);
+}
+
+#[test]
+fn a_problem_is_told_in_the_coordinators_words() {
+    let problem = server(
+        "HTTP/1.1 404 Not Found\r\nContent-Type: application/problem+json\r\nContent-Length: 43\r\n\
+         Connection: close\r\n\r\n{\"title\":\"t\",\"detail\":\"there is no run 99\"}\n",
+    );
+    for words in
+        [&["status", "99"][..], &["tree", "99"], &["wait", "99"], &["result", "99"], &["cancel", "99"]]
+    {
+        let words = [words, &["--coordinator", problem.as_str()]].concat();
+        run(words).fails_with(2, &["there is no run 99"]);
+    }
+    run(["submit", "nothing.wasm", "1", "--coordinator", &problem]).fails_with(
+        2,
+        &["there is no file `nothing.wasm`", "no app of that name or hash is published", "sateen publish"],
+    );
+}
+
+#[test]
+fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["status"], "RUN"),
+        (&["status", "last"], "a run's number is expected"),
+        (&["cancel", "-1"], "-1"),
+        (&["submit"], "APP"),
+        (&["submit", "nqueens", "--output", "file"], "--wait"),
+        (&["submit", "nqueens", "--stealing", "greedy"], "cluster-aware"),
+        (&["submit", "nqueens", "--fault-tolerance", "none"], "redo-only"),
+        (&["publish", "/nonexistent/app.wasm"], "there is no such file"),
+        (
+            &["submit", "nqueens", "--input", "a=/nonexistent"],
+            "input `a`: /nonexistent: there is no such file",
+        ),
+    ];
+    for (words, why) in cases {
+        run(words).fails_with(2, &[why]);
+    }
+    run(["submit", "/dev/null"]).fails_with(2, &["/dev/null: not a wasm module"]);
+}
+
+#[test]
+fn every_command_has_help() {
+    for mut words in commands() {
+        words.truncate(1);
+        words.push("--help".to_owned());
+        let ended = run(&words);
+        let text = ended.result();
+        assert!(text.contains("--coordinator") && text.contains("SATEEN_COORDINATOR"), "{text}");
+    }
+}

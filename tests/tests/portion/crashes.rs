@@ -1,0 +1,49 @@
+//! A portion dropped in the middle costs little: what was recorded is looked up.
+
+use std::time::Duration;
+
+use sateen_tests::random::seed;
+
+use crate::shuttle::{Shuttle, Task, sample};
+
+/// A problem that takes a second on one worker, recorded as often for its length as one of a minute.
+fn queens() -> Task {
+    let mut task = Task::new(sample("nqueens"), "main", &["15"]);
+    task.record_every = Some(Duration::from_millis(2));
+    task
+}
+
+const ANSWER: &str = "2279184";
+
+#[test]
+fn the_roots_host_crashes_and_its_work_is_not_lost() {
+    let mut alone = Shuttle::new(queens(), &[1], 0);
+    alone.begin(0);
+    assert_eq!(alone.finish(), ANSWER);
+    let whole = alone.counts()[0].jobs.executed;
+    drop(alone);
+
+    let mut shuttle = Shuttle::new(queens(), &[1], 0);
+    shuttle.begin(0);
+    shuttle.run_until(|shuttle| shuttle.counts()[0].jobs.spawned > whole * 7 / 10);
+    let successor = shuttle.add(1);
+    shuttle.crash(0, successor);
+    assert_eq!(shuttle.finish(), ANSWER);
+    let again = &shuttle.counts()[0].jobs;
+    assert!(again.reused > 0, "{again:?}");
+    // Three tenths were yet to be done.
+    assert!(again.executed < whole * 6 / 10, "{again:?} of {whole}");
+}
+
+#[test]
+fn any_host_may_crash() {
+    let first = seed(3);
+    for round in 0..4 {
+        let mut shuttle = Shuttle::new(queens(), &[1, 1, 1], first + round);
+        shuttle.begin(0);
+        let crashing = (round % 3) as usize;
+        shuttle.run_until(|shuttle| shuttle.table.len() > 40 && shuttle.moved > 2);
+        shuttle.crash(crashing, (crashing + 1) % 3);
+        assert_eq!(shuttle.finish(), ANSWER);
+    }
+}

@@ -1,0 +1,129 @@
+//! Hostile modules in a portion, where a job that comes back is to be recorded.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use sateen_host::{App, Engine, Notice, Portion, PortionOptions};
+use sateen_protocol::{JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+use sateen_tests::wat::{app, app_with, bytes, tight};
+
+/// What comes of a module; lookups are answered with a miss.
+fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
+    let engine = Engine::new(&tight(), false).expect("this machine can run guests");
+    let app = App::load(&engine, &bytes(text), None).expect("it loads");
+    let (notify, notices) = channel();
+    let portion = Portion::start(
+        &app,
+        PortionOptions {
+            threads: 1,
+            notify: Arc::new(move |notice| {
+                let _ = notify.send(notice);
+            }),
+            ..PortionOptions::default()
+        },
+    );
+    let portion = portion.expect("it starts");
+    let (key, parameters) = app.root_key("main", &[], b"").expect("words always encode");
+    let lineage = Lineage::default();
+    let spec = JobSpec {
+        key,
+        kind: ROOT_KIND,
+        parameters,
+        depth: 0,
+        lineage,
+        redone: lookup_below > 0,
+        lookup_below,
+    };
+    portion.inject(JobNumber(1), spec);
+    loop {
+        match notices.recv_timeout(Duration::from_secs(30)).expect("it does not hang") {
+            Notice::Finished { held, finished } => {
+                assert_eq!(held, JobNumber(1));
+                return Ok(finished.outcome);
+            }
+            Notice::Lookup { number, .. } => portion.requeue(number, true, 0),
+            Notice::Limit(message) | Notice::Unable(message) => return Err(message),
+            _ => {}
+        }
+    }
+}
+
+#[track_caller]
+fn fine(body: &str) {
+    let outcome = outcome(&app(body), 0);
+    assert!(matches!(&outcome, Ok(Outcome::Done(bytes)) if bytes == b"\x00\x0242"), "{body}: {outcome:?}");
+}
+
+#[track_caller]
+fn broken(body: &str, word: &str) {
+    match outcome(&app(body), 0) {
+        Ok(Outcome::Failed(failure)) => {
+            let failure = String::from_utf8_lossy(&failure).into_owned();
+            assert!(failure.contains("breaks the ABI") && failure.contains(word), "{body}: {failure}");
+        }
+        other => panic!("{body}: {other:?}"),
+    }
+}
+
+/// Exposes a job from the depth 7 and has it back, to be recorded.
+const BACK: &str = "(local $job i32) (local $answer i64)
+    (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 7)))
+    (local.set $answer (call $sync (local.get $job)))
+    (if (i64.ne (local.get $answer) (i64.const 0x300000007)) (then unreachable))";
+
+#[test]
+fn record_checks_the_job_and_the_result() {
+    let record = "(call $record (local.get $job) (i32.const 0) (i32.const 8))";
+    fine(BACK);
+    fine(&format!("{BACK} {record}"));
+    fine(&format!("{BACK} (call $abandon (local.get $job))"));
+    broken(&format!("{BACK} {record} {record}"), "which it was not asked to");
+    broken(&format!("{BACK} (call $abandon (local.get $job)) {record}"), "which it was not asked to");
+    broken(&format!("{BACK} (drop (call $sync (local.get $job)))"), "which it has not exposed");
+    broken(
+        &format!("{BACK} (call $record (local.get $job) (i32.const 65536) (i32.const 1))"),
+        "outside its memory",
+    );
+    broken(
+        &format!("{BACK} (call $record (i32.const 9) (i32.const 0) (i32.const 0))"),
+        "it was not asked to",
+    );
+    let long = format!("{BACK} (call $record (local.get $job) (i32.const 0) (i32.const -1))");
+    let limit = outcome(&app(&long), 0);
+    assert!(matches!(&limit, Err(message) if message.contains("the result of a job")), "{limit:?}");
+}
+
+#[test]
+fn depths_may_be_anything() {
+    for depth in ["0", "1", "0x7fffffff", "-1"] {
+        fine(&format!(
+            "(drop (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const {depth}))))"
+        ));
+    }
+}
+
+/// More lookups than are allowed, none of them synced: each is given up at the end.
+#[test]
+fn lookups_are_bounded() {
+    let body = "(local $n i32) (call $attach (i32.const 4096))
+        (if (i32.ne (i32.load (i32.const 4108)) (i32.const 5)) (then unreachable))
+        (loop $more
+            (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
+            (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 20000))))";
+    let outcome = outcome(&app(body), 5);
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+}
+
+#[test]
+fn what_an_attempt_leaves_unrecorded_is_forgotten() {
+    let attempt = format!(
+        r#"(func (export "sateen_attempt") (param i32) {BACK} unreachable)
+        (func (export "sateen_job_j") (param i32) (result i64) (i64.const 0))"#
+    );
+    let body = "(local $n i32) (loop $more
+        (drop (call $attempt (i32.const 0)))
+        (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100))))";
+    let outcome = outcome(&app_with(&attempt, body), 0);
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+}

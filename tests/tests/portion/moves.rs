@@ -1,0 +1,83 @@
+//! Jobs move, and everything else stays as it is.
+
+use std::time::{Duration, Instant};
+
+use sateen_protocol::Outcome;
+use sateen_tests::random::{Random, seed};
+
+use crate::shuttle::{Shuttle, Task, probe, sample};
+
+/// How long the random test may look for a difference.
+const BUDGET: Duration = Duration::from_secs(12);
+
+#[test]
+fn any_schedule_on_any_hosts_gives_the_same() {
+    let mut random = Random::new(seed(20_261_122));
+    let started = Instant::now();
+    let mut rounds = 0;
+    while rounds < 12 || started.elapsed() < BUDGET {
+        let threads: Vec<usize> = (0..2 + random.below(2)).map(|_| 1 + random.below(2)).collect();
+        let (mut task, expected) = match random.below(3) {
+            0 => (Task::new(sample("fib"), "main", &["27"]), "196418".to_owned()),
+            1 => (Task::new(sample("nqueens"), "main", &["11"]), "2680".to_owned()),
+            _ => {
+                let depth = 3 + random.below(8) as u64;
+                let words = [(depth + 12).to_string()];
+                (
+                    Task::new(probe(), "balanced", &[words[0].as_str()]),
+                    ::probe::shapes::balanced(depth + 12).to_string(),
+                )
+            }
+        };
+        task.record_every = [None, Some(Duration::from_millis(1))][random.below(2)];
+        let shown = format!("{} {:?} on {threads:?}", task.function, task.arguments);
+        let mut shuttle = Shuttle::new(task, &threads, random.number());
+        shuttle.begin(random.below(threads.len()));
+        assert_eq!(shuttle.finish(), expected, "{shown}");
+        rounds += 1;
+    }
+    eprintln!("{rounds} rounds");
+}
+
+#[test]
+fn coarse_jobs_spread_and_the_figures_add_up() {
+    let expected = ::probe::shapes::coarse_flat(24, 2_000_000).to_string();
+    let task = Task::new(probe(), "coarse_flat", &["24", "2000000"]);
+    let mut shuttle = Shuttle::new(task, &[1, 1, 1], seed(7));
+    shuttle.begin(0);
+    assert_eq!(shuttle.finish(), expected);
+    let counts = shuttle.counts();
+    assert!(counts.iter().all(|host| host.jobs.executed > 0), "all take part: {counts:#?}");
+    let sum = |figure: fn(&sateen_host::JobCounts) -> u64| -> u64 {
+        counts.iter().map(|host| figure(&host.jobs)).sum()
+    };
+    assert_eq!((sum(|jobs| jobs.spawned), sum(|jobs| jobs.executed)), (25, 25), "{counts:#?}");
+    let work: Duration = counts.iter().map(|host| host.work).sum();
+    let told = Duration::from_nanos(shuttle.result.as_ref().expect("it finished").work_ns);
+    assert!(told > work / 2 && told <= work * 2, "{told:?} of {work:?} include the descendants'");
+}
+
+#[test]
+fn a_lent_jobs_failure_is_caught_or_passes() {
+    for round in 0..6 {
+        let mut shuttle = Shuttle::new(Task::new(probe(), "panic_caught", &["18"]), &[1, 1], seed(round));
+        shuttle.begin(0);
+        assert_eq!(shuttle.finish(), "fragile: job 18 is told to fail; 4181 2584");
+        let mut shuttle = Shuttle::new(Task::new(probe(), "panic_passes", &["18"]), &[1, 1], seed(round));
+        shuttle.begin(0);
+        let Outcome::Failed(failure) = shuttle.outcome() else { panic!("it fails") };
+        let failure = String::from_utf8_lossy(&failure).into_owned();
+        assert!(failure.contains("fragile") && failure.contains("job 18 is told to fail"), "{failure}");
+    }
+}
+
+#[test]
+fn dropped_jobs_are_stopped_on_other_hosts() {
+    for round in 0..4 {
+        let task = Task::new(probe(), "dropped_while_running", &["12"]);
+        let mut shuttle = Shuttle::new(task, &[1, 2, 1], seed(round));
+        shuttle.begin(0);
+        assert_eq!(shuttle.finish(), "12");
+        shuttle.run_until(|shuttle| shuttle.counts().iter().all(|host| host.instances == 0));
+    }
+}

@@ -1,0 +1,332 @@
+//! Hosts without a network: jobs and outcomes go from portion to portion, in an order that follows from a
+//! seed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use sateen_host::{App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, Snapshot};
+use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+use sateen_tests::random::Random;
+use sateen_tests::{command, kept, probe};
+
+/// Nothing that a test runs may take longer: it hangs, then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Deeper jobs are not looked up: they are many and small.
+const LOOKUP_DEPTH_MAX: u32 = 6;
+
+/// An app as every host loads it.
+pub fn load(module: &[u8]) -> App {
+    let engine = Engine::new(&Limits::default(), false).expect("this machine can run guests");
+    let cache = ModuleCache::open(&kept().join("cache")).expect("target/ can hold a cache");
+    App::load(&engine, module, Some(&cache)).expect("it is a good app")
+}
+
+/// The module of a sample app.
+pub fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(command::app(name)).expect("the app was built")
+}
+
+/// The probe app's module.
+pub fn probe() -> Vec<u8> {
+    probe::module().to_vec()
+}
+
+/// What is to be run.
+#[derive(Clone)]
+pub struct Task {
+    pub module: Vec<u8>,
+    pub function: String,
+    pub arguments: Vec<String>,
+    pub record_every: Option<Duration>,
+}
+
+impl Task {
+    pub fn new(module: Vec<u8>, function: &str, arguments: &[&str]) -> Self {
+        Self {
+            module,
+            function: function.to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            record_every: Some(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Something on its way.
+enum Mail {
+    Inject { to: usize, held: JobNumber, spec: JobSpec },
+    Complete { to: usize, number: JobNumber, finished: Finished },
+    Abort { to: usize, held: JobNumber },
+    Answer { to: usize, number: JobNumber, key: JobKey },
+}
+
+struct Host {
+    portion: Option<Portion>,
+    idle: usize,
+    drained: bool,
+}
+
+/// Some hosts, and all that goes between them.
+pub struct Shuttle {
+    task: Task,
+    hosts: Vec<Host>,
+    notices: Receiver<(usize, Notice)>,
+    notify: Sender<(usize, Notice)>,
+    /// Who holds a lent job, by its owner and its number there; and the other way round.
+    lent: HashMap<(usize, JobNumber), (usize, JobNumber)>,
+    held: HashMap<(usize, JobNumber), (usize, JobNumber)>,
+    held_count: u64,
+    mail: Vec<Mail>,
+    random: Random,
+    /// What was recorded, and how deep.
+    pub table: HashMap<JobKey, Finished>,
+    pub depth_max: u32,
+    root: Option<(usize, JobNumber)>,
+    pub result: Option<Finished>,
+    pub moved: usize,
+    started: Instant,
+}
+
+impl Shuttle {
+    /// Hosts with so many threads each.
+    pub fn new(task: Task, threads: &[usize], seed: u64) -> Self {
+        let (notify, notices) = channel();
+        let mut shuttle = Self {
+            task,
+            hosts: Vec::new(),
+            notices,
+            notify,
+            lent: HashMap::new(),
+            held: HashMap::new(),
+            held_count: 0,
+            mail: Vec::new(),
+            random: Random::new(seed),
+            table: HashMap::new(),
+            depth_max: 0,
+            root: None,
+            result: None,
+            moved: 0,
+            started: Instant::now(),
+        };
+        for threads in threads {
+            shuttle.add(*threads);
+        }
+        shuttle
+    }
+
+    pub fn add(&mut self, threads: usize) -> usize {
+        let (index, sender) = (self.hosts.len(), self.notify.clone());
+        let portion = Portion::start(
+            &load(&self.task.module),
+            PortionOptions {
+                function: self.task.function.clone(),
+                threads,
+                record_every: self.task.record_every,
+                notify: Arc::new(move |notice| {
+                    // The test may be over.
+                    let _ = sender.send((index, notice));
+                }),
+                ..PortionOptions::default()
+            },
+        );
+        let portion = Some(portion.expect("it starts"));
+        self.hosts.push(Host { portion, idle: 0, drained: false });
+        index
+    }
+
+    pub fn portion(&self, host: usize) -> &Portion {
+        self.hosts[host].portion.as_ref().expect("the host has not crashed")
+    }
+
+    pub fn is_drained(&self, host: usize) -> bool {
+        self.hosts[host].drained
+    }
+
+    pub fn counts(&self) -> Vec<Snapshot> {
+        self.hosts.iter().filter_map(|host| Some(host.portion.as_ref()?.counts())).collect()
+    }
+
+    /// Gives the root to a host.
+    pub fn begin(&mut self, host: usize) {
+        let is_redone = self.root.is_some();
+        let app = load(&self.task.module);
+        let (key, parameters) =
+            app.root_key(&self.task.function, &self.task.arguments, b"").expect("words always encode");
+        let spec = JobSpec {
+            key,
+            kind: ROOT_KIND,
+            parameters,
+            depth: 0,
+            lineage: Lineage::default(),
+            redone: is_redone,
+            lookup_below: if is_redone { self.depth_max } else { 0 },
+        };
+        let held = self.new_held();
+        self.root = Some((host, held));
+        self.portion(host).inject(held, spec);
+    }
+
+    fn new_held(&mut self) -> JobNumber {
+        self.held_count += 1;
+        JobNumber(self.held_count)
+    }
+
+    /// The root's text.
+    pub fn finish(&mut self) -> String {
+        match self.outcome() {
+            Outcome::Done(bytes) => match Output::decode(&bytes) {
+                Ok(Output::Text(text)) => text,
+                other => panic!("{other:?}"),
+            },
+            Outcome::Failed(failure) => panic!("{}", String::from_utf8_lossy(&failure)),
+        }
+    }
+
+    /// What came of the root.
+    pub fn outcome(&mut self) -> Outcome {
+        self.run_until(|shuttle| shuttle.result.is_some());
+        self.result.clone().expect("it has come").outcome
+    }
+
+    /// Lets everything go its way until `is_enough`.
+    #[track_caller]
+    pub fn run_until(&mut self, is_enough: impl Fn(&Self) -> bool) {
+        while !is_enough(self) {
+            assert!(self.started.elapsed() < PATIENCE, "it hangs: {:#?}", self.counts());
+            if let Ok((host, notice)) = self.notices.recv_timeout(Duration::from_millis(1)) {
+                self.note(host, notice);
+            }
+            while let Ok((host, notice)) = self.notices.try_recv() {
+                self.note(host, notice);
+            }
+            self.deliver();
+            self.steal();
+        }
+    }
+
+    fn note(&mut self, host: usize, notice: Notice) {
+        if let Notice::Recorded { key, depth, lineage, finished } = notice {
+            assert!(depth > 0 && !lineage.0.is_empty(), "it is below the root");
+            self.depth_max = self.depth_max.max(depth).min(LOOKUP_DEPTH_MAX);
+            self.table.insert(key, finished);
+            return;
+        }
+        if self.hosts[host].portion.is_none() {
+            return;
+        }
+        match notice {
+            Notice::Idle(idle) => self.hosts[host].idle = idle,
+            Notice::Finished { held, finished } => {
+                if self.root == Some((host, held)) {
+                    self.result = Some(finished);
+                } else if let Some((owner, number)) = self.held.remove(&(host, held)) {
+                    self.lent.remove(&(owner, number));
+                    self.mail.push(Mail::Complete { to: owner, number, finished });
+                }
+            }
+            Notice::Abandoned { number } => {
+                if let Some((thief, held)) = self.lent.remove(&(host, number)) {
+                    self.held.remove(&(thief, held));
+                    self.mail.push(Mail::Abort { to: thief, held });
+                }
+            }
+            Notice::Lookup { number, spec } => {
+                assert!(spec.redone && spec.depth > 0);
+                self.mail.push(Mail::Answer { to: host, number, key: spec.key });
+            }
+            Notice::Drained => self.hosts[host].drained = true,
+            Notice::Limit(message) | Notice::Unable(message) => panic!("{message}"),
+            _ => {}
+        }
+    }
+
+    /// Some of the mail, in any order.
+    fn deliver(&mut self) {
+        for _ in 0..self.random.below(2 * self.mail.len() + 2) {
+            if self.mail.is_empty() {
+                return;
+            }
+            let at = self.random.below(self.mail.len());
+            match self.mail.swap_remove(at) {
+                Mail::Inject { to, held, spec } => {
+                    if let Some(portion) = &self.hosts[to].portion {
+                        portion.inject(held, spec);
+                    }
+                }
+                Mail::Complete { to, number, finished } => {
+                    if let Some(portion) = &self.hosts[to].portion {
+                        portion.complete(number, finished);
+                    }
+                }
+                Mail::Abort { to, held } => {
+                    let on_its_way = self.mail.iter().position(
+                        |mail| matches!(mail, Mail::Inject { to: t, held: h, .. } if (*t, *h) == (to, held)),
+                    );
+                    match (on_its_way, &self.hosts[to].portion) {
+                        (Some(at), _) => drop(self.mail.swap_remove(at)),
+                        (None, Some(portion)) => portion.abort(held),
+                        (None, None) => {}
+                    }
+                }
+                Mail::Answer { to, number, key } => {
+                    let Some(portion) = &self.hosts[to].portion else { continue };
+                    match self.table.get(&key) {
+                        Some(finished) => portion.complete(number, finished.clone()),
+                        None => portion.requeue(number, true, self.depth_max),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each idle host asks a random other one.
+    fn steal(&mut self) {
+        let idle: usize = self.hosts.iter().map(|host| host.idle).sum();
+        for thief in 0..self.hosts.len() {
+            if self.hosts[thief].portion.is_none() || self.hosts[thief].idle == 0 {
+                continue;
+            }
+            let victim = self.random.below(self.hosts.len());
+            if victim != thief && self.hosts[victim].portion.is_some() {
+                self.move_one(victim, thief);
+            }
+        }
+        for host in self.hosts.iter().filter(|host| host.idle == 0) {
+            if let Some(portion) = &host.portion {
+                portion.want(idle);
+            }
+        }
+    }
+
+    /// Moves a job, if there is one.
+    fn move_one(&mut self, victim: usize, thief: usize) {
+        let Some((number, spec)) = self.portion(victim).offer() else { return };
+        let held = self.new_held();
+        self.lent.insert((victim, number), (thief, held));
+        self.held.insert((thief, held), (victim, number));
+        self.moved += 1;
+        self.mail.push(Mail::Inject { to: thief, held, spec });
+    }
+
+    /// A host is gone, with all that it held. Others do it again; if it had the root, `successor` does.
+    pub fn crash(&mut self, host: usize, successor: usize) {
+        self.hosts[host].portion = None;
+        self.hosts[host].idle = 0;
+        for ((owner, number), (thief, held)) in std::mem::take(&mut self.lent) {
+            if owner == host {
+                self.held.remove(&(thief, held));
+                self.mail.push(Mail::Abort { to: thief, held });
+            } else if thief == host {
+                self.held.remove(&(thief, held));
+                self.portion(owner).requeue(number, true, self.depth_max);
+            } else {
+                self.lent.insert((owner, number), (thief, held));
+            }
+        }
+        if self.root.is_some_and(|(root, _)| root == host) {
+            self.begin(successor);
+        }
+    }
+}

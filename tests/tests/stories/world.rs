@@ -1,0 +1,319 @@
+//! All that there is in a story: a coordinator, hosts, what is on the way between them, and time.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use sateen_driven::record::Record;
+use sateen_driven::{coordinator, host};
+use sateen_protocol::coordinator::{Coordinator, LinkId, StoredRun};
+use sateen_protocol::host::Host;
+use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::{
+    BlobHash, Entry, FaultTolerance, HostId, RunId, RunLimits, RunSpec, RunState, Stealing, Time,
+};
+
+use crate::names::Names;
+use crate::runtime::Runtime;
+use crate::seeds::Seeds;
+
+/// The one run of a story.
+pub const RUN: RunId = RunId(1);
+/// The coordinator's name.
+pub const COORDINATOR: &str = "C";
+
+/// A host's process.
+pub struct Process {
+    pub host: Host,
+    pub record: Record,
+    /// Who it was last, which peers know it as until it has gone.
+    pub known_as: Option<HostId>,
+    pub link: Option<LinkId>,
+    pub runtime: Runtime,
+    /// What runtime and driver have to tell the machine.
+    pub inputs: VecDeque<host::Input>,
+    pub is_alive: bool,
+    /// It is stopped, and its network is not.
+    pub is_frozen: bool,
+    /// Why it cannot load the app.
+    pub unable: Option<String>,
+}
+
+impl Process {
+    /// Tells the machine, and writes it down.
+    pub fn tell(&mut self, now: Time, input: host::Input) {
+        self.record.tell(now.0, &input);
+        input.tell(&mut self.host, now);
+    }
+}
+
+/// The coordinator's process.
+pub struct Server {
+    pub machine: Coordinator,
+    pub record: Record,
+}
+
+impl Server {
+    /// Tells the machine, and writes it down; what it answers to a command.
+    pub fn tell(&mut self, now: Time, input: coordinator::Input) -> Result<(), String> {
+        self.record.tell(now.0, &input);
+        input.tell(&mut self.machine, now)
+    }
+}
+
+/// Something on the way.
+pub enum Wire {
+    Up(LinkId, ToCoordinator),
+    Down(LinkId, ToHost),
+    Peer(HostId, HostId, PeerMessage),
+    /// The coordinator closes the link, after all that it has sent.
+    Close(LinkId),
+}
+
+pub struct Envelope {
+    pub from: String,
+    pub to: String,
+    pub wire: Wire,
+    /// How it was shown when it was sent.
+    pub text: String,
+}
+
+pub struct World {
+    pub now: Time,
+    shown_at: Time,
+    pub coordinator: Option<Server>,
+    pub stored: Option<StoredRun>,
+    pub processes: BTreeMap<String, Process>,
+    /// What hosts have saved, which outlives their processes.
+    pub disks: BTreeMap<String, Vec<Entry>>,
+    pub links: BTreeMap<LinkId, String>,
+    next_link: u64,
+    pub wires: VecDeque<Envelope>,
+    /// Ways on which nothing moves but by the script, from and to; `*` is everybody.
+    pub held: BTreeSet<(String, String)>,
+    pub names: Names,
+    /// The jobs and their children.
+    pub tree: BTreeMap<String, Vec<String>>,
+    /// How often each job was run to its end.
+    pub executed: BTreeMap<String, u32>,
+    pub is_over: bool,
+    /// Runtimes compute on their own, and once the run is over nothing is of interest.
+    pub completes: bool,
+    pub fault_tolerance: FaultTolerance,
+    pub is_quiet: bool,
+    /// What machines were told that are no more.
+    pub seeds: Seeds,
+    pub lines: Vec<String>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self {
+            now: Time::default(),
+            shown_at: Time::default(),
+            coordinator: None,
+            stored: None,
+            processes: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            links: BTreeMap::new(),
+            next_link: 0,
+            wires: VecDeque::new(),
+            held: BTreeSet::new(),
+            names: Names::default(),
+            tree: BTreeMap::new(),
+            executed: BTreeMap::new(),
+            is_over: false,
+            completes: false,
+            fault_tolerance: FaultTolerance::Full,
+            is_quiet: false,
+            seeds: Seeds::default(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Adds a line to the output, and the time if it has passed since the last.
+    pub fn say(&mut self, line: impl Into<String>) {
+        if self.is_quiet {
+            return;
+        }
+        if self.shown_at != self.now {
+            self.shown_at = self.now;
+            self.lines.push(format!("@ {:.3} s", self.now.0 as f64 / 1e9));
+        }
+        self.lines.push(line.into());
+    }
+
+    // ---- who is there ----
+
+    pub fn start_coordinator(&mut self, restarted: bool) {
+        let stored = self.stored.iter();
+        let runs = stored
+            .map(|stored| (stored.run, stored.spec.clone(), stored.state, stored.entries.clone()))
+            .collect();
+        let start = coordinator::Start { seed: 7 + u64::from(restarted), restarted, runs };
+        let (machine, record) = (start.coordinator(self.now), Record::new(&start));
+        self.coordinator = Some(Server { machine, record });
+    }
+
+    /// The coordinator's process ends.
+    pub fn stop_coordinator(&mut self) {
+        if let Some(server) = self.coordinator.take() {
+            self.seeds.coordinators.push(server.record);
+        }
+        self.wires.retain(|envelope| envelope.from != COORDINATOR && envelope.to != COORDINATOR);
+        self.links.clear();
+        for process in self.processes.values_mut() {
+            if process.link.take().is_some() {
+                process.tell(self.now, host::Input::Disconnected);
+            }
+        }
+    }
+
+    /// Starts a host's process, on the disk of the one of that name before.
+    pub fn start_host(&mut self, name: &str, site: &str) {
+        let seed = name.bytes().fold(self.now.0, |seed, byte| seed * 31 + u64::from(byte));
+        let start = host::Start { name: name.to_owned(), site: site.to_owned(), seed };
+        self.keep_record(name);
+        let process = Process {
+            host: start.host(self.now),
+            record: Record::new(&start),
+            known_as: None,
+            link: None,
+            runtime: Runtime::default(),
+            inputs: VecDeque::new(),
+            is_alive: true,
+            is_frozen: false,
+            unable: None,
+        };
+        self.processes.insert(name.to_owned(), process);
+        self.dial(name);
+    }
+
+    /// Keeps what the machine of a process was told, which is about to be replaced.
+    pub fn keep_record(&mut self, name: &str) {
+        self.seeds.hosts.extend(self.processes.remove(name).map(|process| process.record));
+    }
+
+    /// Opens a link to the coordinator, if that is there.
+    pub fn dial(&mut self, name: &str) {
+        let Some(process) = self.processes.get_mut(name) else { return };
+        if self.coordinator.is_none() || process.link.is_some() {
+            return;
+        }
+        self.next_link += 1;
+        let link = LinkId(self.next_link);
+        process.link = Some(link);
+        self.links.insert(link, name.to_owned());
+        process.tell(self.now, host::Input::Connected);
+    }
+
+    /// A host's link is closed from its side, or breaks; the host is told if it lives.
+    pub fn hang_up(&mut self, name: &str) {
+        let Some(process) = self.processes.get_mut(name) else { return };
+        let Some(link) = process.link.take() else { return };
+        if process.is_alive {
+            process.tell(self.now, host::Input::Disconnected);
+        }
+        self.links.remove(&link);
+        self.wires.retain(|envelope| !matches!(&envelope.wire, Wire::Up(on, _) | Wire::Down(on, _) | Wire::Close(on) if *on == link));
+        if let Some(server) = &mut self.coordinator {
+            let _ = server.tell(self.now, coordinator::Input::Closed(link.0));
+        }
+    }
+
+    /// A host's process ends after what it has sent has gone out.
+    pub fn end_process(&mut self, name: &str) {
+        let Some(process) = self.processes.get_mut(name) else { return };
+        process.is_alive = false;
+        process.inputs.clear();
+        process.runtime = Runtime::default();
+        self.wires.retain(|envelope| envelope.to != name);
+        self.hang_up(name);
+    }
+
+    /// A host's process is killed, and what it sent and did not arrive is lost.
+    pub fn kill(&mut self, name: &str) {
+        self.wires.retain(|envelope| envelope.from != name);
+        self.end_process(name);
+    }
+
+    pub fn submit(&mut self) {
+        let spec = RunSpec {
+            app: BlobHash::of(b"story"),
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            limits: RunLimits::default(),
+            strict_nan: false,
+            stealing: Stealing::ClusterAware,
+            fault_tolerance: self.fault_tolerance,
+            record_every_ms: 1000,
+        };
+        let (run, state, entries) = (RUN, RunState::Queued, Vec::new());
+        self.stored = Some(StoredRun { run, spec: spec.clone(), state, entries });
+        if let Some(server) = &mut self.coordinator {
+            let _ = server.tell(self.now, coordinator::Input::Submit(RUN, spec));
+        }
+    }
+
+    // ---- ways ----
+
+    pub fn is_held(&self, from: &str, to: &str) -> bool {
+        let is_frozen = self.processes.get(to).is_some_and(|process| process.is_frozen);
+        let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
+        is_frozen || self.held.iter().any(|(a, b)| fits(a, from) && fits(b, to))
+    }
+
+    // ---- time ----
+
+    /// Lets time pass, with all that happens meanwhile.
+    pub fn advance(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        self.settle();
+        while let Some(next) = self.next_timeout().filter(|next| *next <= until) {
+            let before = self.now;
+            self.now = self.now.max(next);
+            self.time_out();
+            self.settle();
+            let again = self.next_timeout();
+            assert!(
+                again != Some(next) || before < self.now,
+                "a timer at {next:?} is due again and again: {:?}",
+                self.timers()
+            );
+        }
+        self.now = until;
+        self.time_out();
+        self.settle();
+    }
+
+    fn timers(&self) -> Vec<(String, Option<(Time, &'static str)>)> {
+        let hosts =
+            (self.processes.iter()).map(|(name, process)| (name.clone(), process.host.poll_timeout()));
+        let coordinator =
+            self.coordinator.iter().map(|server| (COORDINATOR.to_owned(), server.machine.poll_timeout()));
+        hosts.chain(coordinator).collect()
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        let hosts = (self.processes.values())
+            .filter(|process| process.is_alive && !process.is_frozen)
+            .filter_map(|process| process.host.poll_timeout());
+        let coordinator = self.coordinator.as_ref().and_then(|server| server.machine.poll_timeout());
+        hosts.chain(coordinator).map(|(time, _)| time).min()
+    }
+
+    fn time_out(&mut self) {
+        let now = self.now;
+        let is_due = |timeout: Option<(Time, &str)>| timeout.is_some_and(|(time, _)| time <= now);
+        if let Some(server) = &mut self.coordinator
+            && is_due(server.machine.poll_timeout())
+        {
+            let _ = server.tell(now, coordinator::Input::Timeout);
+        }
+        for process in self.processes.values_mut() {
+            if process.is_alive && !process.is_frozen && is_due(process.host.poll_timeout()) {
+                process.tell(now, host::Input::Timeout);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `cargo xtask fuzz`: the targets in tests/fuzz, with libFuzzer on the stable toolchain.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{cargo, command, root, run};
+
+const TARGETS: [&str; 3] = ["frames", "host", "coordinator"];
+/// What cargo-fuzz passes, without a sanitizer, which would need nightly.
+const INSTRUMENTATION: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
+const INPUT_BYTES_MAX: usize = 16 << 10;
+/// A module with fewer counters was built without instrumentation.
+const COUNTERS_MIN: usize = 1000;
+
+/// Runs each target, or those that are named, for so many seconds; `--seeds` makes the corpus anew.
+pub fn fuzz(arguments: &[&str]) -> Result<()> {
+    let mut seconds = 60;
+    let mut named = Vec::new();
+    let mut makes_seeds = false;
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--seeds" => makes_seeds = true,
+            "--seconds" => {
+                let number = rest.next().and_then(|word| word.parse().ok());
+                seconds = number.context("--seconds is followed by a number")?;
+            }
+            target if TARGETS.contains(&target) => named.push(target),
+            other => bail!("there is no fuzz target `{other}`; there are {}", TARGETS.join(", ")),
+        }
+    }
+    let targets = if named.is_empty() { TARGETS.to_vec() } else { named };
+    build()?;
+    if makes_seeds {
+        return make_seeds(&targets);
+    }
+    targets.into_iter().try_for_each(|target| run_target(target, seconds))
+}
+
+/// Everything that is not committed.
+fn folder() -> PathBuf {
+    root().join("target/fuzz")
+}
+
+fn build() -> Result<()> {
+    let mut build = cargo(["build", "--release", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml"]);
+    // With a target named, build scripts are not instrumented.
+    build.args(["--target", &triple()?]).arg("--target-dir").arg(folder());
+    build.env("RUSTFLAGS", INSTRUMENTATION);
+    run(build)
+}
+
+fn triple() -> Result<String> {
+    let output = command("rustc", ["-vV"]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let triple = text.lines().find_map(|line| line.strip_prefix("host: "));
+    triple.map(str::to_owned).context("rustc does not say for which machine it is")
+}
+
+fn binary(target: &str) -> Result<PathBuf> {
+    Ok(folder().join(triple()?).join("release").join(target))
+}
+
+fn corpus(target: &str) -> PathBuf {
+    root().join("tests/fuzz/corpus").join(target)
+}
+
+fn run_target(target: &str, seconds: u64) -> Result<()> {
+    let found = folder().join("corpus").join(target);
+    let artifacts = folder().join("artifacts");
+    fs::create_dir_all(&found)?;
+    fs::create_dir_all(&artifacts)?;
+    let mut fuzz = command(binary(target)?, [found, corpus(target)]);
+    fuzz.args([
+        format!("-max_total_time={seconds}"),
+        format!("-max_len={INPUT_BYTES_MAX}"),
+        format!("-artifact_prefix={}/{target}-", artifacts.display()),
+        "-timeout=10".to_owned(),
+        "-rss_limit_mb=2048".to_owned(),
+        "-print_final_stats=1".to_owned(),
+    ]);
+    eprintln!("+ {target} for {seconds} s");
+    let mut child = fuzz.stderr(Stdio::piped()).spawn().with_context(|| format!("{target} cannot start"))?;
+    let stderr = child.stderr.take().context("stderr is piped")?;
+    let mut counters = 0;
+    for line in BufReader::new(stderr).lines() {
+        let line = line?;
+        if let Some((before, _)) = line.split_once(" inline 8-bit counters") {
+            counters = before.rsplit('(').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        }
+        // One line for every new path would bury the rest.
+        if !line.contains("\tNEW ") && !line.contains("\tREDUCE ") {
+            eprintln!("{line}");
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("{target} found an input that breaks it; see {}", artifacts.display());
+    }
+    if counters < COUNTERS_MIN {
+        bail!("{target} ran blindly: {counters} counters of coverage, so rustc did not instrument it");
+    }
+    Ok(())
+}
+
+/// The corpus: of all that stories tell their machines, what reaches something that the rest does not,
+/// and what is in it already.
+fn make_seeds(targets: &[&str]) -> Result<()> {
+    let seeds = folder().join("seeds");
+    let mut stories = cargo(["test", "--locked", "--package", "sateen-tests", "--test", "stories"]);
+    stories.env("SATEEN_TOLD", &seeds);
+    run(stories)?;
+    for target in targets {
+        fs::create_dir_all(corpus(target))?;
+        let mut merge = command(binary(target)?, [corpus(target), seeds.join(target)]);
+        merge.args(["-merge=1".to_owned(), format!("-max_len={INPUT_BYTES_MAX}")]);
+        run(merge)?;
+    }
+    Ok(())
+}

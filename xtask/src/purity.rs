@@ -1,0 +1,79 @@
+//! `cargo xtask purity`: the protocol's machines need nothing from the world they run in.
+//!
+//! Linked as a wasm module for no system at all, with everything that the machines can be told, they
+//! import nothing: no clock, no randomness, no files, no sockets, no threads.
+
+use anyhow::{Context, Result, bail};
+use wasmparser::{Parser, Payload, Validator};
+
+use crate::build::target_folder;
+use crate::setup::wasm_target;
+use crate::shell::{cargo, run};
+
+/// Less than this, and the linker has thrown the machines out.
+const MODULE_BYTES_MIN: usize = 100 << 10;
+/// What the module does.
+const EXPORT: &str = "drive";
+
+/// Builds `tests/driven` as a module, and looks at it.
+pub fn purity() -> Result<()> {
+    wasm_target()?;
+    let wasm = ["rustc", "--release", "--locked", "--target", "wasm32-unknown-unknown"];
+    let module = ["--package", "sateen-driven", "--lib", "--crate-type", "cdylib"];
+    run(cargo(wasm.into_iter().chain(module)))?;
+    let path = target_folder()?.join("wasm32-unknown-unknown/release/sateen_driven.wasm");
+    let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    check(&bytes).context("protocol is not pure")
+}
+
+fn check(module: &[u8]) -> Result<()> {
+    Validator::new().validate_all(module)?;
+    let (mut imports, mut drives) = (Vec::new(), false);
+    for payload in Parser::new(0).parse_all(module) {
+        match payload? {
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import?;
+                    imports.push(format!("{}.{}", import.module, import.name));
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section {
+                    drives |= export?.name == EXPORT;
+                }
+            }
+            _ => {}
+        }
+    }
+    if !imports.is_empty() {
+        bail!(
+            "it imports {}; find what brought that in with `cargo tree -p sateen-protocol`",
+            imports.join(", ")
+        );
+    }
+    if !drives || module.len() < MODULE_BYTES_MIN {
+        bail!("the module of {} bytes does not contain the machines", module.len());
+    }
+    eprintln!("protocol is pure: {} KiB of wasm without an import", module.len() >> 10);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    /// A module with one import, of a clock.
+    const IMPURE: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x02\x0d\x01\x03env\x05clock\0\0";
+
+    #[test]
+    fn an_import_is_found() {
+        let error = check(IMPURE).expect_err("it imports a clock").to_string();
+        assert!(error.contains("env.clock"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_module_proves_nothing() {
+        let error = check(b"\0asm\x01\0\0\0").expect_err("it contains nothing").to_string();
+        assert!(error.contains("does not contain"), "{error}");
+    }
+}
