@@ -1,14 +1,16 @@
 //! The coordinator's state machine.
 //!
-//! `hosts` is who is there: hellos, silence, goodbyes; `runs` is what is to be done: where the root job
-//! is, and the states of a run; `results` is the coordinator's result table and the barrier that makes
-//! recovery find orphans.
+//! `hosts` is who is there: hellos, silence, goodbyes; `part` is a run as the coordinator has it, `runs`
+//! the states of runs, `root` who has their root jobs; `results` is the coordinator's result table and the
+//! barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
 //! another host in redone mode when the first is gone, and waits for its result.
 
 mod hosts;
+mod part;
 mod results;
+mod root;
 mod runs;
 mod surface;
 
@@ -18,8 +20,8 @@ use crate::limits::{ENTRIES_PER_MESSAGE_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX
 use crate::message::{ToCoordinator, ToHost};
 use crate::{HostId, Random, RunId, Time};
 use hosts::HostState;
+use part::RunPart;
 use results::Search;
-use runs::RunPart;
 
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, StoredRun,

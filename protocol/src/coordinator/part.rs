@@ -1,0 +1,106 @@
+//! One run, as the coordinator has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Counts, Entry, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec, RunState, Table, Time};
+
+use super::root::root_job;
+use super::{RunView, StoredRun};
+
+/// A run that is not over.
+pub struct RunPart {
+    pub spec: RunSpec,
+    pub state: RunState,
+    /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
+    pub is_active: bool,
+    pub root: JobSpec,
+    /// Who has the root job, and under which number.
+    pub assigned: Option<(HostId, JobNumber)>,
+    /// All whose result of the root counts.
+    pub claims: BTreeSet<(HostId, JobNumber)>,
+    pub next_number: u64,
+    pub root_losses: u32,
+    /// The root is not given away again before all hosts have recovered from this, or until then.
+    pub settles: (u64, Time),
+    pub table: Table,
+    /// Who is told of new entries below which job.
+    pub subscribers: BTreeMap<JobTag, BTreeSet<HostId>>,
+    pub unsaved: Vec<Entry>,
+    pub unsaved_since: Option<Time>,
+    pub by_host: BTreeMap<HostId, Counts>,
+    pub progress: Option<(u64, u64)>,
+    /// Hosts that have not yet saved what they have, and when they are no longer waited for.
+    pub suspending: Option<(BTreeSet<HostId>, Time)>,
+    pub since: Time,
+}
+
+impl RunPart {
+    pub fn new(spec: RunSpec, state: RunState, table_bytes_max: usize, now: Time) -> Self {
+        let root = root_job(&spec);
+        Self {
+            spec,
+            state,
+            is_active: false,
+            root,
+            assigned: None,
+            claims: BTreeSet::new(),
+            next_number: 0,
+            root_losses: 0,
+            settles: (0, now),
+            table: Table::new(table_bytes_max),
+            subscribers: BTreeMap::new(),
+            unsaved: Vec::new(),
+            unsaved_since: None,
+            by_host: BTreeMap::new(),
+            progress: None,
+            suspending: None,
+            since: now,
+        }
+    }
+
+    pub fn restore(stored: StoredRun, table_bytes_max: usize, now: Time) -> Self {
+        // Hosts that were asked to save have done so, or will be asked again.
+        let state = match stored.state {
+            RunState::Suspending => RunState::Suspended,
+            state => state,
+        };
+        let mut part = Self::new(stored.spec, state, table_bytes_max, now);
+        part.root.redone = state != RunState::Queued || !stored.entries.is_empty();
+        for entry in stored.entries {
+            part.table.insert(entry);
+        }
+        part
+    }
+
+    pub fn view(
+        &self,
+        run: RunId,
+        waiting_for: Option<String>,
+        is_there: impl Fn(HostId) -> bool,
+    ) -> RunView {
+        RunView {
+            run,
+            spec: self.spec.clone(),
+            state: self.state,
+            waiting_for,
+            root_host: self.assigned.map(|(host, _)| host),
+            root_losses: self.root_losses,
+            counts: self.counts(),
+            by_host: (self.by_host.iter()).map(|(host, counts)| (*host, is_there(*host), *counts)).collect(),
+            progress: self.progress,
+            table: (self.table.len(), self.table.bytes()),
+            since: self.since,
+        }
+    }
+
+    /// Who has the root job.
+    pub fn root_host(&self) -> Option<HostId> {
+        self.assigned.map(|(host, _)| host)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.by_host.values().for_each(|more| counts.add(more));
+        counts
+    }
+}

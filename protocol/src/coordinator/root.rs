@@ -1,0 +1,169 @@
+//! The root jobs of runs: who has them, and what becomes of them.
+
+use crate::limits::SETTLE_MAX;
+use crate::message::ToHost;
+use crate::{
+    EntryState, Finished, HostId, JobNumber, JobSpec, KeyMaker, Lineage, Outcome, ROOT_KIND, RunEnd, RunId,
+    RunSpec, RunState, Time,
+};
+
+use super::{Coordinator, Event, Misbehaviour};
+
+/// Version of the ABI that a root's key names.
+const ABI_VERSION: u32 = 1;
+
+/// The root job of a run; its inputs are part of its identity.
+pub fn root_job(spec: &RunSpec) -> JobSpec {
+    let function = format!("main {}", spec.function);
+    let maker = KeyMaker::new(ABI_VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
+    // Words encode without fail: see the codec.
+    let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
+    JobSpec {
+        key: maker.key(&parameters),
+        kind: ROOT_KIND,
+        parameters,
+        depth: 0,
+        lineage: Lineage::default(),
+        redone: false,
+        lookup_below: 0,
+    }
+}
+impl Coordinator {
+    pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
+        if let Some(state) = self.hosts.get_mut(&host)
+            && self.runs.get(&run).is_some_and(|part| part.is_active)
+        {
+            state.ready.insert(run);
+            state.unready.remove(&run);
+            self.assign_roots(now);
+        }
+    }
+
+    pub(super) fn on_unready(&mut self, now: Time, host: HostId, run: RunId, reason: String) {
+        if !self.runs.contains_key(&run) {
+            return;
+        }
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.ready.remove(&run);
+            state.unready.insert(run, reason.clone());
+        }
+        self.events.push_back(Event::Unready(run, host, reason));
+        if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
+            self.lose_root(now, run, host);
+            self.assign_roots(now);
+        }
+    }
+
+    /// A host that comes back has the root job still.
+    pub(super) fn claim_root(&mut self, host: HostId, run: RunId, number: JobNumber) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        // Of a run that is suspended, too: its root may have ended before its host heard of that.
+        part.claims.insert((host, number));
+        part.next_number = part.next_number.max(number.0);
+        if !part.is_active {
+            return;
+        }
+        if part.assigned.is_none_or(|(assigned, _)| assigned == host) {
+            part.assigned = Some((host, number));
+            self.set_state(run, RunState::Running);
+        }
+    }
+
+    /// Gives root jobs that nobody has to hosts that can run them.
+    pub(super) fn assign_roots(&mut self, now: Time) {
+        if self.waits_until.is_some() {
+            return;
+        }
+        let free: Vec<RunId> = (self.runs.iter())
+            .filter(|(_, part)| part.is_active && part.assigned.is_none())
+            .filter(|(_, part)| self.has_settled(part.settles.0) || now >= part.settles.1)
+            .map(|(run, _)| *run)
+            .collect();
+        for run in free {
+            self.assign_root(now, run);
+        }
+    }
+
+    fn assign_root(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());
+        let orphan = match known {
+            Some(EntryState::Done(finished)) => return self.finish(now, run, finished),
+            Some(EntryState::Running(host)) if self.hosts.contains_key(&host) => Some(host),
+            _ => None,
+        };
+        let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.next_number += 1;
+        let number = JobNumber(part.next_number);
+        part.assigned = Some((host, number));
+        part.claims.insert((host, number));
+        part.root.redone |= !part.table.is_empty();
+        let spec = part.root.clone();
+        if spec.redone {
+            self.send_below(host, run, spec.key);
+        }
+        self.send(host, ToHost::Assign { run, number, spec });
+        self.broadcast(None, &ToHost::Master { run, host });
+        self.events.push_back(Event::RootAssigned(run, host));
+        self.set_state(run, RunState::Running);
+    }
+
+    /// A host that is ready and has the fewest roots.
+    fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
+        let roots = |host: HostId| {
+            self.runs.values().filter(|part| part.assigned.is_some_and(|(root, _)| root == host)).count()
+        };
+        let ready: Vec<(usize, HostId)> = (self.hosts.iter())
+            .filter(|(_, state)| state.link.is_some() && state.paused.is_none() && state.ready.contains(&run))
+            .map(|(id, _)| (roots(*id), *id))
+            .collect();
+        let fewest = ready.iter().map(|(roots, _)| *roots).min()?;
+        let best: Vec<HostId> =
+            ready.into_iter().filter(|(roots, _)| *roots == fewest).map(|(_, host)| host).collect();
+        Some(best[self.random.below(best.len())])
+    }
+
+    pub(super) fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
+        let epoch = self.epoch;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.assigned = None;
+        part.root_losses += 1;
+        part.root.redone = true;
+        part.settles = (epoch, now + SETTLE_MAX);
+        self.events.push_back(Event::RootLost(run, host));
+    }
+
+    pub(super) fn on_root_finished(
+        &mut self,
+        now: Time,
+        host: HostId,
+        run: RunId,
+        number: JobNumber,
+        finished: Finished,
+    ) -> Result<(), Misbehaviour> {
+        if let Some(part) = self.runs.get(&run) {
+            if !part.claims.contains(&(host, number)) {
+                return Err(Misbehaviour::NotItsRoot);
+            }
+            if matches!(part.state, RunState::Suspended | RunState::Suspending) || part.is_active {
+                self.finish(now, run, finished);
+            }
+        }
+        self.send(host, ToHost::Acknowledged { run, number });
+        Ok(())
+    }
+
+    fn finish(&mut self, now: Time, run: RunId, finished: Finished) {
+        let state = match &finished.outcome {
+            Outcome::Done(bytes) if is_result(bytes) => RunState::Done,
+            Outcome::Done(_) | Outcome::Failed(_) => RunState::Failed,
+        };
+        self.end(now, run, RunEnd::Finished(finished), state);
+    }
+}
+
+/// Whether an entry point's outcome is a result and not an error; see [`MainOutcome`](crate::MainOutcome).
+fn is_result(outcome: &[u8]) -> bool {
+    matches!(outcome.first(), Some(0 | 1))
+}
