@@ -18,7 +18,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     for workload in &WORKLOADS {
         let [sandboxed, native] = measure(workload)?;
         let relation = sandboxed.over(&native);
-        let name = format!("{} {}", workload.name, workload.arguments);
+        let name = workload.label();
         figures.push(
             Figure::ratio(BENCH, format!("plain {name}"), relation.clone())
                 .against(format!("the same function natively, {} s", shown(native.median()))),
@@ -35,7 +35,7 @@ pub fn bench() -> Result<Vec<Figure>> {
 fn measure(workload: &Workload) -> Result<[Samples; 2]> {
     let app = Sandbox::app(workload.name)?;
     interleave(&format!("leaf: {}", workload.name), BUDGET_S, || {
-        let run = app.run("plain", &workload.words(), 1)?;
+        let run = app.run_workload("plain", workload, 1)?;
         let (took, answer) = time(|| native(workload.name, workload.arguments));
         ensure!(run.text == answer?, "{}: the sandbox and the machine disagree", workload.name);
         Ok([run.took.processor, took.processor])

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use sateen_host::{App, Engine, Limits, Output, Run, RunOptions};
 
 use crate::measure::{Took, time};
+use crate::workloads::Workload;
 
 /// Where `cargo xtask` puts what it builds.
 pub fn dist() -> PathBuf {
@@ -45,11 +46,27 @@ impl Sandbox {
         Ok(Self { app: App::load(&engine, &bytes, None)? })
     }
 
-    /// Calls the entry point `function` on so many workers.
+    /// Calls the entry point `function` on so many workers, without inputs.
     pub fn run(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
+        self.run_with(function, arguments, &[], threads)
+    }
+
+    /// Calls the entry point `function` with the words and inputs of `workload` on so many workers.
+    pub fn run_workload(&self, function: &str, workload: &Workload, threads: usize) -> Result<Timed> {
+        self.run_with(function, &workload.words(), workload.inputs, threads)
+    }
+
+    fn run_with(
+        &self,
+        function: &str,
+        arguments: &[impl ToString],
+        inputs: &[(&str, &[u8])],
+        threads: usize,
+    ) -> Result<Timed> {
         let options = RunOptions {
             function: function.to_owned(),
             arguments: arguments.iter().map(ToString::to_string).collect(),
+            inputs: inputs.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect(),
             threads,
             ..RunOptions::default()
         };

@@ -66,14 +66,13 @@ fn of_two_hosts() -> Result<Figure> {
 }
 
 fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
-    let Workload { name, arguments } = workload;
+    let Workload { name, arguments, .. } = workload;
     let app = Sandbox::app(name)?;
-    let words = workload.words();
     let [plain, one_alone, one, two, copy, copies] = interleave(&format!("scale: {name}"), BUDGET_S, || {
-        let plain = app.run("plain", &words, 1)?;
-        let one = app.run("main", &words, 1)?;
+        let plain = app.run_workload("plain", workload, 1)?;
+        let one = app.run_workload("main", workload, 1)?;
         let copy = copies::run(1, name, arguments)?;
-        let two = app.run("main", &words, 2)?;
+        let two = app.run_workload("main", workload, 2)?;
         let copies = copies::run(2, name, arguments)?;
         ensure!(plain.text == one.text && one.text == two.text, "{name}: the answers differ");
         let times = [plain.took.processor, one.took.processor, one.took.wall, two.took.wall, copy, copies];

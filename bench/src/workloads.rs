@@ -15,9 +15,21 @@ pub struct Workload {
     pub name: &'static str,
     /// The words of its command line, with blanks between. A fraction of a second.
     pub arguments: &'static str,
+    /// Its inputs, by name.
+    pub inputs: &'static [(&'static str, &'static [u8])],
 }
 
 impl Workload {
+    /// What a figure calls it: its name and its words, if these are short.
+    pub fn label(&self) -> String {
+        const LENGTH_MAX: usize = 40;
+        match self.arguments {
+            "" => self.name.to_owned(),
+            arguments if arguments.len() <= LENGTH_MAX => format!("{} {arguments}", self.name),
+            arguments => format!("{} {}…", self.name, arguments.split_at(LENGTH_MAX).0),
+        }
+    }
+
     /// The words of its command line.
     pub fn words(&self) -> Vec<&'static str> {
         self.arguments.split_ascii_whitespace().collect()
@@ -25,22 +37,33 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 4] = [
-    Workload { name: "fib", arguments: "38" },
-    Workload { name: "nqueens", arguments: "14" },
-    Workload { name: "knapsack", arguments: "400 2" },
+pub const WORKLOADS: [Workload; 5] = [
+    Workload { name: "fib", arguments: "38", inputs: &[] },
+    Workload { name: "nqueens", arguments: "14", inputs: &[] },
+    Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
     // Unsatisfiable, so that whoever searches which part first makes no difference to the work.
-    Workload { name: "sat", arguments: "random 220 2" },
+    Workload { name: "sat", arguments: "random 220 2", inputs: &[] },
+    // Products of two primes of 64 bits, the hardest that fit; several, so that luck evens out.
+    Workload {
+        name: "primefactors",
+        arguments: "129954873914954697635902902568054845317 287149908563213202332163910011056395939 \
+                    128494607987492923880001426690191627989 209927092153553911059611134265153104559",
+        inputs: &[],
+    },
 ];
 
-/// What the plain version of the app `name` gives natively.
+/// What the plain version of the app `name` gives natively, with the inputs of its workload.
 pub fn native(name: &str, arguments: &str) -> Result<String> {
+    for (input, bytes) in WORKLOADS.iter().filter(|workload| workload.name == name).flat_map(|it| it.inputs) {
+        sateen::testing::set_input(input, *bytes);
+    }
     let mut words = Words(black_box(arguments).split_ascii_whitespace());
     match name {
         "fib" => shown(fib::plain(words.next()?)),
         "nqueens" => shown(nqueens::plain(words.next()?)),
         "knapsack" => shown(knapsack::plain(Some(words.next()?), Some(words.next()?))),
         "sat" => shown(sat::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
+        "primefactors" => shown(primefactors::plain(words.0.map(str::to_owned).collect())),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }
@@ -68,6 +91,7 @@ mod tests {
         assert_eq!(native("fib", "20").ok().as_deref(), Some("6765"));
         assert_eq!(native("nqueens", "8").ok().as_deref(), Some("92"));
         assert_eq!(native("coarse", "2 9").ok(), Some(coarse::main(2, 9).to_string()));
+        assert_eq!(native("primefactors", "12 7").ok().as_deref(), Some("12: 2 2 3\n7: 7"));
         assert!(native("sat", "random 20 1").is_ok_and(|answer| answer.starts_with("s ")));
         assert!(native("fib", "x").is_err() && native("fib", "").is_err() && native("none", "1").is_err());
     }

@@ -1,0 +1,211 @@
+//! Arithmetic modulo an odd number of up to 128 bits, after Montgomery ("Modular multiplication without
+//! trial division", Mathematics of Computation 44, 1985).
+//!
+//! A number is five signed digits of 27 bits. A product of two digits and its sums fit 64 bits with
+//! room to spare, so there are no carries to pass on within a multiplication, and wasm, which has no
+//! product of 128 bits, loses nothing. R is 2¹³⁵, 128 times what a modulus can be: sums and
+//! differences need no reduction before they are multiplied.
+
+const DIGITS: usize = 5;
+const DIGIT_BITS: u32 = 27;
+const DIGIT_MASK: i64 = (1 << DIGIT_BITS) - 1;
+/// The bits of R.
+const R_BITS: u32 = DIGIT_BITS * DIGITS as u32;
+
+/// A number modulo a [`Modulus`], times R.
+///
+/// What [`Modulus::multiply`] gives is between −n/8 and 9n/8; up to three of these may be added or
+/// subtracted before the next multiplication.
+#[derive(Debug, Clone, Copy)]
+pub struct Residue([i64; DIGITS]);
+
+impl Residue {
+    /// The sum.
+    #[inline(always)]
+    pub fn plus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|nth| self.0[nth] + other.0[nth]))
+    }
+
+    /// The difference.
+    #[inline(always)]
+    pub fn minus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|nth| self.0[nth] - other.0[nth]))
+    }
+}
+
+/// An odd number greater than 1, and what is needed to compute modulo it.
+#[derive(Debug, Clone, Copy)]
+pub struct Modulus {
+    value: u128,
+    digits: [i64; DIGITS],
+    /// −1/n modulo 2²⁷.
+    inverse: i64,
+    /// R modulo n: the residue of 1.
+    one: Residue,
+    /// R² modulo n.
+    square: Residue,
+}
+
+impl Modulus {
+    /// The modulus `value`, which is odd and greater than 1.
+    pub fn new(value: u128) -> Self {
+        debug_assert!(value % 2 == 1 && value > 1);
+        let digits = digits(value);
+        // Newton's iteration doubles the bits that are right; an odd number is its own inverse in three.
+        let mut inverse = digits[0];
+        for _ in 0..4 {
+            inverse = inverse.wrapping_mul(2_i64.wrapping_sub(digits[0].wrapping_mul(inverse)));
+        }
+        let doubled = |number: u128, times: u32| {
+            (0..times).fold(number, |number, _| {
+                // Without 2n, which may not fit.
+                if number >= value - number { number - (value - number) } else { 2 * number }
+            })
+        };
+        let one = doubled(1, R_BITS);
+        Self {
+            value,
+            digits,
+            inverse: inverse.wrapping_neg() & DIGIT_MASK,
+            one: Residue(self::digits(one)),
+            square: Residue(self::digits(doubled(one, R_BITS))),
+        }
+    }
+
+    /// The modulus itself.
+    pub fn value(&self) -> u128 {
+        self.value
+    }
+
+    /// The residue of `number`.
+    pub fn residue(&self, number: u128) -> Residue {
+        self.multiply(Residue(digits(number % self.value)), self.square)
+    }
+
+    /// The residue of 1.
+    pub fn one(&self) -> Residue {
+        self.one
+    }
+
+    /// The number from 0 to n − 1 that `residue` stands for.
+    pub fn number(&self, residue: Residue) -> u128 {
+        let reduced = self.multiply(residue, Residue([1, 0, 0, 0, 0]));
+        let number = reduced.0.iter().rev().fold(0_u128, |number, digit| {
+            number.wrapping_shl(DIGIT_BITS).wrapping_add(i128::from(*digit).cast_unsigned())
+        });
+        if number == self.value { 0 } else { number }
+    }
+
+    /// The product.
+    #[inline(always)]
+    pub fn multiply(&self, left: Residue, right: Residue) -> Residue {
+        let [b0, b1, b2, b3, b4] = right.0;
+        let [n0, n1, n2, n3, n4] = self.digits;
+        let (mut t0, mut t1, mut t2, mut t3, mut t4) = (0, 0, 0, 0, 0);
+        // Unrolled by hand: the digits stay in registers, in wasm too.
+        macro_rules! row {
+            ($nth:literal) => {
+                let a = left.0[$nth];
+                let low: i64 = t0 + a * b0;
+                let m = low.wrapping_mul(self.inverse) & DIGIT_MASK;
+                let carry = (low + m * n0) >> DIGIT_BITS;
+                t0 = t1 + a * b1 + m * n1 + carry;
+                t1 = t2 + a * b2 + m * n2;
+                t2 = t3 + a * b3 + m * n3;
+                t3 = t4 + a * b4 + m * n4;
+                t4 = 0;
+            };
+        }
+        row!(0);
+        row!(1);
+        row!(2);
+        row!(3);
+        row!(4);
+        t1 += t0 >> DIGIT_BITS;
+        t2 += t1 >> DIGIT_BITS;
+        t3 += t2 >> DIGIT_BITS;
+        t4 += t3 >> DIGIT_BITS;
+        Residue([t0 & DIGIT_MASK, t1 & DIGIT_MASK, t2 & DIGIT_MASK, t3 & DIGIT_MASK, t4])
+    }
+
+    /// The square.
+    #[inline(always)]
+    pub fn squared(&self, residue: Residue) -> Residue {
+        self.multiply(residue, residue)
+    }
+
+    /// `base` to the power of `exponent`.
+    pub fn power(&self, base: Residue, exponent: u128) -> Residue {
+        (0..u128::BITS - exponent.leading_zeros()).rev().fold(self.one, |power, bit| {
+            let power = self.squared(power);
+            if exponent >> bit & 1 == 1 { self.multiply(power, base) } else { power }
+        })
+    }
+
+    /// The greatest common divisor of the modulus and what `residue` stands for; the modulus itself
+    /// if that is 0.
+    pub fn common_divisor(&self, residue: Residue) -> u128 {
+        greatest_common_divisor(self.value, self.number(residue))
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // masked to 27 bits
+fn digits(number: u128) -> [i64; DIGITS] {
+    std::array::from_fn(|nth| (number >> (DIGIT_BITS * nth as u32)) as i64 & DIGIT_MASK)
+}
+
+/// The greatest common divisor of an odd number and any other.
+fn greatest_common_divisor(odd: u128, other: u128) -> u128 {
+    let (mut a, mut b) = (odd, other);
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        (a, b) = (a.min(b), a.abs_diff(b));
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By doubling and adding.
+    fn product(a: u128, b: u128, n: u128) -> u128 {
+        let add = |a: u128, b: u128| if a >= n - b { a - (n - b) } else { a + b };
+        (0..128).rev().fold(0, |sum, bit| {
+            let sum = add(sum, sum);
+            if b >> bit & 1 == 1 { add(sum, a % n) } else { sum }
+        })
+    }
+
+    #[test]
+    fn products_sums_and_differences_are_right_for_any_size() {
+        let mut state = 1_u128;
+        let mut random = move || {
+            state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(12345);
+            state ^ (state >> 64)
+        };
+        for round in 0..2000 {
+            let n = (random() >> (round % 127)) | 1;
+            let n = if n == 1 { u128::MAX } else { n };
+            let (a, b) = (random() % n, random() % n);
+            let modulus = Modulus::new(n);
+            let (ra, rb) = (modulus.residue(a), modulus.residue(b));
+            assert_eq!(modulus.number(modulus.one()), 1);
+            assert_eq!(modulus.number(ra), a);
+            assert_eq!(modulus.number(modulus.multiply(ra, rb)), product(a, b, n), "{a} * {b} % {n}");
+            let (sum, difference) = (ra.plus(rb), ra.minus(rb));
+            let expected = product(a, a, n).abs_diff(product(b, b, n));
+            let found = modulus.number(modulus.multiply(sum, difference));
+            assert!(found == expected || found == n - expected, "({a} + {b}) * ({a} - {b}) % {n}");
+        }
+    }
+
+    #[test]
+    fn divisors_and_powers() {
+        let modulus = Modulus::new(91);
+        assert_eq!(modulus.common_divisor(modulus.residue(26)), 13);
+        assert_eq!(modulus.common_divisor(modulus.residue(0)), 91);
+        assert_eq!(modulus.number(modulus.power(modulus.residue(3), 5)), 243 % 91);
+        assert_eq!(modulus.number(modulus.power(modulus.residue(3), 0)), 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! Is a number prime? Proved, not just likely.
+
+use crate::modulus::Modulus;
+
+/// The first primes, bases of the test of Miller and Rabin.
+const BASES: [u128; 13] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
+
+/// The least composite number that passes the test with all [`BASES`] (Sorenson and Webster, "Strong
+/// pseudoprimes to twelve prime bases", Mathematics of Computation 86, 2017).
+const LEAST_PSEUDOPRIME: u128 = 3_317_044_064_679_887_385_961_981;
+
+/// Whether `n`, odd and above 41, is prime. `factors` factorises a smaller number, which it is asked
+/// to do only when the test of Miller and Rabin is no proof.
+pub fn is_prime(n: u128, factors: impl FnOnce(u128) -> Vec<u128>) -> bool {
+    let modulus = Modulus::new(n);
+    if !BASES.iter().all(|base| passes(&modulus, *base)) {
+        return false;
+    }
+    n < LEAST_PSEUDOPRIME || is_proved(&modulus, &factors(n - 1))
+}
+
+/// The test of Miller and Rabin. Primes pass with any base; few others pass with any one.
+fn passes(modulus: &Modulus, base: u128) -> bool {
+    let before = modulus.value() - 1;
+    let twos = before.trailing_zeros();
+    let mut power = modulus.power(modulus.residue(base), before >> twos);
+    if modulus.number(power) == 1 {
+        return true;
+    }
+    for _ in 0..twos {
+        if modulus.number(power) == before {
+            return true;
+        }
+        power = modulus.squared(power);
+    }
+    false
+}
+
+/// Lucas' proof, with a base of its own for each of the prime `factors` of n − 1 (Brillhart, Lehmer and
+/// Selfridge, "New primality criteria and factorizations of 2^m ± 1", Mathematics of Computation 29,
+/// 1975). A prime lacks a base for some factor with a chance of next to nothing; that it would be taken
+/// for composite, which no factor is found of, cannot give a wrong answer either.
+fn is_proved(modulus: &Modulus, factors: &[u128]) -> bool {
+    const BASES_MAX: u128 = 10_000;
+    let before = modulus.value() - 1;
+    factors.iter().all(|factor| {
+        (2..BASES_MAX).any(|base| {
+            let base = modulus.residue(base);
+            modulus.number(modulus.power(base, before)) == 1
+                && modulus.number(modulus.power(base, before / factor)) != 1
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::sieve;
+
+    #[test]
+    fn all_small_numbers_are_told_apart() {
+        let is = sieve(100_000);
+        for n in (43..100_000_u32).step_by(2) {
+            assert_eq!(is_prime(u128::from(n), |_| unreachable!()), is[n as usize], "{n}");
+        }
+    }
+
+    #[test]
+    fn pseudoprimes_are_found_out() {
+        // To the bases up to 7, 11, 13, 17, 31 and 37 (OEIS A014233), and to all of ours.
+        for n in [
+            3_215_031_751,
+            2_152_302_898_747,
+            3_474_749_660_383,
+            341_550_071_728_321,
+            3_825_123_056_546_413_051,
+            318_665_857_834_031_151_167_461,
+        ] {
+            assert!(!is_prime(n, |_| unreachable!()), "{n}");
+        }
+        let factors = |n| {
+            assert_eq!(n, LEAST_PSEUDOPRIME - 1);
+            vec![2, 3, 5, 23]
+        };
+        assert!(BASES.iter().all(|base| passes(&Modulus::new(LEAST_PSEUDOPRIME), *base)));
+        assert!(!is_prime(LEAST_PSEUDOPRIME, factors));
+    }
+}
