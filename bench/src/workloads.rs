@@ -37,7 +37,7 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 5] = [
+pub const WORKLOADS: [Workload; 6] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
@@ -49,6 +49,14 @@ pub const WORKLOADS: [Workload; 5] = [
         arguments: "129954873914954697635902902568054845317 287149908563213202332163910011056395939 \
                     128494607987492923880001426690191627989 209927092153553911059611134265153104559",
         inputs: &[],
+    },
+    Workload {
+        name: "align",
+        arguments: "DNA 10 1",
+        inputs: &[
+            ("queries", include_bytes!("../../sample-apps/align/data/dengue1.fasta")),
+            ("subjects", include_bytes!("../../sample-apps/align/data/dengue2.fasta")),
+        ],
     },
 ];
 
@@ -64,6 +72,7 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
         "knapsack" => shown(knapsack::plain(Some(words.next()?), Some(words.next()?))),
         "sat" => shown(sat::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "primefactors" => shown(primefactors::plain(words.0.map(str::to_owned).collect())),
+        "align" => shown(align::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }
