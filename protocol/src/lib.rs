@@ -21,9 +21,11 @@ pub mod message;
 mod outcome;
 mod random;
 mod run;
+pub mod shared;
 mod table;
 mod time;
 
+pub use bytes::Bytes;
 pub use id::{GridId, HostId, RunId, StealId};
 pub use job::{Finished, JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};

@@ -40,6 +40,19 @@ pub const SUBSCRIBED_JOBS_MAX: usize = 64 * 1024;
 pub const SEARCHES_WAITING_MAX: usize = 64 * 1024;
 /// Notes about jobs, for the tree, that wait to be sent; what comes beyond is counted.
 pub const NOTES_WAITING_MAX: usize = 1024;
+/// Hosts that update one shared object.
+pub const SHARED_ORIGINS_MAX: usize = 4096;
+/// What is counted for an update besides its bytes.
+pub const SHARED_UPDATE_OVERHEAD_BYTES: usize = 64;
+/// A guest is asked for a new base when the updates since the last take more than it, and more than this.
+pub const SHARED_LOG_BYTES_MIN: usize = 64 << 10;
+/// Updates that the base holds already are kept for those who missed some, up to the size of the base and
+/// at least this.
+pub const SHARED_TAIL_BYTES_MIN: usize = 1 << 20;
+/// A host's own updates are kept until all others have them, up to this.
+pub const SHARED_UNSTABLE_BYTES_MAX: usize = 64 << 20;
+/// Updates of an object that came before others are kept, up to this.
+pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
 /// Runs that are given to hosts at once; more wait their turn.
 pub const RUNS_ACTIVE_MAX: usize = 8;
 

@@ -1,0 +1,20 @@
+//! Shared objects (TOPLAS 3.2 and 4.2): replicated, changed only by updates that are shipped to every
+//! replica, read locally.
+//!
+//! A [`Replica`] is one host's: a snapshot of the object (its *base*) and the updates since, in the order
+//! in which they came here. All instances of the app on that host apply the same updates in the same order.
+//! Those of one host have that host's order everywhere; those of different hosts may come in any order.
+//!
+//! A [`SharedReplica`] is the replica as guests and the host's machine have it between them: a guest reads
+//! it and appends to it without waiting for anybody.
+
+mod handle;
+mod replica;
+mod tails;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+pub use handle::SharedReplica;
+pub use replica::{Catchup, Incarnation, Installed, Missing, ObjectId, Received, Replica, Snapshot, Update};
+pub use versions::Versions;
