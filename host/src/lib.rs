@@ -40,4 +40,4 @@ pub use limits::{LimitExceeded, Limits, size};
 pub use module::{App, Determinism, Export, Import, Inspection, ModuleCache, inspect};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
-pub use scheduler::{JobCounts, Snapshot};
+pub use scheduler::{JobCounts, Priority, Snapshot};

@@ -10,7 +10,9 @@ use crate::failure::RunError;
 use crate::guest::{Assignment, LogLine};
 use crate::limits::LimitExceeded;
 use crate::module::App;
-use crate::scheduler::{Ending, JobCounts, Shared, SharedParts, Snapshot, Task, Threads, start_task};
+use crate::scheduler::{
+    Ending, JobCounts, Priority, Shared, SharedParts, Snapshot, Task, Threads, start_task,
+};
 
 /// The heartbeat's period.
 pub const TICK: Duration = Duration::from_millis(1);
@@ -135,6 +137,7 @@ impl Run {
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
+            priority: Priority::Normal,
             limits: app.0.engine.limits.clone(),
             inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
             pristine: options.pristine,

@@ -80,8 +80,9 @@ pub const COUNTS_SOON: Duration = Duration::from_millis(50);
 pub const PING: Duration = Duration::from_secs(1);
 /// A host whose link is open and from which nothing has come for so long is given up.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// A host whose link has closed is given up after so long.
-pub const RECONNECT_GRACE: Duration = Duration::from_millis(750);
+/// A host whose link has closed is given up after so long. Most are dead, and what ran there waits for this;
+/// one that was only cut off comes back under another id, and its jobs are adopted.
+pub const RECONNECT_GRACE: Duration = Duration::from_millis(300);
 /// A coordinator that was started again waits so long for its hosts before it gives them up.
 pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 /// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sateen_host::Priority;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen};
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
@@ -55,6 +56,9 @@ pub struct Host {
     /// Workers, if not one for each core
     #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
+    /// What the workers may take of this machine
+    #[arg(long, value_enum, default_value_t = PriorityFlag::Idle)]
+    pub priority: PriorityFlag,
     /// Where the host keeps what must survive it; each host needs a folder of its own
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
@@ -76,6 +80,23 @@ pub enum LogFormat {
     Text,
     /// An object a line
     Json,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PriorityFlag {
+    /// Only what no other program wants
+    Idle,
+    /// As much as any other program
+    Normal,
+}
+
+impl From<PriorityFlag> for Priority {
+    fn from(flag: PriorityFlag) -> Self {
+        match flag {
+            PriorityFlag::Idle => Self::Idle,
+            PriorityFlag::Normal => Self::Normal,
+        }
+    }
 }
 
 impl Host {

@@ -43,6 +43,7 @@ fn take_part(host: Host) -> ExitCode {
     };
     let workers = Workers {
         threads: host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        priority: host.priority.into(),
         memory_bytes_max: host.memory,
     };
     let options = Options {

@@ -7,12 +7,14 @@ use sateen_protocol::host::Notice;
 use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, RunLimits, RunSpec};
 
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
-use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, portion, size};
+use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, portion, size};
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
     /// For each run.
     pub threads: usize,
+    /// How they stand against the machine's other threads.
+    pub priority: Priority,
     /// The most memory that a run may ask for an instance.
     pub memory_bytes_max: Option<u64>,
 }
@@ -46,6 +48,7 @@ impl Runtime for Workers {
             function: spec.function,
             inputs: loading.inputs,
             threads: self.threads,
+            priority: self.priority,
             notify: Arc::new(move |notice| notify(translate(notice))),
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))

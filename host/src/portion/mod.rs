@@ -16,7 +16,7 @@ use sateen_protocol::{Finished, JobNumber, JobSpec};
 use crate::failure::RunError;
 use crate::module::App;
 use crate::run::TICK;
-use crate::scheduler::{Ending, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
+use crate::scheduler::{Ending, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
 
 /// The heartbeat sleeps after so many beats in which no guest computed.
 const QUIET_BEATS: u32 = 8;
@@ -31,6 +31,8 @@ pub struct PortionOptions {
     pub salt: Vec<u8>,
     /// Workers; at least one.
     pub threads: usize,
+    /// How they stand against the machine's other threads.
+    pub priority: Priority,
     /// How often a guest that computes exposes a job so that its result is recorded. `None`: nothing is
     /// recorded, and a crash loses all.
     pub record_every: Option<Duration>,
@@ -47,6 +49,7 @@ impl Default for PortionOptions {
             inputs: BTreeMap::new(),
             salt: Vec::new(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            priority: Priority::Normal,
             record_every: Some(Duration::from_millis(100)),
             notify: Arc::new(|_| {}),
         }
@@ -81,6 +84,7 @@ impl Portion {
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
+            priority: options.priority,
             limits: app.0.engine.limits.clone(),
             inputs: options.inputs,
             pristine: false,

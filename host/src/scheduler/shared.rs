@@ -14,6 +14,7 @@ use super::figures::Counters;
 use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
+use super::priority::Priority;
 use super::remote::Remote;
 use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
@@ -28,6 +29,8 @@ pub type TaskId = u64;
 /// Exposed jobs that lie in deques, for each worker and in all: beyond, coarse kinds stay latent.
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
+/// So many jobs are kept open for thieves elsewhere.
+const KEPT_OPEN: usize = 4;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -55,6 +58,7 @@ pub enum Alarm {
 pub struct SharedParts {
     pub app: App,
     pub threads: usize,
+    pub priority: Priority,
     pub limits: Limits,
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     pub pristine: bool,
@@ -188,6 +192,14 @@ impl Shared {
             hungry = thieves;
         }
         hungry > self.open_jobs.load(SeqCst)
+    }
+
+    /// What guests are asked to expose at a heartbeat. In a portion some jobs are kept open though nobody is
+    /// hungry, so that a thief elsewhere need not wait for the guest's next spawn. It is at most one a
+    /// heartbeat unless the guest has more to spawn at once.
+    pub fn alarm_ahead(&self) -> Option<Alarm> {
+        let is_short = || self.remote.is_some() && self.open_jobs.load(SeqCst) < KEPT_OPEN;
+        self.alarm().or_else(|| is_short().then_some(Alarm::Oldest))
     }
 
     /// What guests are asked to expose now.

@@ -5,13 +5,14 @@ use std::thread::JoinHandle;
 
 use crossbeam_deque::Worker as Deque;
 
-use super::{Job, Shared, SharedParts, run_worker};
+use super::{Job, Priority, Shared, SharedParts, run_worker};
 use crate::failure::RunError;
 
 /// A run's threads, and what they share. Its owner ends the run and then joins them.
 pub struct Threads {
     pub shared: Arc<Shared>,
     deques: Vec<Deque<Arc<Job>>>,
+    priority: Priority,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -25,8 +26,9 @@ impl Threads {
             return Err(RunError::BadInput("a run needs at least one thread".to_owned()));
         }
         let deques: Vec<_> = (0..parts.threads).map(|_| Deque::new_lifo()).collect();
+        let priority = parts.priority;
         let stealers = deques.iter().map(Deque::stealer).collect();
-        Ok(Self { shared: Arc::new(Shared::new(parts, stealers)), deques, handles: Vec::new() })
+        Ok(Self { shared: Arc::new(Shared::new(parts, stealers)), deques, priority, handles: Vec::new() })
     }
 
     /// Starts the workers, and the heartbeat whose body is `beat`.
@@ -35,8 +37,11 @@ impl Threads {
     /// When this machine gives no threads.
     pub fn start(&mut self, beat: impl FnOnce(&Shared) + Send + 'static) -> Result<(), RunError> {
         for (index, deque) in std::mem::take(&mut self.deques).into_iter().enumerate() {
-            let shared = self.shared.clone();
-            self.spawn(format!("sateen-worker-{index}"), move || run_worker(&shared, index, deque))?;
+            let (shared, priority) = (self.shared.clone(), self.priority);
+            self.spawn(format!("sateen-worker-{index}"), move || {
+                priority.take();
+                run_worker(&shared, index, deque);
+            })?;
         }
         let shared = self.shared.clone();
         self.spawn("sateen-heartbeat".to_owned(), move || beat(&shared))

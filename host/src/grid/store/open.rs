@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use super::sled_store::is_locked;
 use super::{SledStore, StoreError};
 
 /// A store opens within this time or is set aside.
@@ -62,6 +63,7 @@ fn attempt(folder: &Path, open: fn(&Path) -> Result<SledStore, sled::Error>) -> 
     }
     match receiver.recv_timeout(OPEN_MAX) {
         Ok(Ok(store)) => Attempt::Opened(store),
+        Ok(Err(error)) if is_locked(&error) => Attempt::Disk(error.to_string()),
         Ok(Err(sled::Error::Io(error))) if is_the_disks(&error) => Attempt::Disk(error.to_string()),
         Ok(Err(error)) => Attempt::Broken(error.to_string()),
         Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -76,8 +78,7 @@ fn attempt(folder: &Path, open: fn(&Path) -> Result<SledStore, sled::Error>) -> 
 fn is_the_disks(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, WouldBlock};
     let kinds = [PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, WouldBlock];
-    // sled wraps the error of its lock in one of its own.
-    kinds.contains(&error.kind()) || error.to_string().contains("could not acquire lock")
+    kinds.contains(&error.kind())
 }
 
 /// Renames the folder to the first free `NAME.broken-N`.

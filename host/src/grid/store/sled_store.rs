@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sateen_protocol::{Entry, JobKey, Table};
 
@@ -19,6 +19,9 @@ const RUNS_MAX: usize = 32;
 const RUN_BYTES_MAX: usize = 256 << 20;
 /// sled's own memory.
 const CACHE_BYTES: u64 = 16 << 20;
+/// A database that was closed keeps its lock until its threads have ended, some moments later. (The data
+/// folder has a lock of its own, so nobody else has the database open.)
+const LOCKED_MAX: Duration = Duration::from_secs(5);
 
 /// A store in a folder.
 pub struct SledStore {
@@ -31,6 +34,11 @@ pub struct SledStore {
 struct RunTree {
     tree: sled::Tree,
     bytes: usize,
+}
+
+/// sled wraps the error of its lock in one of its own.
+pub fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.to_string().contains("could not acquire lock"))
 }
 
 fn failed(error: sled::Error) -> StoreError {
@@ -48,8 +56,16 @@ impl SledStore {
 
     fn open_bounded(folder: &Path, run_bytes_max: usize) -> Result<Self, sled::Error> {
         // Flushes are the keeper's, so that it knows what is on the disk.
-        let database =
-            sled::Config::new().path(folder).cache_capacity(CACHE_BYTES).flush_every_ms(None).open()?;
+        let config = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let unlocked_by = Instant::now() + LOCKED_MAX;
+        let database = loop {
+            match config.open() {
+                Err(error) if is_locked(&error) && Instant::now() < unlocked_by => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                opened => break opened?,
+            }
+        };
         Ok(Self { database, trees: BTreeMap::new(), run_bytes_max, broken: 0 })
     }
 
@@ -210,6 +226,19 @@ mod tests {
         let kept = store.restore(RUN);
         assert!(kept.len() < 100 && kept.len() > 20, "{}", kept.len());
         assert!(kept.contains(&entry(999, 1000)));
+    }
+
+    #[test]
+    fn a_lock_that_lingers_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SledStore::open(folder.path()).expect("it opens");
+        let closed = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(store);
+        });
+        let mut store = SledStore::open(folder.path()).expect("it opens when the other has closed");
+        closed.join().expect("it closed");
+        store.save(RUN, &entry(1, 1)).expect("saved");
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! How workers stand against the machine's other threads.
+
+/// What a run's workers may take of a machine that others use, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// As any other program.
+    #[default]
+    Normal,
+    /// Only what nobody else wants. The machine's user does not feel the work, and the host's own network
+    /// thread gets a processor at once: behind a worker of its own standing it was measured to wait for up
+    /// to 3 ms, which its thieves had to wait as well.
+    Idle,
+}
+
+impl Priority {
+    /// Applies to the thread that calls it. A system that knows no such thing, or forbids it, runs the thread
+    /// as any other.
+    pub fn take(self) {
+        if self == Self::Idle {
+            let _ = become_idle();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn become_idle() -> Result<(), thread_priority::Error> {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_idle() -> Result<(), thread_priority::Error> {
+    thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
+
+    use super::*;
+
+    #[test]
+    fn an_idle_thread_has_the_systems_idle_policy() {
+        let policy = |priority: Priority| {
+            let thread = std::thread::spawn(move || {
+                priority.take();
+                thread_schedule_policy().expect("it is known")
+            });
+            thread.join().expect("it ends")
+        };
+        assert_eq!(policy(Priority::Idle), ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle));
+        assert_eq!(policy(Priority::Normal), ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other));
+    }
+}
