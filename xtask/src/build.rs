@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use crate::languages::build_app;
 use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
 
@@ -19,16 +20,17 @@ pub fn dist(name: &str) -> PathBuf {
 
 /// Builds the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
-    build_with(&PACKAGES)
+    build_with(&PACKAGES, false)
 }
 
 /// As `build`, with everything else that tests need: cargo then settles on one set of features, and
 /// builds the engine once.
 pub fn build_with_tests() -> Result<()> {
-    build_with(&["--workspace", "--all-targets"])
+    build_with(&["--workspace", "--all-targets"], true)
 }
 
-fn build_with(selection: &[&str]) -> Result<()> {
+/// With `install`, compilers that only some apps need are installed where that can be done.
+fn build_with(selection: &[&str], install: bool) -> Result<()> {
     wasm_target()?;
     aside(cargo(["build", "--release", "--locked"].iter().chain(selection)))?;
     let target = target_folder()?;
@@ -39,14 +41,25 @@ fn build_with(selection: &[&str]) -> Result<()> {
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
     }
-    build_apps("sample-apps", "apps")
+    build_apps("sample-apps", "apps", install)?;
+    if !install {
+        return Ok(());
+    }
+    // The tests' own app in Rust is built by them, as a user would.
+    fs::create_dir_all(root().join("dist/tests"))?;
+    build_app(&root().join("tests/apps/conformance-c"), &root().join("dist/tests/conformance-c.wasm"), true)
 }
 
 /// Builds every app in `folder` to `dist/OUTPUT/NAME.wasm`.
-fn build_apps(folder: &str, output: &str) -> Result<()> {
+fn build_apps(folder: &str, output: &str, install: bool) -> Result<()> {
+    fs::create_dir_all(root().join("dist").join(output))?;
     for app in apps(folder)? {
-        let manifest = root().join(folder).join(&app).join("Cargo.toml");
         let module = root().join("dist").join(output).join(format!("{app}.wasm"));
+        let manifest = root().join(folder).join(&app).join("Cargo.toml");
+        if !manifest.is_file() {
+            build_app(&root().join(folder).join(&app), &module, install)?;
+            continue;
+        }
         aside(command(
             dist("sateen"),
             [
@@ -66,11 +79,7 @@ fn apps(folder: &str) -> Result<Vec<String>> {
     let mut apps: Vec<String> = fs::read_dir(root().join(folder))?
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            entry
-                .path()
-                .join("Cargo.toml")
-                .is_file()
-                .then(|| entry.file_name().to_string_lossy().into_owned())
+            entry.path().is_dir().then(|| entry.file_name().to_string_lossy().into_owned())
         })
         .collect();
     apps.sort();
@@ -88,7 +97,7 @@ pub fn target_folder() -> Result<PathBuf> {
 /// `cargo xtask bench …`: builds, then hands over to the crate `bench`, whose stdout is this one's.
 pub fn bench(arguments: &[&str]) -> Result<()> {
     build()?;
-    build_apps("bench/apps", "bench")?;
+    build_apps("bench/apps", "bench", false)?;
     run(cargo(
         ["run", "--quiet", "--release", "--locked", "--package", "bench", "--"]
             .into_iter()

@@ -4,6 +4,7 @@ mod build;
 mod checks;
 mod demo;
 mod fuzz;
+mod languages;
 mod purity;
 mod setup;
 mod shell;
