@@ -276,7 +276,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
 
 /* Declares the job NAME, a function from one struct (or number) to another; its definition follows. */
 #define SATEEN_JOB(NAME, PARAMETERS, RESULT)                                                                 \
-    RESULT NAME(PARAMETERS);                                                                                 \
+    __attribute__((noinline)) RESULT NAME(PARAMETERS); \
     SATEEN_MANIFEST("job " #NAME "(parameters: " #PARAMETERS ") -> " #RESULT)                                \
     static sateen_kind NAME##_kind = {1, 0, 0, 0, #NAME, sizeof(PARAMETERS),                                 \
                                       SATEEN_RECORD_BYTES(PARAMETERS), 0};                                   \
