@@ -37,7 +37,7 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 6] = [
+pub const WORKLOADS: [Workload; 7] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
@@ -58,6 +58,11 @@ pub const WORKLOADS: [Workload; 6] = [
             ("subjects", include_bytes!("../../sample-apps/align/data/dengue2.fasta")),
         ],
     },
+    Workload {
+        name: "setcover",
+        arguments: "",
+        inputs: &[("scp", include_bytes!("../../sample-apps/setcover/data/stn45.txt"))],
+    },
 ];
 
 /// What the plain version of the app `name` gives natively, with the inputs of its workload.
@@ -73,6 +78,7 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
         "sat" => shown(sat::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "primefactors" => shown(primefactors::plain(words.0.map(str::to_owned).collect())),
         "align" => shown(align::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
+        "setcover" => shown(setcover::plain()),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }

@@ -1,0 +1,152 @@
+//! Set cover by branch and bound: which columns cover all rows at the least cost?
+//!
+//! `parse` gives an [`Instance`], which drops what is superfluous; `relaxation` gives bounds, `opening`
+//! good prices for them and a cover to begin with, and `search` proves that it is the best or finds a
+//! better one.
+//!
+//! A job visits some nodes. If that was not enough, each node that is still to be visited becomes a job.
+//! As in `knapsack`, jobs do not share the best cover found: each is given the best that is known when it
+//! is spawned, and when one finds a better cover, those after it are aborted and spawned again. So every
+//! node is visited with the bound that it would have without spawns, and the cover is the same for any
+//! number of workers.
+
+mod instance;
+mod opening;
+mod parse;
+mod relaxation;
+mod search;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub use instance::{Cover, Instance};
+
+pub use parse::parse;
+use sateen::prelude::*;
+use search::{Node, Search};
+
+/// Nodes that a job visits before it spawns what is left: half a millisecond of work. In unit tests so
+/// few that small instances are divided all over.
+const PLAIN_NODES: u64 = if cfg!(test) { 3 } else { 20 };
+
+/// `sateen run setcover.wasm --input scp=FILE`: the least cost, and on a second line the columns, from 1.
+///
+/// # Errors
+/// When the input is missing or is no set cover instance.
+#[main]
+pub fn main() -> Result<String, BadInput> {
+    let (digest, instance) = read()?;
+    let opening = opening::open(&instance);
+    let whole = Node::whole(&instance, &opening);
+    let better = best_below(digest, whole, opening.cost);
+    Ok(better.unwrap_or_else(|| instance.cover(&opening.cover)).to_string())
+}
+
+/// The same without spawns: what the spawning version is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn plain() -> Result<String, BadInput> {
+    Ok(solve_plain(&parse(&sateen::input_text("scp")?)?).to_string())
+}
+
+/// The best cover of `instance`, found without spawns.
+pub fn solve_plain(instance: &Instance) -> Cover {
+    let instance = instance.reduced();
+    let opening = opening::open(&instance);
+    let mut search = Search::new(&instance, Node::whole(&instance, &opening), opening.cost);
+    search.run(u64::MAX);
+    instance.cover(&search.best().unwrap_or(opening.cover))
+}
+
+/// The best cover below `node` that costs less than `ceiling`, if there is any. `digest` is the input's.
+#[job]
+fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
+    let instance = kept(digest);
+    let mut search = Search::new(&instance, node, ceiling);
+    search.run(PLAIN_NODES);
+    let mut best = search.best().map(|columns| instance.cover(&columns));
+    let mut ceiling = search.ceiling();
+    let mut nodes = search.into_nodes();
+
+    // The next to be visited is spawned last and synced first.
+    let spawn = |nodes: &[Node], ceiling| -> Vec<Spawned<_>> {
+        nodes.iter().map(|node| best_below::spawn(digest, node.clone(), ceiling)).collect()
+    };
+    let mut waiting = spawn(&nodes, ceiling);
+    while let Some(next) = waiting.pop() {
+        nodes.pop();
+        let Some(better) = next.sync() else { continue };
+        ceiling = better.cost;
+        best = Some(better);
+        waiting.clear();
+        waiting = spawn(&nodes, ceiling);
+    }
+    best
+}
+
+thread_local! {
+    /// The input that was read last, by its digest, reduced.
+    static LAST: RefCell<Option<(u64, Rc<Instance>)>> = const { RefCell::new(None) };
+}
+
+fn read() -> Result<(u64, Rc<Instance>), BadInput> {
+    let text = sateen::input_text("scp")?;
+    let instance = Rc::new(parse(&text)?.reduced());
+    let digest = digest(text.as_bytes());
+    LAST.set(Some((digest, Rc::clone(&instance))));
+    Ok((digest, instance))
+}
+
+/// The instance with this digest: made once in each sandbox, from the input that all of them can read.
+fn kept(digest: u64) -> Rc<Instance> {
+    let last = LAST.with_borrow(|last| {
+        last.as_ref().filter(|(known, _)| *known == digest).map(|(_, instance)| Rc::clone(instance))
+    });
+    // The root job has read the same input, and has returned if it could not.
+    last.unwrap_or_else(|| read().expect("the input was read before").1)
+}
+
+/// FNV-1a, 64 bits.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opening::Opening;
+
+    #[test]
+    fn nodes_that_find_better_covers_change_nothing_but_the_bound() {
+        for seed in 1..40_u64 {
+            let mut state = seed;
+            let mut random = move |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % below
+            };
+            let (rows, columns) = (12 + random(12), 20 + random(20));
+            let mut text = format!("{rows} {columns}\n");
+            (0..columns).for_each(|_| text += &format!("{} ", 1 + random(9)));
+            for _ in 0..rows {
+                let count = 2 + random(5);
+                text += &format!("\n{count}");
+                (0..count).for_each(|_| text += &format!(" {}", 1 + random(columns)));
+            }
+            sateen::testing::set_input("scp", text);
+            let (digest, instance) = read().expect("an instance");
+            // Without a good cover to begin with, better ones are found again and again.
+            let ceiling = instance.costs.iter().sum::<i64>() + 1;
+            let opening = Opening { prices: vec![0; instance.covers.len()], cover: vec![], cost: ceiling };
+            let whole = Node::whole(&instance, &opening);
+            let mut search = Search::new(&instance, whole.clone(), ceiling);
+            search.run(u64::MAX);
+            let expected = search.best().map(|columns| instance.cover(&columns)).expect("a cover");
+            assert_eq!(best_below(digest, whole, ceiling), Some(expected.clone()), "seed {seed}");
+            assert_eq!(solve_plain(&instance).cost, expected.cost, "seed {seed}");
+        }
+    }
+}

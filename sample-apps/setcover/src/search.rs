@@ -1,0 +1,179 @@
+//! The search: which columns cover the row that the fewest can cover?
+
+use serde::{Deserialize, Serialize};
+
+use crate::instance::Instance;
+use crate::opening::Opening;
+use crate::relaxation::{Bound, Relaxation, UNIT};
+
+/// Steps along the subgradient at a node.
+const STEPS: u32 = 12;
+
+/// A node of the search, to be visited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The columns taken.
+    chosen: Vec<u32>,
+    /// The columns that may still be taken, ascending.
+    available: Vec<u32>,
+    /// By row, as the node above had them.
+    prices: Vec<i64>,
+}
+
+impl Node {
+    /// The whole search.
+    pub fn whole(instance: &Instance, opening: &Opening) -> Self {
+        Self {
+            chosen: Vec::new(),
+            available: (0..).take(instance.costs.len()).collect(),
+            prices: opening.prices.clone(),
+        }
+    }
+}
+
+/// A search under way.
+pub struct Search<'a> {
+    instance: &'a Instance,
+    /// Only covers that cost less are looked for.
+    ceiling: i64,
+    best: Option<Vec<u32>>,
+    /// Nodes to be visited, the next one last.
+    stack: Vec<Node>,
+    // What a visit needs, kept for the next one.
+    is_open: Vec<bool>,
+    available: Vec<bool>,
+}
+
+impl<'a> Search<'a> {
+    /// The search below `node` for covers that cost less than `ceiling`.
+    pub fn new(instance: &'a Instance, node: Node, ceiling: i64) -> Self {
+        let (is_open, available) = (vec![false; instance.covers.len()], vec![false; instance.costs.len()]);
+        Self { instance, ceiling, best: None, stack: vec![node], is_open, available }
+    }
+
+    /// Visits up to so many nodes. They are the same wherever and however often the search is stopped.
+    pub fn run(&mut self, nodes_max: u64) {
+        for _ in 0..nodes_max {
+            let Some(node) = self.stack.pop() else { return };
+            self.visit(node);
+        }
+    }
+
+    /// The columns of the best cover found, if any costs less than the ceiling did.
+    pub fn best(&mut self) -> Option<Vec<u32>> {
+        self.best.take()
+    }
+
+    /// What a cover must now cost less than.
+    pub fn ceiling(&self) -> i64 {
+        self.ceiling
+    }
+
+    /// The nodes yet to be visited, the next one last.
+    pub fn into_nodes(self) -> Vec<Node> {
+        self.stack
+    }
+
+    fn visit(&mut self, node: Node) {
+        let Node { mut chosen, available, mut prices } = node;
+        let instance = self.instance;
+        self.is_open.fill(true);
+        self.available.fill(false);
+        for column in &available {
+            self.available[*column as usize] = true;
+        }
+        let mut cost = 0;
+        for column in &chosen {
+            cost += self.take(*column, &mut prices);
+        }
+        let Some(row) = self.take_forced(&mut chosen, &mut cost, &mut prices) else { return };
+        if row == ALL_COVERED {
+            self.found(chosen, cost);
+            return;
+        }
+        let limit = (self.ceiling - 1 - cost) * UNIT;
+        let mut relaxation = Relaxation {
+            instance,
+            available: &mut self.available,
+            is_open: &self.is_open,
+            prices: &mut prices,
+            reduced: vec![0; instance.costs.len()],
+        };
+        if relaxation.improve(STEPS, limit, |_, _| {}) == Bound::Closed {
+            return;
+        }
+        let reduced = relaxation.reduced;
+        let row = match self.take_forced(&mut chosen, &mut cost, &mut prices) {
+            None => return,
+            Some(ALL_COVERED) => return self.found(chosen, cost),
+            Some(row) => row,
+        };
+        if cost >= self.ceiling {
+            return;
+        }
+        // The most promising first. A later child does without the columns of those before it.
+        let mut columns: Vec<u32> = self.columns_of(row).collect();
+        columns.sort_by_key(|column| reduced[*column as usize]);
+        let mut available: Vec<u32> = (0..).zip(&self.available).filter(|it| *it.1).map(|it| it.0).collect();
+        let first = self.stack.len();
+        for column in columns {
+            available.retain(|other| *other != column);
+            let mut chosen = chosen.clone();
+            chosen.push(column);
+            self.stack.push(Node { chosen, available: available.clone(), prices: prices.clone() });
+        }
+        self.stack[first..].reverse();
+    }
+
+    fn found(&mut self, chosen: Vec<u32>, cost: i64) {
+        if cost < self.ceiling {
+            self.ceiling = cost;
+            self.best = Some(chosen);
+        }
+    }
+
+    /// Takes `column`, and gives its cost.
+    fn take(&mut self, column: u32, prices: &mut [i64]) -> i64 {
+        self.available[column as usize] = false;
+        for row in &self.instance.rows[column as usize] {
+            self.is_open[*row as usize] = false;
+            prices[*row as usize] = 0;
+        }
+        self.instance.costs[column as usize]
+    }
+
+    /// Takes the columns that alone cover some row; then gives the open row that the fewest columns
+    /// cover, [`ALL_COVERED`] if none is open, or `None` if some row cannot be covered.
+    fn take_forced(&mut self, chosen: &mut Vec<u32>, cost: &mut i64, prices: &mut [i64]) -> Option<u32> {
+        'again: loop {
+            let (mut fewest, mut rarest) = (usize::MAX, ALL_COVERED);
+            for row in (0..).take(self.is_open.len()) {
+                if !self.is_open[row as usize] {
+                    continue;
+                }
+                let count = self.columns_of(row).count();
+                if count == 0 {
+                    return None;
+                }
+                if count == 1 {
+                    let column = self.columns_of(row).next()?;
+                    chosen.push(column);
+                    *cost += self.take(column, prices);
+                    continue 'again;
+                }
+                if count < fewest {
+                    (fewest, rarest) = (count, row);
+                }
+            }
+            return Some(rarest);
+        }
+    }
+
+    fn columns_of(&self, row: u32) -> impl Iterator<Item = u32> {
+        let columns = &self.instance.covers[row as usize];
+        columns.iter().copied().filter(|column| self.available[*column as usize])
+    }
+}
+
+/// In place of a row, when none is left to be covered.
+const ALL_COVERED: u32 = u32::MAX;
