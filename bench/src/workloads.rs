@@ -37,7 +37,7 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 7] = [
+pub const WORKLOADS: [Workload; 8] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
@@ -63,6 +63,11 @@ pub const WORKLOADS: [Workload; 7] = [
         arguments: "",
         inputs: &[("scp", include_bytes!("../../sample-apps/setcover/data/stn45.txt"))],
     },
+    Workload {
+        name: "grammar",
+        arguments: "2 5",
+        inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
+    },
 ];
 
 /// What the plain version of the app `name` gives natively, with the inputs of its workload.
@@ -79,6 +84,7 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
         "primefactors" => shown(primefactors::plain(words.0.map(str::to_owned).collect())),
         "align" => shown(align::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "setcover" => shown(setcover::plain()),
+        "grammar" => shown(grammar::plain(Some(words.next()?), Some(words.next()?))),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }

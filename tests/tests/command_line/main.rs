@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod apps;
 mod bad_input;
 mod build;
 mod cache;

@@ -1,0 +1,176 @@
+//! An automaton that is being learned: a tree of all prefixes, some of whose states have been merged.
+
+use sateen::BadInput;
+
+use crate::sample::Sample;
+
+/// A state.
+pub type State = u32;
+
+/// In place of a state: there is none.
+const NONE: State = State::MAX;
+
+/// What is known of a state: nothing, or that it accepts or rejects.
+const UNKNOWN: u8 = 0;
+const ACCEPTS: u8 = 1;
+const REJECTS: u8 = 2;
+
+/// Merging the tree below `blue`, which is reached from `parent` by `symbol`, into `red`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merge {
+    pub red: State,
+    pub blue: State,
+    pub parent: State,
+    pub symbol: usize,
+}
+
+/// A deterministic automaton. Its first state is 0.
+#[derive(Debug, Clone)]
+pub struct Automaton {
+    alphabet: usize,
+    /// By state and symbol.
+    next: Vec<State>,
+    labels: Vec<u8>,
+    /// What merging changed, to be undone.
+    log: Vec<Change>,
+    /// Pairs of states that are yet to be merged.
+    pairs: Vec<(State, State)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// The transition at this place; there was none.
+    Next(u32),
+    /// The label of this state; it was unknown.
+    Label(State),
+}
+
+impl Automaton {
+    /// The tree that accepts and rejects the strings of `sample`, and knows of nothing else.
+    ///
+    /// # Errors
+    /// When the same string is accepted on one line and rejected on another.
+    pub fn tree(input: &str, sample: &Sample) -> Result<Self, BadInput> {
+        let mut tree = Self {
+            alphabet: sample.alphabet,
+            next: vec![NONE; sample.alphabet],
+            labels: vec![UNKNOWN],
+            log: Vec::new(),
+            pairs: Vec::new(),
+        };
+        // By state: the line that labelled it.
+        let mut lines = vec![0];
+        for string in &sample.strings {
+            let mut state: State = 0;
+            for symbol in &string.symbols {
+                let at = state as usize * tree.alphabet + usize::from(*symbol);
+                if tree.next[at] == NONE {
+                    tree.next[at] = tree.labels.len() as State;
+                    tree.labels.push(UNKNOWN);
+                    lines.push(0);
+                    tree.next.resize(tree.next.len() + tree.alphabet, NONE);
+                }
+                state = tree.next[at];
+            }
+            let label = if string.is_accepted { ACCEPTS } else { REJECTS };
+            let known = &mut tree.labels[state as usize];
+            if *known != UNKNOWN && *known != label {
+                let (line, before) = (string.line, lines[state as usize]);
+                return Err(BadInput(format!(
+                    "input `{input}`, line {line}: the same string as on line {before}, with the other label"
+                )));
+            }
+            (*known, lines[state as usize]) = (label, string.line);
+        }
+        Ok(tree)
+    }
+
+    /// How many states the tree had.
+    pub fn states(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// The states that are reached from `state` in one step, by symbol.
+    pub fn after(&self, state: State) -> impl Iterator<Item = (usize, State)> {
+        let from = state as usize * self.alphabet;
+        let next = self.next[from..from + self.alphabet].iter().copied();
+        next.enumerate().filter(|(_, next)| *next != NONE)
+    }
+
+    /// Whether the string is accepted; what nothing is known of is rejected.
+    pub fn accepts(&self, symbols: &[u16]) -> bool {
+        let mut state = 0;
+        for symbol in symbols {
+            let symbol = usize::from(*symbol);
+            if symbol >= self.alphabet {
+                return false;
+            }
+            state = self.next[state as usize * self.alphabet + symbol];
+            if state == NONE {
+                return false;
+            }
+        }
+        self.labels[state as usize] == ACCEPTS
+    }
+
+    /// What speaks for `merge`: how many states that are known to accept would meet such states, and
+    /// how many that reject such ones. `None` if some would meet their opposites.
+    pub fn evidence(&mut self, merge: Merge) -> Option<u32> {
+        let evidence = self.apply(merge);
+        while let Some(change) = self.log.pop() {
+            match change {
+                Change::Next(at) => self.next[at as usize] = NONE,
+                Change::Label(state) => self.labels[state as usize] = UNKNOWN,
+            }
+        }
+        self.next[merge.parent as usize * self.alphabet + merge.symbol] = merge.blue;
+        evidence
+    }
+
+    /// Merges. There must be no state that meets its opposite.
+    pub fn merge(&mut self, merge: Merge) {
+        let evidence = self.apply(merge);
+        debug_assert!(evidence.is_some());
+        self.log.clear();
+    }
+
+    fn apply(&mut self, merge: Merge) -> Option<u32> {
+        let Merge { red, blue, parent, symbol } = merge;
+        self.next[parent as usize * self.alphabet + symbol] = red;
+        self.fold(red, blue)
+    }
+
+    fn fold(&mut self, red: State, blue: State) -> Option<u32> {
+        let mut evidence = 0;
+        self.pairs.clear();
+        self.pairs.push((red, blue));
+        while let Some((into, from)) = self.pairs.pop() {
+            let (known, label) = (self.labels[into as usize], self.labels[from as usize]);
+            if label != UNKNOWN {
+                if known == UNKNOWN {
+                    self.labels[into as usize] = label;
+                    self.log.push(Change::Label(into));
+                } else if known == label {
+                    evidence += 1;
+                } else {
+                    return None;
+                }
+            }
+            let (into, from) = (into as usize * self.alphabet, from as usize * self.alphabet);
+            for symbol in 0..self.alphabet {
+                let below = self.next[from + symbol];
+                if below == NONE {
+                    continue;
+                }
+                match self.next[into + symbol] {
+                    NONE => {
+                        self.next[into + symbol] = below;
+                        self.log.push(Change::Next((into + symbol) as u32));
+                    }
+                    beside => self.pairs.push((beside, below)),
+                }
+            }
+        }
+        Some(evidence)
+    }
+}

@@ -1,0 +1,177 @@
+//! Grammar induction: a small finite automaton that accepts and rejects the strings of a sample.
+//!
+//! `sample` reads strings, `automaton` holds and merges states, `learner` follows one line of merges to
+//! its end. Which merge is made first matters most and is known least, so the search tries others than
+//! the likeliest: by iterative deepening, in Satin's manner, for the first merge, for the first two, and
+//! so on. Each level is a tree of choices whose leaves are whole lines; a line ends early when it has
+//! more states than the best automaton of the levels before.
+
+mod automaton;
+mod learner;
+mod sample;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use automaton::Automaton;
+use learner::Learner;
+pub use sample::{Labelled, Sample, parse};
+use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Merges that are chosen, unless the user says otherwise.
+const DEPTH: u32 = 2;
+const DEPTH_MAX: u32 = 12;
+/// Merges that are tried in place of one.
+const BREADTH: u32 = 4;
+const BREADTH_MAX: u32 = 1_000;
+
+/// `sateen run grammar.wasm --input train=FILE [--input test=FILE] [DEPTH [BREADTH]]`
+///
+/// The number of states of the smallest automaton found, and on a second line the share of the strings
+/// in `test`, or in `train` if there is no other, on which it is right. The likeliest BREADTH merges (4)
+/// are tried for each of the first DEPTH ones (2).
+///
+/// # Errors
+/// When an input is missing or not in the Abbadingo format, or an argument is out of range.
+#[main]
+pub fn main(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput> {
+    let request = Request::new(depth, breadth)?;
+    let tree = request.read()?;
+    let best = deepen(&request, |level, most| try_lines(request, Vec::new(), level, most));
+    request.answer(&tree, &best)
+}
+
+/// The same without spawns: what the spawning version is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn plain(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput> {
+    let request = Request::new(depth, breadth)?;
+    let tree = request.read()?;
+    let best =
+        deepen(&request, |level, most| try_lines_plain(&tree, request.breadth, Vec::new(), level, most));
+    request.answer(&tree, &best)
+}
+
+/// The best line of all levels. `try_level` tries a level, for no more than so many states.
+fn deepen(request: &Request, try_level: impl Fn(u32, u32) -> Option<Line>) -> Line {
+    // The first level is the likeliest line, which has as many states as it wants.
+    let mut best = try_level(0, u32::MAX).unwrap_or_default();
+    for level in 1..=request.depth {
+        sateen::progress(u64::from(level), u64::from(request.depth) + 1);
+        let found = try_level(level, best.states - 1);
+        best = better(Some(best), found).unwrap_or_default();
+    }
+    best
+}
+
+/// A line that was followed to its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Line {
+    states: u32,
+    /// Which merges were made first, by their rank.
+    choices: Vec<u32>,
+}
+
+/// The one with fewer states; of two with as many, the one with likelier choices.
+fn better(left: Option<Line>, right: Option<Line>) -> Option<Line> {
+    left.into_iter().chain(right).min()
+}
+
+/// The best line with at most `most` states that begins with `choices` and then makes so many `more`.
+/// The last choice is not the likeliest: that line is one of the level before.
+#[job]
+fn try_lines(request: Request, choices: Vec<u32>, more: u32, most: u32) -> Option<Line> {
+    if more == 0 {
+        return follow(&request.tree(), choices, most);
+    }
+    // The likeliest is spawned last, so it is synced first.
+    let with = |choice| [choices.as_slice(), &[choice]].concat();
+    let ranks = u32::from(more == 1)..request.breadth;
+    let handles: Vec<_> =
+        ranks.rev().map(|choice| try_lines::spawn(request, with(choice), more - 1, most)).collect();
+    handles.sync_all().into_iter().fold(None, better)
+}
+
+/// As `try_lines`, without spawns.
+fn try_lines_plain(tree: &Automaton, breadth: u32, choices: Vec<u32>, more: u32, most: u32) -> Option<Line> {
+    if more == 0 {
+        return follow(tree, choices, most);
+    }
+    let with = |choice| [choices.as_slice(), &[choice]].concat();
+    (u32::from(more == 1)..breadth)
+        .map(|choice| try_lines_plain(tree, breadth, with(choice), more - 1, most))
+        .fold(None, better)
+}
+
+fn follow(tree: &Automaton, choices: Vec<u32>, most: u32) -> Option<Line> {
+    let states = Learner::new(tree).learn(&choices, most as usize)?;
+    Some(Line { states: u32::try_from(states).unwrap_or(u32::MAX), choices })
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Request {
+    depth: u32,
+    breadth: u32,
+    /// Of the input `train`; tells one content from another, for what is kept of it.
+    digest: u64,
+}
+
+impl Request {
+    fn new(depth: Option<u32>, breadth: Option<u32>) -> Result<Self, BadInput> {
+        let (depth, breadth) = (depth.unwrap_or(DEPTH), breadth.unwrap_or(BREADTH));
+        if depth > DEPTH_MAX {
+            return Err(BadInput(format!("the depth is {depth}, but 0 to {DEPTH_MAX} is expected")));
+        }
+        if !(1..=BREADTH_MAX).contains(&breadth) {
+            return Err(BadInput(format!("the breadth is {breadth}, but 1 to {BREADTH_MAX} is expected")));
+        }
+        Ok(Self { depth, breadth, digest: digest(&sateen::input("train")?) })
+    }
+
+    /// The tree of the strings to learn from: made once in each sandbox.
+    fn read(&self) -> Result<Rc<Automaton>, BadInput> {
+        thread_local! {
+            static LAST: RefCell<Option<(u64, Rc<Automaton>)>> = const { RefCell::new(None) };
+        }
+        let digest = self.digest;
+        let kept = LAST.with_borrow(|last| {
+            last.as_ref().filter(|(known, _)| *known == digest).map(|(_, tree)| Rc::clone(tree))
+        });
+        if let Some(tree) = kept {
+            return Ok(tree);
+        }
+        let sample = parse("train", &sateen::input_text("train")?)?;
+        let tree = Rc::new(Automaton::tree("train", &sample)?);
+        LAST.set(Some((digest, Rc::clone(&tree))));
+        Ok(tree)
+    }
+
+    fn tree(&self) -> Rc<Automaton> {
+        // The root job has read the same input, and has returned if it could not.
+        self.read().expect("the input was read before")
+    }
+
+    /// The states of the best line, and how it does on strings.
+    fn answer(&self, tree: &Automaton, best: &Line) -> Result<String, BadInput> {
+        let mut learner = Learner::new(tree);
+        learner.learn(&best.choices, usize::MAX);
+        let input = if sateen::input("test").is_ok() { "test" } else { "train" };
+        let sample = parse(input, &sateen::input_text(input)?)?;
+        let is_right = |string: &&Labelled| learner.automaton.accepts(&string.symbols) == string.is_accepted;
+        let right = sample.strings.iter().filter(is_right).count();
+        // In whole numbers: ten thousandths, rounded down, so that 1 means all.
+        let share = (right * 10_000).checked_div(sample.strings.len()).unwrap_or(10_000);
+        Ok(format!("{}\n{}.{:04}", best.states, share / 10_000, share % 10_000))
+    }
+}
+
+/// FNV-1a, 64 bits.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

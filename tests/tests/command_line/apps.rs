@@ -1,0 +1,89 @@
+//! The sample apps as a user runs them: known answers, and bad input that is named by file and line.
+
+use sateen_tests::command::{Ended, app, run};
+use sateen_tests::root;
+use tempfile::TempDir;
+
+/// `run APP ARG… --input NAME=FILE…` with files of the app's own folder `data`, on so many threads.
+fn run_app(name: &str, threads: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
+    let given = inputs.iter().map(|(input, file)| {
+        format!("--input={input}={}", root().join(format!("sample-apps/{name}/data/{file}")).display())
+    });
+    let words =
+        ["run".to_owned(), app(name).display().to_string(), "--threads".to_owned(), threads.to_owned()];
+    run(words.into_iter().chain(given).chain(arguments.iter().map(ToString::to_string)))
+}
+
+/// `run APP ARG… --input NAME=TEXT…`, with files that hold these texts.
+fn run_texts(name: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let given: Vec<String> = (inputs.iter())
+        .map(|(input, text)| {
+            let path = folder.path().join(input);
+            std::fs::write(&path, text).expect("a temporary file can be written");
+            format!("--input={input}={}", path.display())
+        })
+        .collect();
+    let words = ["run".to_owned(), app(name).display().to_string()];
+    run(words.into_iter().chain(given).chain(arguments.iter().map(ToString::to_string)))
+}
+
+#[test]
+fn primefactors_prints_what_factor_prints() {
+    for threads in ["1", "4"] {
+        let numbers = ["0", "1", "360", "18446744073709551617", "340282366920938463463374607431768211297"];
+        let expected = "0:\n1:\n360: 2 2 2 3 3 5\n18446744073709551617: 274177 67280421310721\n\
+                        340282366920938463463374607431768211297: 340282366920938463463374607431768211297\n";
+        assert_eq!(run_app("primefactors", threads, &numbers, &[]).result(), expected);
+    }
+    run_app("primefactors", "1", &["12", "1e9"], &[])
+        .fails_with(2, &["`1e9` is not a whole number from 0 to 340282366920938463463374607431768211455"]);
+    run_app("primefactors", "1", &[], &[]).fails_with(2, &["a number is missing"]);
+}
+
+#[test]
+fn setcover_finds_published_optima() {
+    // The same cover, whoever finds it.
+    for (file, optimum) in [("stn27.txt", "18\n"), ("scp41.txt", "429\n"), ("scpe1.txt", "5\n")] {
+        let [alone, together] =
+            ["1", "4"].map(|threads| run_app("setcover", threads, &[], &[("scp", file)]).result().to_owned());
+        assert!(alone.starts_with(optimum), "{file}: {alone}");
+        assert_eq!(alone, together);
+    }
+    run_texts("setcover", &[], &[("scp", "1 2\n1 1\n1 3\n")])
+        .fails_with(2, &["input `scp`, line 3: `3` where a column that covers row 1 of 1 is expected"]);
+    run_app("setcover", "1", &[], &[]).fails_with(2, &["the app needs the input `scp`"]);
+}
+
+#[test]
+fn align_scores_what_parasail_scores() {
+    let genomes = [("queries", "dengue1.fasta"), ("subjects", "dengue2.fasta")];
+    for threads in ["1", "4"] {
+        let table = run_app("align", threads, &["EDNAFULL", "10", "1"], &genomes);
+        let expected = "query\tsubject\tscore\tquery_from\tquery_to\tsubject_from\tsubject_to\n\
+                        NC_001477.1\tNC_001474.2\t24908\t1\t10735\t1\t10723\n";
+        assert_eq!(table.result(), expected);
+    }
+    let globins = [("queries", "globins.fasta"), ("subjects", "globins.fasta")];
+    let table = run_app("align", "2", &["BLOSUM62", "10", "1"], &globins);
+    let scores = table.result().lines().skip(1).map(|line| line.split('\t').nth(2).expect("a score"));
+    assert_eq!(scores.take(7).collect::<Vec<_>>(), ["775", "645", "291", "273", "103", "128", "47"]);
+
+    run_texts("align", &["DNA"], &[("queries", ">a\nAC\nAQ\n"), ("subjects", ">b\nA\n")])
+        .fails_with(2, &["input `queries`, line 3: `Q` is no letter of EDNAFULL"]);
+    run_texts("align", &["PAM"], &[("queries", ">a\nA\n"), ("subjects", ">b\nA\n")])
+        .fails_with(2, &["no matrix `PAM`; BLOSUM62 (proteins) or EDNAFULL (DNA) is expected"]);
+}
+
+#[test]
+fn grammar_finds_the_smallest_automaton() {
+    for threads in ["1", "4"] {
+        let found = run_app("grammar", threads, &["3", "2"], &[("train", "dfa_300_2_5.txt")]);
+        assert_eq!(found.result(), "5\n1.0000\n");
+    }
+    let train = "4 2\n1 1 0\n0 1 1\n1 2 1 1\n0 2 0 1\n";
+    let found = run_texts("grammar", &[], &[("train", train), ("test", "2 2\n1 3 0 1 1\n1 1 1\n")]);
+    assert_eq!(found.result(), "2\n0.5000\n");
+    run_texts("grammar", &[], &[("train", "2 2\n1 1 0\n0 1 0\n")])
+        .fails_with(2, &["input `train`, line 3: the same string as on line 2, with the other label"]);
+}
