@@ -10,6 +10,9 @@ pub type State = u32;
 /// In place of a state: there is none.
 const NONE: State = State::MAX;
 
+/// More would not fit a sandbox.
+const TRANSITIONS_MAX: usize = 1 << 28;
+
 /// What is known of a state: nothing, or that it accepts or rejects.
 const UNKNOWN: u8 = 0;
 const ACCEPTS: u8 = 1;
@@ -28,6 +31,8 @@ pub struct Merge {
 #[derive(Debug, Clone)]
 pub struct Automaton {
     alphabet: usize,
+    /// Transitions of a state: one for each symbol, and one more if these are odd.
+    stride: usize,
     /// By state and symbol.
     next: Vec<State>,
     labels: Vec<u8>,
@@ -51,9 +56,11 @@ impl Automaton {
     /// # Errors
     /// When the same string is accepted on one line and rejected on another.
     pub fn tree(input: &str, sample: &Sample) -> Result<Self, BadInput> {
+        let stride = sample.alphabet.next_multiple_of(2);
         let mut tree = Self {
             alphabet: sample.alphabet,
-            next: vec![NONE; sample.alphabet],
+            stride,
+            next: vec![NONE; stride],
             labels: vec![UNKNOWN],
             log: Vec::new(),
             pairs: Vec::new(),
@@ -63,12 +70,19 @@ impl Automaton {
         for string in &sample.strings {
             let mut state: State = 0;
             for symbol in &string.symbols {
-                let at = state as usize * tree.alphabet + usize::from(*symbol);
+                let at = state as usize * stride + usize::from(*symbol);
                 if tree.next[at] == NONE {
+                    if tree.next.len() >= TRANSITIONS_MAX {
+                        let (line, states) = (string.line, tree.states());
+                        return Err(BadInput(format!(
+                            "input `{input}`, line {line}: the strings up to here have {states} prefixes, too \
+                             many for so many symbols"
+                        )));
+                    }
                     tree.next[at] = tree.labels.len() as State;
                     tree.labels.push(UNKNOWN);
                     lines.push(0);
-                    tree.next.resize(tree.next.len() + tree.alphabet, NONE);
+                    tree.next.resize(tree.next.len() + stride, NONE);
                 }
                 state = tree.next[at];
             }
@@ -92,7 +106,7 @@ impl Automaton {
 
     /// The states that are reached from `state` in one step, by symbol.
     pub fn after(&self, state: State) -> impl Iterator<Item = (usize, State)> {
-        let from = state as usize * self.alphabet;
+        let from = state as usize * self.stride;
         let next = self.next[from..from + self.alphabet].iter().copied();
         next.enumerate().filter(|(_, next)| *next != NONE)
     }
@@ -105,7 +119,7 @@ impl Automaton {
             if symbol >= self.alphabet {
                 return false;
             }
-            state = self.next[state as usize * self.alphabet + symbol];
+            state = self.next[state as usize * self.stride + symbol];
             if state == NONE {
                 return false;
             }
@@ -123,7 +137,7 @@ impl Automaton {
                 Change::Label(state) => self.labels[state as usize] = UNKNOWN,
             }
         }
-        self.next[merge.parent as usize * self.alphabet + merge.symbol] = merge.blue;
+        self.next[merge.parent as usize * self.stride + merge.symbol] = merge.blue;
         evidence
     }
 
@@ -136,15 +150,15 @@ impl Automaton {
 
     fn apply(&mut self, merge: Merge) -> Option<u32> {
         let Merge { red, blue, parent, symbol } = merge;
-        self.next[parent as usize * self.alphabet + symbol] = red;
+        self.next[parent as usize * self.stride + symbol] = red;
         self.fold(red, blue)
     }
 
     fn fold(&mut self, red: State, blue: State) -> Option<u32> {
         let mut evidence = 0;
         self.pairs.clear();
-        self.pairs.push((red, blue));
-        while let Some((into, from)) = self.pairs.pop() {
+        let (mut into, mut from) = (red, blue);
+        loop {
             let (known, label) = (self.labels[into as usize], self.labels[from as usize]);
             if label != UNKNOWN {
                 if known == UNKNOWN {
@@ -156,21 +170,30 @@ impl Automaton {
                     return None;
                 }
             }
-            let (into, from) = (into as usize * self.alphabet, from as usize * self.alphabet);
-            for symbol in 0..self.alphabet {
-                let below = self.next[from + symbol];
-                if below == NONE {
-                    continue;
-                }
-                match self.next[into + symbol] {
-                    NONE => {
-                        self.next[into + symbol] = below;
-                        self.log.push(Change::Next((into + symbol) as u32));
-                    }
-                    beside => self.pairs.push((beside, below)),
-                }
+            let (into_row, from_row) = (into as usize * self.stride, from as usize * self.stride);
+            // Two symbols in a turn: a guest can be stopped at each turn, and checks for it.
+            for symbol in (0..self.stride).step_by(2) {
+                self.fold_symbol(into_row + symbol, from_row + symbol);
+                self.fold_symbol(into_row + symbol + 1, from_row + symbol + 1);
             }
+            let Some(next) = self.pairs.pop() else { return Some(evidence) };
+            (into, from) = next;
         }
-        Some(evidence)
+    }
+
+    /// Folds the transition at `from` into that at `into`.
+    #[inline(always)]
+    fn fold_symbol(&mut self, into: usize, from: usize) {
+        let below = self.next[from];
+        if below == NONE {
+            return;
+        }
+        match self.next[into] {
+            NONE => {
+                self.next[into] = below;
+                self.log.push(Change::Next(into as u32));
+            }
+            beside => self.pairs.push((beside, below)),
+        }
     }
 }

@@ -31,18 +31,17 @@ pub fn open(instance: &Instance) -> Opening {
             columns.iter().map(share).min().unwrap_or_default()
         })
         .collect();
-    let mut prices = opening.prices.clone();
     let mut best: Option<Vec<u32>> = None;
-    let mut relaxation = Relaxation {
-        instance,
-        available: &mut vec![true; costs.len()],
-        is_open: &vec![true; instance.covers.len()],
-        prices: &mut prices,
-        reduced: costs.clone(),
-    };
+    let is_open = vec![true; instance.covers.len()];
+    let available = vec![true; costs.len()];
+    let mut relaxation = Relaxation::new(instance, &available, &is_open, &opening.prices);
+    let mut reduced = costs;
     // Up to the cost of the greedy cover: none of its columns is lost.
-    let bound = relaxation.improve(STEPS, opening.cost * UNIT, |_, relaxation| {
-        let found = greedy(instance, &relaxation.reduced);
+    let bound = relaxation.improve(STEPS, opening.cost * UNIT, |relaxation| {
+        for (column, cost) in relaxation.columns() {
+            reduced[column as usize] = cost;
+        }
+        let found = greedy(instance, &reduced);
         if cost(&found) < best.as_ref().map_or(opening.cost, |best| cost(best)) {
             best = Some(found);
         }
@@ -52,7 +51,7 @@ pub fn open(instance: &Instance) -> Opening {
         opening.cover = best;
     }
     if bound != Bound::Closed {
-        opening.prices = prices;
+        relaxation.put_prices(&is_open, &mut opening.prices);
     }
     opening
 }

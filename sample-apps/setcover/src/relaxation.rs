@@ -12,17 +12,32 @@ use crate::instance::Instance;
 pub const UNIT: i64 = 1 << 12;
 
 /// What is left of an instance at a node of the search, and prices for it.
-pub struct Relaxation<'a> {
-    pub instance: &'a Instance,
-    /// By column: whether it may still be taken.
-    pub available: &'a mut [bool],
-    /// By row: whether it is yet to be covered.
-    pub is_open: &'a [bool],
-    /// By row; 0 for rows that are covered.
-    pub prices: &'a mut [i64],
-    /// By column: the reduced cost of those that are available.
-    pub reduced: Vec<i64>,
+///
+/// Rows that are covered and columns that cannot be taken are left out, and the rest is numbered anew:
+/// deep in the search little of an instance is left, and each step goes through all of it.
+pub struct Relaxation {
+    /// By column: its own number, its cost in units, and where its rows end.
+    columns: Vec<Column>,
+    /// The rows of all columns, one column after the other; for each a multiple of [`AT_ONCE`], filled up
+    /// with a row more than there are, which has no price.
+    rows: Vec<u32>,
+    /// By row, in units.
+    prices: Vec<i64>,
+    /// By row: 1 less the number of columns with a negative reduced cost that cover it.
+    slacks: Vec<i64>,
 }
+
+#[derive(Clone, Copy)]
+struct Column {
+    number: u32,
+    rows_end: u32,
+    cost: i64,
+    reduced: i64,
+}
+
+/// Rows in a turn of a loop. A guest can be stopped at each turn, and checks for it, which takes as long as
+/// a row.
+pub const AT_ONCE: usize = 4;
 
 /// What came of improving the prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,77 +48,145 @@ pub enum Bound {
     AtLeast(i64),
 }
 
-impl Relaxation<'_> {
+impl Relaxation {
+    /// What is left of `instance`: the columns that are `available`, and the rows that are open. `prices`
+    /// are by row of the instance.
+    pub fn new(instance: &Instance, available: &[bool], is_open: &[bool], prices: &[i64]) -> Self {
+        let mut numbers = vec![0; is_open.len()];
+        let mut open_prices = Vec::with_capacity(is_open.len() + 1);
+        for ((number, is_open), price) in numbers.iter_mut().zip(is_open).zip(prices) {
+            *number = open_prices.len() as u32;
+            if *is_open {
+                open_prices.push(*price);
+            }
+        }
+        let none = open_prices.len() as u32;
+        open_prices.push(0);
+        let (mut columns, mut rows) = (Vec::new(), Vec::new());
+        for (number, own_rows) in instance.rows.iter().enumerate().filter(|(number, _)| available[*number]) {
+            let (before, mut at) = (rows.len(), rows.len());
+            rows.resize(before + own_rows.len() + AT_ONCE, none);
+            // Written whether it is open or not, and written over if not: nothing to be guessed wrongly.
+            let mut put = |row: u32| {
+                rows[at] = numbers[row as usize];
+                at += usize::from(is_open[row as usize]);
+            };
+            let (quads, others) = own_rows.as_chunks::<AT_ONCE>();
+            for [a, b, c, d] in quads {
+                put(*a);
+                put(*b);
+                put(*c);
+                put(*d);
+            }
+            others.iter().for_each(|row| put(*row));
+            rows.truncate(at);
+            if at == before {
+                continue;
+            }
+            rows.resize(at.next_multiple_of(AT_ONCE), none);
+            let cost = instance.costs[number] * UNIT;
+            columns.push(Column { number: number as u32, rows_end: rows.len() as u32, cost, reduced: cost });
+        }
+        let slacks = vec![0; open_prices.len()];
+        Self { columns, rows, prices: open_prices, slacks }
+    }
+
+    /// The columns that may still be taken, with their reduced costs.
+    pub fn columns(&self) -> impl Iterator<Item = (u32, i64)> {
+        self.columns.iter().map(|column| (column.number, column.reduced))
+    }
+
+    /// Sets `prices`, by row of the instance, to those of the open rows.
+    pub fn put_prices(&self, is_open: &[bool], prices: &mut [i64]) {
+        let open = prices.iter_mut().zip(is_open).filter(|(_, is_open)| **is_open);
+        open.zip(&self.prices).for_each(|((price, _), improved)| *price = *improved);
+    }
+
     /// Improves the prices in so many `steps` at most; drops the columns that no cover of a cost up to
     /// `limit`, in units, can hold. Calls `look` after each step.
-    pub fn improve(&mut self, steps: u32, limit: i64, mut look: impl FnMut(u32, &Self)) -> Bound {
+    pub fn improve(&mut self, steps: u32, limit: i64, mut look: impl FnMut(&Self)) -> Bound {
         let mut best = i64::MIN;
         let mut best_prices = Vec::new();
         // How far to go, as a fraction of the way to the limit, out of 256.
         let (mut pace, mut since) = (256, 0);
-        let mut slacks = vec![0_i64; self.is_open.len()];
         for step in 0..steps {
-            let bound = self.bound(&mut slacks);
+            let bound = self.bound();
             if bound > limit {
                 return Bound::Closed;
             }
             self.drop_columns(bound, limit);
-            look(step, self);
+            look(self);
             if bound > best {
                 (best, since) = (bound, 0);
-                best_prices.clear();
-                best_prices.extend_from_slice(self.prices);
+                best_prices.clone_from(&self.prices);
             } else {
                 since += 1;
                 if since == 4 {
                     (pace, since) = (pace * 5 / 8, 0);
                 }
             }
-            let norm: i64 = slacks.iter().map(|slack| slack * slack).sum();
+            let norm: i64 = self.slacks.iter().map(|slack| slack * slack).sum();
             if norm == 0 || pace < 4 || step + 1 == steps {
                 break;
             }
             let way = pace * (limit + UNIT - bound) / (256 * norm) + 1;
-            for (price, slack) in self.prices.iter_mut().zip(&slacks) {
+            for (price, slack) in self.prices.iter_mut().zip(&self.slacks) {
                 *price = (*price + way * slack).max(0);
             }
         }
-        self.prices.copy_from_slice(&best_prices);
+        self.prices = best_prices;
         Bound::AtLeast(best)
     }
 
-    /// The bound at these prices. Leaves in `slacks`, by open row: 1 less the number of columns with a
-    /// negative reduced cost that cover it.
-    fn bound(&mut self, slacks: &mut [i64]) -> i64 {
-        for (slack, is_open) in slacks.iter_mut().zip(self.is_open) {
-            *slack = i64::from(*is_open);
-        }
-        let mut bound: i64 = self.prices.iter().sum();
-        let columns = self.instance.rows.iter().zip(&self.instance.costs).zip(self.available.iter());
-        for (((rows, cost), is_available), reduced) in columns.zip(&mut self.reduced) {
-            if !is_available {
-                continue;
+    /// The bound at these prices; sets the reduced costs and the slacks.
+    fn bound(&mut self) -> i64 {
+        let Self { columns, rows, prices, slacks } = self;
+        let none = prices.len() - 1;
+        slacks.fill(1);
+        let mut bound: i64 = prices.iter().sum();
+        let mut rest = rows.as_slice();
+        let mut rows_begin = 0;
+        for column in columns.iter_mut() {
+            let (own, others) = rest.split_at(column.rows_end as usize - rows_begin);
+            (rest, rows_begin) = (others, column.rows_end as usize);
+            let mut sum = 0;
+            for row in own.as_chunks::<AT_ONCE>().0 {
+                let [a, b, c, d] = row.map(|row| prices[row as usize]);
+                sum += (a + b) + (c + d);
             }
-            *reduced = cost * UNIT - rows.iter().map(|row| self.prices[*row as usize]).sum::<i64>();
-            if *reduced < 0 {
-                bound += *reduced;
-                for row in rows {
-                    slacks[*row as usize] -= 1;
+            column.reduced = column.cost - sum;
+            if column.reduced < 0 {
+                bound += column.reduced;
+                for row in own.as_chunks::<AT_ONCE>().0 {
+                    let [a, b, c, d] = row.map(|row| row as usize);
+                    slacks[a] -= 1;
+                    slacks[b] -= 1;
+                    slacks[c] -= 1;
+                    slacks[d] -= 1;
                 }
             }
         }
-        // Covered rows have no price, and no slack.
-        for (slack, is_open) in slacks.iter_mut().zip(self.is_open) {
-            *slack *= i64::from(*is_open);
-        }
+        slacks[none] = 0;
         bound
     }
 
+    /// Drops the columns whose reduced costs alone take `bound` above `limit`.
     fn drop_columns(&mut self, bound: i64, limit: i64) {
-        for (reduced, is_available) in self.reduced.iter().zip(self.available.iter_mut()) {
-            if *is_available && bound + *reduced > limit {
-                *is_available = false;
-            }
+        if self.columns.iter().all(|column| bound + column.reduced <= limit) {
+            return;
         }
+        let (mut kept_rows, mut rows_begin) = (0, 0);
+        self.columns.retain_mut(|column| {
+            let own = rows_begin..column.rows_end as usize;
+            rows_begin = own.end;
+            let is_kept = bound + column.reduced <= limit;
+            if is_kept {
+                self.rows.copy_within(own.clone(), kept_rows);
+                kept_rows += own.len();
+                column.rows_end = kept_rows as u32;
+            }
+            is_kept
+        });
+        self.rows.truncate(kept_rows);
     }
 }

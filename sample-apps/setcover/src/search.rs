@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance::Instance;
 use crate::opening::Opening;
-use crate::relaxation::{Bound, Relaxation, UNIT};
+use crate::relaxation::{AT_ONCE, Bound, Relaxation, UNIT};
 
 /// Steps along the subgradient at a node.
 const STEPS: u32 = 12;
@@ -42,13 +42,16 @@ pub struct Search<'a> {
     // What a visit needs, kept for the next one.
     is_open: Vec<bool>,
     available: Vec<bool>,
+    /// By row: how many columns that may be taken cover it.
+    counts: Vec<u32>,
 }
 
 impl<'a> Search<'a> {
     /// The search below `node` for covers that cost less than `ceiling`.
     pub fn new(instance: &'a Instance, node: Node, ceiling: i64) -> Self {
         let (is_open, available) = (vec![false; instance.covers.len()], vec![false; instance.costs.len()]);
-        Self { instance, ceiling, best: None, stack: vec![node], is_open, available }
+        let counts = vec![0; instance.covers.len()];
+        Self { instance, ceiling, best: None, stack: vec![node], is_open, available, counts }
     }
 
     /// Visits up to so many nodes. They are the same wherever and however often the search is stopped.
@@ -92,17 +95,17 @@ impl<'a> Search<'a> {
             return;
         }
         let limit = (self.ceiling - 1 - cost) * UNIT;
-        let mut relaxation = Relaxation {
-            instance,
-            available: &mut self.available,
-            is_open: &self.is_open,
-            prices: &mut prices,
-            reduced: vec![0; instance.costs.len()],
-        };
-        if relaxation.improve(STEPS, limit, |_, _| {}) == Bound::Closed {
+        let mut relaxation = Relaxation::new(instance, &self.available, &self.is_open, &prices);
+        if relaxation.improve(STEPS, limit, |_| {}) == Bound::Closed {
             return;
         }
-        let reduced = relaxation.reduced;
+        relaxation.put_prices(&self.is_open, &mut prices);
+        self.available.fill(false);
+        let mut reduced = vec![0; instance.costs.len()];
+        for (column, cost) in relaxation.columns() {
+            self.available[column as usize] = true;
+            reduced[column as usize] = cost;
+        }
         let row = match self.take_forced(&mut chosen, &mut cost, &mut prices) {
             None => return,
             Some(ALL_COVERED) => return self.found(chosen, cost),
@@ -145,27 +148,47 @@ impl<'a> Search<'a> {
     /// Takes the columns that alone cover some row; then gives the open row that the fewest columns
     /// cover, [`ALL_COVERED`] if none is open, or `None` if some row cannot be covered.
     fn take_forced(&mut self, chosen: &mut Vec<u32>, cost: &mut i64, prices: &mut [i64]) -> Option<u32> {
-        'again: loop {
-            let (mut fewest, mut rarest) = (usize::MAX, ALL_COVERED);
-            for row in (0..).take(self.is_open.len()) {
-                if !self.is_open[row as usize] {
+        self.count();
+        loop {
+            let (mut fewest, mut rarest, mut is_forced) = (u32::MAX, ALL_COVERED, false);
+            for row in 0..self.is_open.len() {
+                if !self.is_open[row] {
                     continue;
                 }
-                let count = self.columns_of(row).count();
-                if count == 0 {
-                    return None;
-                }
-                if count == 1 {
-                    let column = self.columns_of(row).next()?;
-                    chosen.push(column);
-                    *cost += self.take(column, prices);
-                    continue 'again;
-                }
-                if count < fewest {
-                    (fewest, rarest) = (count, row);
+                // What is taken on the way covers rows, and changes nothing for those that stay open.
+                match self.counts[row] {
+                    0 => return None,
+                    1 => {
+                        let column = self.columns_of(row as u32).next()?;
+                        chosen.push(column);
+                        *cost += self.take(column, prices);
+                        is_forced = true;
+                    }
+                    count if count < fewest => (fewest, rarest) = (count, row as u32),
+                    _ => {}
                 }
             }
-            return Some(rarest);
+            if !is_forced {
+                return Some(rarest);
+            }
+        }
+    }
+
+    /// Counts how many columns may be taken to cover each row.
+    fn count(&mut self) {
+        let counts = &mut self.counts;
+        counts.fill(0);
+        for (rows, _) in
+            self.instance.rows.iter().zip(&self.available).filter(|(_, is_available)| **is_available)
+        {
+            let (quads, others) = rows.as_chunks::<AT_ONCE>();
+            for [a, b, c, d] in quads {
+                counts[*a as usize] += 1;
+                counts[*b as usize] += 1;
+                counts[*c as usize] += 1;
+                counts[*d as usize] += 1;
+            }
+            others.iter().for_each(|row| counts[*row as usize] += 1);
         }
     }
 
