@@ -19,12 +19,14 @@ pub struct Relaxation {
     /// By column: its own number, its cost in units, and where its rows end.
     columns: Vec<Column>,
     /// The rows of all columns, one column after the other; for each a multiple of [`AT_ONCE`], filled up
-    /// with a row more than there are, which has no price.
+    /// with [`NO_ROW`].
     rows: Vec<u32>,
     /// By row, in units.
     prices: Vec<i64>,
     /// By row: 1 less the number of columns with a negative reduced cost that cover it.
-    slacks: Vec<i64>,
+    slacks: Vec<i32>,
+    /// The greatest reduced cost.
+    dearest: i64,
 }
 
 #[derive(Clone, Copy)]
@@ -34,6 +36,9 @@ struct Column {
     cost: i64,
     reduced: i64,
 }
+
+/// A row that is none; it has no price.
+const NO_ROW: u32 = 0;
 
 /// Rows in a turn of a loop. A guest can be stopped at each turn, and checks for it, which takes as long as
 /// a row.
@@ -54,18 +59,19 @@ impl Relaxation {
     pub fn new(instance: &Instance, available: &[bool], is_open: &[bool], prices: &[i64]) -> Self {
         let mut numbers = vec![0; is_open.len()];
         let mut open_prices = Vec::with_capacity(is_open.len() + 1);
+        open_prices.push(0);
         for ((number, is_open), price) in numbers.iter_mut().zip(is_open).zip(prices) {
             *number = open_prices.len() as u32;
             if *is_open {
                 open_prices.push(*price);
             }
         }
-        let none = open_prices.len() as u32;
-        open_prices.push(0);
-        let (mut columns, mut rows) = (Vec::new(), Vec::new());
-        for (number, own_rows) in instance.rows.iter().enumerate().filter(|(number, _)| available[*number]) {
-            let (before, mut at) = (rows.len(), rows.len());
-            rows.resize(before + own_rows.len() + AT_ONCE, none);
+        let own_columns = || instance.rows.iter().enumerate().filter(|(number, _)| available[*number]);
+        let room = own_columns().map(|(_, rows)| rows.len() + 2 * AT_ONCE).sum();
+        let (mut columns, mut rows) = (Vec::new(), vec![NO_ROW; room]);
+        let mut at = 0;
+        for (number, own_rows) in own_columns() {
+            let before = at;
             // Written whether it is open or not, and written over if not: nothing to be guessed wrongly.
             let mut put = |row: u32| {
                 rows[at] = numbers[row as usize];
@@ -79,16 +85,17 @@ impl Relaxation {
                 put(*d);
             }
             others.iter().for_each(|row| put(*row));
-            rows.truncate(at);
+            rows[at] = NO_ROW;
             if at == before {
                 continue;
             }
-            rows.resize(at.next_multiple_of(AT_ONCE), none);
+            at = at.next_multiple_of(AT_ONCE);
             let cost = instance.costs[number] * UNIT;
-            columns.push(Column { number: number as u32, rows_end: rows.len() as u32, cost, reduced: cost });
+            columns.push(Column { number: number as u32, rows_end: at as u32, cost, reduced: cost });
         }
+        rows.truncate(at);
         let slacks = vec![0; open_prices.len()];
-        Self { columns, rows, prices: open_prices, slacks }
+        Self { columns, rows, prices: open_prices, slacks, dearest: 0 }
     }
 
     /// The columns that may still be taken, with their reduced costs.
@@ -99,7 +106,7 @@ impl Relaxation {
     /// Sets `prices`, by row of the instance, to those of the open rows.
     pub fn put_prices(&self, is_open: &[bool], prices: &mut [i64]) {
         let open = prices.iter_mut().zip(is_open).filter(|(_, is_open)| **is_open);
-        open.zip(&self.prices).for_each(|((price, _), improved)| *price = *improved);
+        open.zip(&self.prices[1..]).for_each(|((price, _), improved)| *price = *improved);
     }
 
     /// Improves the prices in so many `steps` at most; drops the columns that no cover of a cost up to
@@ -125,13 +132,13 @@ impl Relaxation {
                     (pace, since) = (pace * 5 / 8, 0);
                 }
             }
-            let norm: i64 = self.slacks.iter().map(|slack| slack * slack).sum();
+            let norm: i64 = self.slacks.iter().map(|slack| i64::from(*slack) * i64::from(*slack)).sum();
             if norm == 0 || pace < 4 || step + 1 == steps {
                 break;
             }
             let way = pace * (limit + UNIT - bound) / (256 * norm) + 1;
             for (price, slack) in self.prices.iter_mut().zip(&self.slacks) {
-                *price = (*price + way * slack).max(0);
+                *price = (*price + way * i64::from(*slack)).max(0);
             }
         }
         self.prices = best_prices;
@@ -140,10 +147,10 @@ impl Relaxation {
 
     /// The bound at these prices; sets the reduced costs and the slacks.
     fn bound(&mut self) -> i64 {
-        let Self { columns, rows, prices, slacks } = self;
-        let none = prices.len() - 1;
+        let Self { columns, rows, prices, slacks, .. } = self;
         slacks.fill(1);
         let mut bound: i64 = prices.iter().sum();
+        let mut dearest = i64::MIN;
         let mut rest = rows.as_slice();
         let mut rows_begin = 0;
         for column in columns.iter_mut() {
@@ -155,6 +162,7 @@ impl Relaxation {
                 sum += (a + b) + (c + d);
             }
             column.reduced = column.cost - sum;
+            dearest = dearest.max(column.reduced);
             if column.reduced < 0 {
                 bound += column.reduced;
                 for row in own.as_chunks::<AT_ONCE>().0 {
@@ -166,13 +174,14 @@ impl Relaxation {
                 }
             }
         }
-        slacks[none] = 0;
+        slacks[NO_ROW as usize] = 0;
+        self.dearest = dearest;
         bound
     }
 
     /// Drops the columns whose reduced costs alone take `bound` above `limit`.
     fn drop_columns(&mut self, bound: i64, limit: i64) {
-        if self.columns.iter().all(|column| bound + column.reduced <= limit) {
+        if self.columns.is_empty() || bound + self.dearest <= limit {
             return;
         }
         let (mut kept_rows, mut rows_begin) = (0, 0);
