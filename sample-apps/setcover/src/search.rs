@@ -42,7 +42,7 @@ pub struct Search<'a> {
     // What a visit needs, kept for the next one.
     is_open: Vec<bool>,
     available: Vec<bool>,
-    /// By row: how many columns that may be taken cover it.
+    /// By row: how many columns that may be taken cover it, or [`COVERED`] or more.
     counts: Vec<u32>,
 }
 
@@ -138,34 +138,49 @@ impl<'a> Search<'a> {
     /// Takes `column`, and gives its cost.
     fn take(&mut self, column: u32, prices: &mut [i64]) -> i64 {
         self.available[column as usize] = false;
-        for row in &self.instance.rows[column as usize] {
-            self.is_open[*row as usize] = false;
-            prices[*row as usize] = 0;
+        let mut cover = |row: u32| {
+            self.is_open[row as usize] = false;
+            self.counts[row as usize] = COVERED;
+            prices[row as usize] = 0;
+        };
+        let (quads, others) = self.instance.rows[column as usize].as_chunks::<AT_ONCE>();
+        for [a, b, c, d] in quads {
+            cover(*a);
+            cover(*b);
+            cover(*c);
+            cover(*d);
         }
+        others.iter().for_each(|row| cover(*row));
         self.instance.costs[column as usize]
     }
 
     /// Takes the columns that alone cover some row; then gives the open row that the fewest columns
     /// cover, [`ALL_COVERED`] if none is open, or `None` if some row cannot be covered.
     fn take_forced(&mut self, chosen: &mut Vec<u32>, cost: &mut i64, prices: &mut [i64]) -> Option<u32> {
+        const ROWS_AT_ONCE: usize = 8;
         self.count();
         loop {
-            let (mut fewest, mut rarest, mut is_forced) = (u32::MAX, ALL_COVERED, false);
-            for row in 0..self.is_open.len() {
-                if !self.is_open[row] {
+            let (mut fewest, mut rarest, mut is_forced) = (COVERED, ALL_COVERED, false);
+            for first in (0..self.counts.len()).step_by(ROWS_AT_ONCE) {
+                let rows = first..self.counts.len().min(first + ROWS_AT_ONCE);
+                // Most rows are no news.
+                let least = self.counts[rows.clone()].iter().copied().min().unwrap_or(COVERED);
+                if least >= fewest && least > 1 {
                     continue;
                 }
-                // What is taken on the way covers rows, and changes nothing for those that stay open.
-                match self.counts[row] {
-                    0 => return None,
-                    1 => {
-                        let column = self.columns_of(row as u32).next()?;
-                        chosen.push(column);
-                        *cost += self.take(column, prices);
-                        is_forced = true;
+                for row in rows {
+                    // What is taken on the way covers rows, and changes nothing for those that stay open.
+                    match self.counts[row] {
+                        0 => return None,
+                        1 => {
+                            let column = self.columns_of(row as u32).next()?;
+                            chosen.push(column);
+                            *cost += self.take(column, prices);
+                            is_forced = true;
+                        }
+                        count if count < fewest => (fewest, rarest) = (count, row as u32),
+                        _ => {}
                     }
-                    count if count < fewest => (fewest, rarest) = (count, row as u32),
-                    _ => {}
                 }
             }
             if !is_forced {
@@ -174,10 +189,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts how many columns may be taken to cover each row.
+    /// Counts how many columns may be taken to cover each open row.
     fn count(&mut self) {
         let counts = &mut self.counts;
-        counts.fill(0);
+        for (count, is_open) in counts.iter_mut().zip(&self.is_open) {
+            *count = if *is_open { 0 } else { COVERED };
+        }
         for (rows, _) in
             self.instance.rows.iter().zip(&self.available).filter(|(_, is_available)| **is_available)
         {
@@ -197,6 +214,9 @@ impl<'a> Search<'a> {
         columns.iter().copied().filter(|column| self.available[*column as usize])
     }
 }
+
+/// More than there are columns: the count of a row that is covered.
+const COVERED: u32 = 1 << 30;
 
 /// In place of a row, when none is left to be covered.
 const ALL_COVERED: u32 = u32::MAX;
