@@ -128,10 +128,41 @@ impl Modulus {
         Residue([t0 & DIGIT_MASK, t1 & DIGIT_MASK, t2 & DIGIT_MASK, t3 & DIGIT_MASK, t4])
     }
 
-    /// The square.
+    /// The square: as [`multiply`](Self::multiply), with each product of two different digits taken once.
     #[inline(always)]
     pub fn squared(&self, residue: Residue) -> Residue {
-        self.multiply(residue, residue)
+        let [a0, a1, a2, a3, a4] = residue.0;
+        let (b0, b1, b2, b3) = (2 * a0, 2 * a1, 2 * a2, 2 * a3);
+        let [n0, n1, n2, n3, n4] = self.digits;
+        // By power of 2²⁷.
+        let s0 = a0 * a0;
+        let mut s1 = b0 * a1;
+        let mut s2 = b0 * a2 + a1 * a1;
+        let mut s3 = b0 * a3 + b1 * a2;
+        let mut s4 = b0 * a4 + b1 * a3 + a2 * a2;
+        let mut s5 = b1 * a4 + b2 * a3;
+        let mut s6 = b2 * a4 + a3 * a3;
+        let mut s7 = b3 * a4;
+        let mut s8 = a4 * a4;
+        macro_rules! reduce {
+            ($t0:ident $t1:ident $t2:ident $t3:ident $t4:ident) => {
+                let m = $t0.wrapping_mul(self.inverse) & DIGIT_MASK;
+                $t1 += m * n1 + (($t0 + m * n0) >> DIGIT_BITS);
+                $t2 += m * n2;
+                $t3 += m * n3;
+                $t4 += m * n4;
+            };
+        }
+        reduce!(s0 s1 s2 s3 s4);
+        reduce!(s1 s2 s3 s4 s5);
+        reduce!(s2 s3 s4 s5 s6);
+        reduce!(s3 s4 s5 s6 s7);
+        reduce!(s4 s5 s6 s7 s8);
+        s6 += s5 >> DIGIT_BITS;
+        s7 += s6 >> DIGIT_BITS;
+        s8 += s7 >> DIGIT_BITS;
+        let top = s8 >> DIGIT_BITS;
+        Residue([s5 & DIGIT_MASK, s6 & DIGIT_MASK, s7 & DIGIT_MASK, s8 & DIGIT_MASK, top])
     }
 
     /// `base` to the power of `exponent`.
