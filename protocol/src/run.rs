@@ -154,6 +154,8 @@ pub struct Counts {
     pub aborted: u64,
     /// Processor time in guests, in nanoseconds.
     pub work_ns: u64,
+    /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
+    pub saved_work_ns: u64,
     /// Workers that compute now.
     pub busy: u32,
     /// Workers in all.
@@ -176,6 +178,7 @@ impl Counts {
         self.recorded = self.recorded.saturating_add(other.recorded);
         self.aborted = self.aborted.saturating_add(other.aborted);
         self.work_ns = self.work_ns.saturating_add(other.work_ns);
+        self.saved_work_ns = self.saved_work_ns.saturating_add(other.saved_work_ns);
         self.busy = self.busy.saturating_add(other.busy);
         self.workers = self.workers.saturating_add(other.workers);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, RunLimits, RunSpec};
+use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunLimits, RunSpec};
 
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, portion, size};
@@ -113,8 +113,8 @@ impl RunningPortion for Portion {
     fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) {
         Self::requeue(self, number, redone, lookup_below);
     }
-    fn lookups(&mut self, wanted: bool) {
-        Self::lookups(self, wanted);
+    fn lookups(&mut self, jobs: &[JobTag]) {
+        Self::lookups(self, jobs);
     }
     fn abort(&mut self, held: JobNumber) {
         Self::abort(self, held);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Counts, Finished, JobNumber, JobSpec, RunSpec};
+use sateen_protocol::{Counts, Finished, JobNumber, JobSpec, JobTag, RunSpec};
 
 /// Takes what a portion has to tell, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
@@ -47,8 +47,8 @@ pub trait RunningPortion: Send {
     fn complete(&mut self, number: JobNumber, finished: Finished);
     /// A lent or looked-up job is to be run.
     fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32);
-    /// Whether lookups may find anything.
-    fn lookups(&mut self, wanted: bool);
+    /// What lookups may find beside what was told before; if that is empty, nothing at all.
+    fn lookups(&mut self, jobs: &[JobTag]);
     /// Nobody wants a held job any more.
     fn abort(&mut self, held: JobNumber);
     /// Come to rest.

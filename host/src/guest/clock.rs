@@ -1,16 +1,21 @@
 //! Work and span of one instance's job, as in Cilk's scalability analyser (He, Leiserson, Leiserson,
 //! SPAA 2010): measured, not counted, at the grain of exposed jobs.
 //!
-//! The *work* is the time that the instance computes. The *span* is the longest chain: it grows with
-//! the work, and at a sync jumps to where the child's chain ends, if that is later. A child's chain
-//! begins where its parent stood when the child was exposed.
+//! The *work* is the processor time of the thread while the instance computes: what it would take alone on
+//! the machine. The *span* is the longest chain: it grows with the work, and at a sync jumps to where the
+//! child's chain ends, if that is later. A child's chain begins where its parent stood when the child was
+//! exposed.
+//!
+//! The thread's clock takes a system call, ten times what the wall's takes. So it is read where an error would
+//! stay, at each heartbeat and wait; in between the wall's is added to that, and is at most wrong by what
+//! others had of the processor since.
 
 use std::time::{Duration, Instant};
 
 /// Runs while the instance computes, stands while it waits.
 #[derive(Debug)]
 pub struct Clock {
-    running_since: Option<Instant>,
+    running: Option<Running>,
     work: Duration,
     /// What children took that ran elsewhere.
     children_work: Duration,
@@ -19,11 +24,43 @@ pub struct Clock {
     reported: Duration,
 }
 
+/// Where the clocks stood.
+#[derive(Debug)]
+struct Running {
+    /// At the last look.
+    wall: Instant,
+    /// At the last exact look.
+    processor: Duration,
+    /// What the wall's clock has added since.
+    guessed: Duration,
+}
+
+impl Running {
+    fn begin() -> Self {
+        Self { wall: Instant::now(), processor: processor_time(), guessed: Duration::ZERO }
+    }
+}
+
+/// What this thread has computed.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let part = |value| u64::try_from(value).unwrap_or(0);
+    Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
+}
+
+/// Elsewhere, time that passes.
+#[cfg(not(unix))]
+fn processor_time() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
 impl Clock {
     /// A clock that runs from now on.
     pub fn start() -> Self {
         Self {
-            running_since: Some(Instant::now()),
+            running: Some(Running::begin()),
             work: Duration::ZERO,
             children_work: Duration::ZERO,
             span: Duration::ZERO,
@@ -32,19 +69,30 @@ impl Clock {
     }
 
     fn settle(&mut self) {
-        if let Some(since) = self.running_since {
+        if let Some(running) = &mut self.running {
             let now = Instant::now();
-            let strand = now - since;
+            let strand = now - running.wall;
             self.work += strand;
             self.span += strand;
-            self.running_since = Some(now);
+            running.guessed += strand;
+            running.wall = now;
+        }
+    }
+
+    fn settle_exactly(&mut self) {
+        if let Some(running) = &mut self.running {
+            let now = Running::begin();
+            let strand = now.processor.saturating_sub(running.processor);
+            self.work = self.work.saturating_sub(running.guessed) + strand;
+            self.span = self.span.saturating_sub(running.guessed) + strand;
+            *running = now;
         }
     }
 
     /// The instance waits from now on.
     pub fn stop(&mut self) {
-        self.settle();
-        self.running_since = None;
+        self.settle_exactly();
+        self.running = None;
     }
 
     /// The instance computes again; it waited for a child whose chain ended at `child_end`, and which
@@ -52,7 +100,7 @@ impl Clock {
     pub fn resume(&mut self, child_end: Duration, child_work: Duration) {
         self.span = self.span.max(child_end);
         self.children_work = self.children_work.saturating_add(child_work);
-        self.running_since = Some(Instant::now());
+        self.running = Some(Running::begin());
     }
 
     /// The instance computes again after a pause.
@@ -64,6 +112,12 @@ impl Clock {
     pub fn total_work(&mut self) -> Duration {
         self.settle();
         self.work.saturating_add(self.children_work)
+    }
+
+    /// Work and span together, for one look at the clock.
+    pub fn total_work_and_span(&mut self) -> (Duration, Duration) {
+        self.settle();
+        (self.work.saturating_add(self.children_work), self.span)
     }
 
     /// Work of the instance alone, as of the last look.
@@ -79,8 +133,8 @@ impl Clock {
 
     /// The work since this was asked last.
     pub fn unreported_work(&mut self) -> Duration {
-        self.settle();
-        let unreported = self.work - self.reported;
+        self.settle_exactly();
+        let unreported = self.work.saturating_sub(self.reported);
         self.reported = self.work;
         unreported
     }
@@ -100,5 +154,19 @@ mod tests {
         assert!(clock.total_work() >= child);
         assert!(clock.span() >= child);
         assert!(clock.unreported_work() < Duration::from_secs(5), "waiting is no work");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_others_have_of_the_processor_is_no_work() {
+        let before = processor_time();
+        let mut clock = Clock::start();
+        std::thread::sleep(Duration::from_millis(20));
+        // What was guessed meanwhile is put right.
+        assert!(clock.total_work() >= Duration::from_millis(20));
+        let work = clock.unreported_work();
+        assert!(work <= processor_time() - before, "{work:?}");
+        clock.stop();
+        assert_eq!((clock.total_work(), clock.span()), (clock.work, clock.work));
     }
 }

@@ -1,7 +1,7 @@
 //! The ABI, version 1: all that a guest can ask of its host.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use wasmparser::ValType;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
@@ -12,7 +12,7 @@ use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, up
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Outcome, Place, Remote, Waited, wait_for};
+use crate::scheduler::{Job, Outcome, Place, Waited, wait_for};
 
 /// The version that this host speaks.
 pub const ABI_VERSION: u32 = 1;
@@ -152,19 +152,24 @@ fn expose(
     if shared.app.0.jobs.len() <= kind as usize {
         return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
     }
-    // Its result may be known elsewhere: it is not open before that is settled.
-    let lookup = shared.remote.as_ref().filter(|_| depth < guest.lookup_below);
-    let is_welcome = lookup.map_or_else(|| shared.takes_more(), Remote::is_lookup_possible);
-    if guest.outstanding() >= shared.limits().exposed_jobs_max || !is_welcome {
+    let lookup = shared.remote.as_ref().filter(|_| depth < guest.looks_up_below());
+    let is_welcome = match lookup {
+        Some(remote) => guest.outstanding() < shared.limits().exposed_jobs_max && remote.is_lookup_possible(),
+        None => caller.data_mut().exposes_more(),
+    };
+    if !is_welcome {
         return Ok(0);
     }
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
+    // Its result may be known elsewhere: it is not open before that is settled.
+    let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters)));
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
     job.spawned_at = depth;
-    job.place =
-        guest.ancestry.as_ref().map(|ancestry| Place::below(ancestry, depth, guest.recorded_above(depth)));
+    job.place = guest.ancestry.as_ref().map(|ancestry| {
+        Place::below(ancestry, depth, guest.recorded_above(depth), guest.is_redone_above(depth))
+    });
     let number = match lookup {
         Some(remote) => guest.add_child(shared.look_up(remote, job)),
         None => {
@@ -223,14 +228,18 @@ fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, paramet
     sound_alarm_if_wanted(caller);
     let guest = caller.data_mut();
     let depth = u64::from(job.spawned_at);
-    if guest.record_every().is_none() {
+    let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
+    let Some(remote) = guest.shared.remote.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
+    else {
         guest.free_number(number);
         return RECLAIMED | depth;
-    }
-    let Some(remote) = &guest.shared.remote else { return RECLAIMED | depth };
+    };
     let key = remote.key(job.kind, &parameters);
-    let (work, span) = (guest.clock.total_work(), guest.clock.span());
-    guest.recordings.push(Recording { number, job, key, parameters, work, span });
+    let (work, span) = guest.clock.total_work_and_span();
+    let lookup_bound = guest.lookup_bound;
+    guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));
+    guest.recordings.push(Recording { number, job, key, parameters, is_redone, lookup_bound, work, span });
+    update_lookup_below(caller.as_context_mut());
     RECLAIMED_RECORD | depth
 }
 
@@ -243,10 +252,11 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
     };
     let result = read(&caller, result, length, limit, "the result of a job")?;
     let guest = caller.data_mut();
+    let (work, span) = guest.clock.total_work_and_span();
     let outcome = Outcome {
         result: Ok(result),
-        span: guest.clock.span().saturating_sub(recording.span),
-        work: guest.clock.total_work().saturating_sub(recording.work),
+        span: span.saturating_sub(recording.span),
+        work: work.saturating_sub(recording.work),
     };
     guest.shared.record_in_place(&recording.job, &recording.parameters, &outcome);
     Ok(())

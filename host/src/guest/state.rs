@@ -1,6 +1,7 @@
 //! What the host knows of one instance.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use sateen_protocol::JobKey;
@@ -56,12 +57,25 @@ pub struct LiveKind {
 /// So many of a job's recorded ancestors within its instance travel with it.
 const RECORDED_ABOVE_MAX: usize = 16;
 
+/// So many times in the interval of recording, jobs are exposed for their results to be recorded. What a call
+/// in place has finished can be recorded only of jobs that were exposed before they began; so a subtree that
+/// is done within the time between two exposures is lost if the job above it is.
+const EXPOSURES: u32 = 10;
+/// So many are exposed at a time, the oldest first, which are the largest: each costs some microseconds.
+const EXPOSED_IN_BETWEEN_MAX: usize = 4;
+/// So many once in each interval; what is left follows in the next.
+const EXPOSED_MAX: usize = 256;
+
 /// A job that the guest calls in place and whose result it will report.
 pub struct Recording {
     pub number: u32,
     pub job: Arc<Job>,
     pub key: JobKey,
     pub parameters: Vec<u8>,
+    /// It, or a job above it, was lost in a crash.
+    pub is_redone: bool,
+    /// How deep spawns were looked up outside of it.
+    pub lookup_bound: u32,
     /// Where the clock stood.
     pub work: Duration,
     pub span: Duration,
@@ -80,8 +94,11 @@ pub struct Guest {
     pub lookup_below: u32,
     /// Calls in place that will be reported, the innermost last.
     pub recordings: Vec<Recording>,
-    /// The work up to which something was exposed so that it be recorded.
+    /// The work up to which something was exposed so that it be recorded, and how often.
     recorded_to: Duration,
+    exposures: u32,
+    /// So many more jobs are to be exposed to be recorded, though there are enough for those who are hungry.
+    exposed_to_record: Option<usize>,
     pub memory: Option<Memory>,
     /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
     pub stack_pointer: Option<Global>,
@@ -109,6 +126,8 @@ impl Guest {
             lookup_below: 0,
             recordings: Vec::new(),
             recorded_to: Duration::ZERO,
+            exposures: 0,
+            exposed_to_record: None,
             memory: None,
             stack_pointer: None,
             control: None,
@@ -155,14 +174,39 @@ impl Guest {
         }
     }
 
-    /// Whether this instance has computed for so long that what it has finished should be recorded.
+    /// Whether this instance has computed for so long that it should expose jobs for their results to be
+    /// recorded.
     pub fn is_time_to_record(&mut self) -> bool {
         let Some(every) = self.record_every() else { return false };
-        let is_time = self.clock.own_work() >= self.recorded_to + every;
+        let is_time = self.clock.own_work() >= self.recorded_to + every / EXPOSURES;
         if is_time {
             self.recorded_to = self.clock.own_work();
+            self.exposures += 1;
+            let is_turn_of_all = self.exposures % EXPOSURES == 0;
+            self.exposed_to_record = Some(if is_turn_of_all { EXPOSED_MAX } else { EXPOSED_IN_BETWEEN_MAX });
         }
         is_time
+    }
+
+    /// Whether another exposed job is welcome.
+    pub fn exposes_more(&mut self) -> bool {
+        if self.outstanding() >= self.shared.limits().exposed_jobs_max {
+            return false;
+        }
+        match self.exposed_to_record {
+            _ if self.shared.is_draining() => true,
+            Some(0) if self.shared.is_hungry() => self.shared.takes_more(),
+            Some(0) => {
+                // The guest, which offers all it has, ends here.
+                self.exposed_to_record = None;
+                false
+            }
+            Some(left) => {
+                self.exposed_to_record = Some(left - 1);
+                true
+            }
+            None => self.shared.takes_more(),
+        }
     }
 
     /// How often finished work is to be recorded.
@@ -225,11 +269,30 @@ impl Guest {
         above.into_iter().skip(skipped).map(|recording| recording.key).collect()
     }
 
+    /// Whether a spawn from this depth is of a job called in place that was lost in a crash.
+    pub fn is_redone_above(&self, depth: u32) -> bool {
+        self.recordings.iter().any(|recording| recording.is_redone && recording.job.spawned_at < depth)
+    }
+
+    /// How deep the spawns are to be looked up that are below `job`, which comes back to be called in place.
+    pub fn own_lookup_bound(&self, job: &Job) -> u32 {
+        let below = job.place.as_ref().map_or(0, |place| place.lookup_below.load(SeqCst));
+        below.saturating_sub(self.ancestry.as_ref().map_or(0, |ancestry| ancestry.depth))
+    }
+
+    /// Spawns from less than this depth are to be looked up now, as far as the guest knows of it.
+    pub fn looks_up_below(&self) -> u32 {
+        self.lookup_bound.min(self.lookup_below)
+    }
+
     /// The recording of the job `number` comes to its end; those within it trapped and never will.
     pub fn end_recording(&mut self, number: u32) -> Option<Recording> {
         let at = self.recordings.iter().rposition(|recording| recording.number == number)?;
         self.forget_recordings(at + 1);
         let recording = self.recordings.pop();
+        if let Some(recording) = &recording {
+            self.lookup_bound = recording.lookup_bound;
+        }
         self.free_number(number);
         recording
     }
@@ -238,6 +301,7 @@ impl Guest {
     pub fn forget_recordings(&mut self, kept: usize) {
         while self.recordings.len() > kept {
             if let Some(recording) = self.recordings.pop() {
+                self.lookup_bound = recording.lookup_bound;
                 self.free_number(recording.number);
             }
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use notice::Notice;
-use sateen_protocol::{Finished, JobNumber, JobSpec};
+use sateen_protocol::{Finished, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
 use crate::module::App;
@@ -123,14 +123,15 @@ impl Portion {
 
     /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue.
     /// `redone` if it, or a job above it, was lost in a crash; its descendants down to the depth
-    /// `lookup_below` are looked up if it runs in an instance of its own. Its number is dead.
+    /// `lookup_below` are looked up. Its number is dead.
     pub fn requeue(&self, number: JobNumber, redone: bool, lookup_below: u32) {
         self.with(|shared, remote| shared.requeue(remote, number, redone, lookup_below));
     }
 
-    /// Whether a lookup may find anything. While not, redone jobs do not look; at first it is so.
-    pub fn lookups(&self, wanted: bool) {
-        self.with(|_, remote| remote.set_lookups(wanted));
+    /// What a lookup may find, beside what was told before: these jobs, or something below them. When there
+    /// is none, redone jobs do not look. As long as nothing is told, all are looked up.
+    pub fn lookups(&self, jobs: &[JobTag]) {
+        self.with(|_, remote| remote.set_lookups(jobs));
     }
 
     /// Nobody wants this held job any more.

@@ -14,7 +14,7 @@ pub struct Place {
     pub sequence: u64,
     /// It, or a job above it, was lost in a crash.
     pub redone: AtomicBool,
-    /// Its descendants down to this depth are looked up, if it runs as a task.
+    /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
     /// Its number while it is elsewhere.
     number: AtomicU64,
@@ -54,11 +54,10 @@ impl Place {
     }
 
     /// A child that the task `parent` exposes from the depth `spawned_at` of its instance, within the calls
-    /// `within`.
-    pub fn below(parent: &Arc<Ancestry>, spawned_at: u32, within: Vec<JobKey>) -> Self {
+    /// `within`. What is known below it, whoever answers its lookup says.
+    pub fn below(parent: &Arc<Ancestry>, spawned_at: u32, within: Vec<JobKey>, redone: bool) -> Self {
         let depth = parent.depth.saturating_add(spawned_at).saturating_add(1);
-        let lookup_below = if depth <= parent.lookup_below { parent.lookup_below } else { 0 };
-        Self::new(Parent::Task(parent.clone(), within), depth, parent.redone, lookup_below)
+        Self::new(Parent::Task(parent.clone(), within), depth, parent.redone || redone, 0)
     }
 
     /// A new number for the time that it is elsewhere; no number is used twice in this process.

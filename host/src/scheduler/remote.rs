@@ -1,13 +1,13 @@
 //! What a portion of a run has beyond a whole run: jobs that go to other hosts and come from them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use crossbeam_deque::{Injector, Steal};
-use parking_lot::{Condvar, Mutex};
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, KeyMaker, Outcome as Sent, ROOT_KIND};
+use parking_lot::{Condvar, Mutex, RwLock};
+use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, KeyMaker, Outcome as Sent, ROOT_KIND};
 use wasmtime::ModuleExport;
 
 use super::job::{Job, Outcome};
@@ -22,6 +22,9 @@ pub const ROOT: usize = usize::MAX;
 const RECORDED_WORK_MIN: Duration = Duration::from_millis(5);
 /// Jobs whose lookup is not answered; beyond, redone jobs are not looked up.
 const LOOKUPS_MAX: usize = 4096;
+/// After so many redone jobs in a row of which nothing is known, no more are looked up: they cost some
+/// microseconds each.
+const MISSES_MAX: usize = 100_000;
 
 /// What a [`Remote`] is made of.
 pub struct RemoteParts {
@@ -50,6 +53,10 @@ pub struct Remote {
     thieves: AtomicUsize,
     /// A lookup may find something.
     looks_up: AtomicBool,
+    /// What: these jobs, or something below them. `None`: anything.
+    sought: RwLock<Option<HashSet<JobTag>>>,
+    /// Jobs since the last one that was sought.
+    misses: AtomicUsize,
     draining: AtomicBool,
     drained: AtomicBool,
     pub pause: super::pause::Pause,
@@ -94,6 +101,8 @@ impl Remote {
             returned: Injector::new(),
             thieves: AtomicUsize::new(0),
             looks_up: AtomicBool::new(true),
+            sought: RwLock::new(None),
+            misses: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             drained: AtomicBool::new(false),
             pause: super::pause::Pause::default(),
@@ -123,8 +132,28 @@ impl Remote {
         self.thieves.load(SeqCst)
     }
 
-    pub fn set_lookups(&self, wanted: bool) {
-        self.looks_up.store(wanted, SeqCst);
+    /// What lookups may find beside what they might before; nothing at all if that is empty.
+    pub fn set_lookups(&self, jobs: &[JobTag]) {
+        let mut sought = self.sought.write();
+        let known = sought.get_or_insert_default();
+        if jobs.is_empty() {
+            known.clear();
+        }
+        known.extend(jobs);
+        self.misses.store(0, Relaxed);
+        self.looks_up.store(!jobs.is_empty(), SeqCst);
+    }
+
+    /// Whether to ask for a redone job: a question costs ten times as much as to look here. When nothing
+    /// was found for long, something in the tree is not as it was, and nothing will be.
+    pub fn may_find(&self, key: &JobKey) -> bool {
+        let is_sought = self.sought.read().as_ref().is_none_or(|sought| sought.contains(&key.tag()));
+        if is_sought {
+            self.misses.store(0, Relaxed);
+        } else if self.misses.fetch_add(1, Relaxed) >= MISSES_MAX {
+            self.looks_up.store(false, SeqCst);
+        }
+        is_sought
     }
 
     pub fn looks_up(&self) -> bool {
@@ -470,7 +499,9 @@ impl Shared {
 
     /// A job that its owner has called in place gave `result`.
     pub fn record_in_place(&self, job: &Job, parameters: &[u8], outcome: &Outcome) {
-        if let (Some(remote), Some(place)) = (&self.remote, &job.place) {
+        if let (Some(remote), Some(place)) = (&self.remote, &job.place)
+            && remote.parts.record_every.is_some()
+        {
             remote.record(outcome, || {
                 let (key, lineage) = place.identity(|| remote.key(job.kind, parameters));
                 (key, lineage, place.depth)

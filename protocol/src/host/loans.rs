@@ -35,19 +35,25 @@ impl Host {
             self.flush(now, run);
             return;
         }
-        self.report_soon(now, run, token);
+        self.report_ended(now, run, token);
         self.deliver(run, token);
     }
 
     /// Counts go ahead of a result, at once ahead of the root's.
-    fn report_soon(&mut self, now: Time, run: RunId, token: JobNumber) {
+    fn report_ended(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let is_root = part
             .held
             .get(&token)
             .is_some_and(|held| held.owners.iter().any(|(owner, _)| *owner == Owner::Coordinator));
+        self.report_soon(now, run, is_root);
+    }
+
+    /// As soon as may be, or now.
+    pub(super) fn report_soon(&mut self, now: Time, run: RunId, at_once: bool) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
         let soon = part.last_report.map_or(now, |last| last + COUNTS_SOON);
-        part.next_report = if is_root { now } else { part.next_report.min(soon) };
+        part.next_report = if at_once { now } else { part.next_report.min(soon) };
         self.report(now, run);
     }
 
@@ -73,6 +79,9 @@ impl Host {
                     self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
                 Owner::Here => {
+                    if let Some(part) = self.runs.get_mut(&run) {
+                        part.count_saved(&finished);
+                    }
                     self.commands.push_back(Command::Complete { run, number, finished });
                     self.note(run, &spec, NoteKind::Reused);
                     self.settle_owner(run, owner, number);
@@ -119,6 +128,7 @@ impl Host {
                     if let Some(loan) = part.end_loan(number) {
                         if loan.state == LoanState::Agreed {
                             part.own_counts.adopted += 1;
+                            part.count_saved(&finished);
                         }
                         let number = loan.number;
                         self.commands.push_back(Command::Complete { run, number, finished });

@@ -160,6 +160,8 @@ pub struct Part {
     pub redoing: BTreeSet<JobTag>,
     /// Entries that one of their descendants may still find.
     pub sought: BTreeSet<JobKey>,
+    /// What of it the runtime was not told, and whether it was told that there is any.
+    pub untold: BTreeSet<JobTag>,
     pub lookups_wanted: bool,
     pub outbox: Vec<Entry>,
     pub outbox_since: Option<Time>,
@@ -204,6 +206,7 @@ impl Part {
             table: Table::new(table_bytes_max),
             redoing: BTreeSet::new(),
             sought: BTreeSet::new(),
+            untold: BTreeSet::new(),
             lookups_wanted: false,
             outbox: Vec::new(),
             outbox_since: None,
@@ -224,6 +227,17 @@ impl Part {
     pub fn new_number(&mut self) -> JobNumber {
         self.next_number += 1;
         JobNumber(self.next_number)
+    }
+
+    /// The table had this.
+    pub fn count_reused(&mut self, finished: &Finished) {
+        self.own_counts.reused += 1;
+        self.count_saved(finished);
+    }
+
+    /// This result would have been lost with a host.
+    pub fn count_saved(&mut self, finished: &Finished) {
+        self.own_counts.saved_work_ns = self.own_counts.saved_work_ns.saturating_add(finished.work_ns);
     }
 
     pub fn counts(&self) -> Counts {

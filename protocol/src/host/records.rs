@@ -13,8 +13,6 @@ use super::{Command, Host};
 
 /// Results that took less are not worth an entry.
 pub const RECORDED_WORK_NS_MIN: u64 = 5_000_000;
-/// Entries that a thief gets with a redone job of which it is not known what is below it.
-const FORWARDED_MAX: usize = 4096;
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host.
 const OUTBOX_MAX: usize = 16 * 1024;
 
@@ -75,12 +73,14 @@ impl Host {
         let state = EntryState::Running(me);
         let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
         // This host may be the one to redo what is above.
-        if entry.lineage.0.iter().any(|tag| part.redoing.contains(tag)) {
-            part.sought.insert(entry.key);
-        }
+        let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
+        let key = entry.key;
         part.table.insert(entry.clone());
         part.outbox.push(entry);
         part.outbox_since.get_or_insert(now);
+        if is_sought {
+            part.seek_entry(key);
+        }
     }
 
     pub(super) fn next_flush(part: &Part) -> Option<(Time, &'static str)> {
@@ -97,10 +97,20 @@ impl Host {
     }
 
     /// Sends what waits to be sent. While the coordinator is away, its part waits on.
-    pub(super) fn flush(&mut self, _now: Time, run: RunId) {
+    pub(super) fn flush(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if !part.outbox.is_empty() {
+            // What is known to be saved was done, should this host be gone a moment later.
+            self.report_soon(now, run, false);
+        }
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.sought.retain(|key| part.table.get(key).is_some());
-        let for_owners = std::mem::take(&mut part.owner_outbox);
+        let mut for_owners = std::mem::take(&mut part.owner_outbox);
+        // Of what was finished within the same moment, only the largest is of use.
+        for entries in for_owners.values_mut() {
+            entries.retain(|entry| part.table.get(&entry.key).is_some());
+        }
+        part.outbox.retain(|entry| part.table.get(&entry.key).is_some());
         let mut messages = Vec::new();
         part.outbox_since = None;
         if self.is_connected {
@@ -135,42 +145,42 @@ impl Host {
             let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
             let key = entry.key;
             if part.table.insert(entry) && is_sought {
-                part.sought.insert(key);
+                part.seek_entry(key);
             }
         }
         self.tell_lookups(run);
     }
 
-    /// Lets the runtime know whether lookups can find anything, if that has changed.
+    /// Lets the runtime know what lookups can find, if that has changed.
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let jobs = std::mem::take(&mut part.untold);
         let wanted = !part.sought.is_empty();
-        if wanted != part.lookups_wanted {
-            part.lookups_wanted = wanted;
-            self.commands.push_back(Command::Lookups { run, wanted });
+        if wanted && !jobs.is_empty() {
+            let jobs = jobs.into_iter().collect();
+            self.commands.push_back(Command::Lookups { run, jobs });
+        } else if !wanted && part.lookups_wanted {
+            self.commands.push_back(Command::Lookups { run, jobs: Vec::new() });
         }
+        part.lookups_wanted = wanted;
     }
 
-    /// What a thief may find below the redone job that it gets.
-    pub(super) fn forward_entries(&mut self, run: RunId, thief: HostId, spec: &crate::JobSpec) {
+    /// What a thief may find below the redone job that it gets. It is the thief's to find from now on.
+    pub(super) fn forward_entries(&mut self, run: RunId, thief: HostId, spec: &mut crate::JobSpec) {
         let Some((me, ..)) = self.identity else { return };
-        let Some(part) = self.runs.get(&run) else { return };
-        if !spec.redone || spec.lookup_below <= spec.depth {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if !spec.redone {
             return;
         }
-        let mut entries: Vec<Entry> =
-            part.table.below(spec.key.tag()).map(|entry| entry.to_share(me)).collect();
-        if entries.is_empty() {
-            // It had no instance of its own before; what is below it was recorded below a job above.
-            let above = (spec.lineage.0.iter().rev()).find(|tag| part.table.depth_below(**tag) > 0);
-            if let Some(above) = above {
-                entries = (part.table.below(*above))
-                    .filter(|entry| entry.depth > spec.depth)
-                    .take(FORWARDED_MAX)
-                    .map(|entry| entry.to_share(me))
-                    .collect();
-            }
+        let tag = spec.key.tag();
+        // Nothing is known of those below it that nobody exposed. But a redoer goes into what was begun
+        // before, and thieves take what is begun last.
+        spec.lookup_below = part.table.depth_below(tag);
+        let entries: Vec<Entry> = part.table.below(tag).map(|entry| entry.to_share(me)).collect();
+        for entry in &entries {
+            part.sought.remove(&entry.key);
         }
+        self.tell_lookups(run);
         for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
             self.tell_peer(thief, PeerMessage::Entries { run, entries: entries.to_vec() });
         }

@@ -147,8 +147,7 @@ impl Host {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let own = part.table.depth_below(spec.key.tag());
-        let lookup_below = if part.sought.is_empty() { own } else { own.max(spec.lookup_below) };
+        let lookup_below = part.table.depth_below(spec.key.tag());
         self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below });
     }
 
@@ -204,7 +203,7 @@ impl Host {
     fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.sought.remove(&spec.key);
-        part.own_counts.reused += 1;
+        part.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
         self.commands.push_back(Command::Complete { run, number, finished });
@@ -233,7 +232,10 @@ impl Host {
 
     /// A job that never began goes back as it was.
     pub(super) fn requeue(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) {
-        let (redone, lookup_below) = (spec.redone, spec.lookup_below);
+        let redone = spec.redone;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let lookup_below = if redone { part.expect_below(spec) } else { 0 };
+        self.tell_lookups(run);
         self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
     }
 
@@ -330,7 +332,17 @@ impl Part {
         let tag = spec.key.tag();
         self.redoing.insert(tag);
         let below: Vec<JobKey> = self.table.below(tag).map(|entry| entry.key).collect();
-        self.sought.extend(below);
-        self.table.depth_below(tag).max(if self.sought.is_empty() { 0 } else { spec.lookup_below })
+        below.into_iter().for_each(|key| self.seek_entry(key));
+        self.table.depth_below(tag)
+    }
+
+    /// A descendant of a job that is run again here may find this entry.
+    pub fn seek_entry(&mut self, key: JobKey) {
+        if self.sought.insert(key)
+            && let Some(entry) = self.table.get(&key)
+        {
+            self.untold.insert(key.tag());
+            self.untold.extend(&entry.lineage.0);
+        }
     }
 }

@@ -183,7 +183,7 @@ impl Host {
             && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
         {
             let finished = finished.clone();
-            part.own_counts.reused += 1;
+            part.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
             let held = Held {
                 spec,
@@ -197,19 +197,8 @@ impl Host {
             return;
         }
         if spec.redone && spec.lookup_below > spec.depth {
-            // The victim has sent the entries ahead: below the job, or below the one above it if it had
-            // no instance of its own before.
-            let above = if part.table.depth_below(spec.key.tag()) == 0 {
-                spec.lineage.0.iter().rev().copied().find(|tag| part.table.depth_below(*tag) > 0)
-            } else {
-                None
-            };
+            // The victim has sent the entries ahead.
             part.expect_below(&spec);
-            if let Some(above) = above {
-                let below = part.table.below(above).filter(|entry| entry.depth > spec.depth);
-                part.sought.extend(below.map(|entry| entry.key));
-                part.redoing.insert(above);
-            }
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -296,19 +285,17 @@ impl Host {
 
     pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some((number, spec)) = job else {
+        let Some((number, mut spec)) = job else {
             self.refuse_parked(run, false, now);
             return;
         };
         let Some(parked) = part.parked.pop_front() else {
-            let (redone, lookup_below) = (spec.redone, spec.lookup_below);
-            self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
-            return;
+            return self.requeue(run, number, &spec);
         };
         let loan = part.new_number();
         let state = LoanState::Given(parked.steal);
         let thief = parked.thief;
-        self.forward_entries(run, thief, &spec);
+        self.forward_entries(run, thief, &mut spec);
         let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
         self.tell_peer(thief, job);
         let Some(part) = self.runs.get_mut(&run) else { return };

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
-use crate::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, RunSpec};
+use crate::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec};
 
 /// How a host is set up.
 #[derive(Debug, Clone)]
@@ -124,12 +124,13 @@ pub enum Command {
         /// See [`JobSpec::lookup_below`].
         lookup_below: u32,
     },
-    /// Whether entries are left that a lookup could find; while not, redone jobs need not look.
+    /// What a lookup may find, beside what was told before: jobs of which something is known, and jobs
+    /// below which something is.
     Lookups {
         /// Of which run.
         run: RunId,
-        /// Whether there are.
-        wanted: bool,
+        /// Which jobs. Empty: nothing is left to be found, and redone jobs need not look.
+        jobs: Vec<JobTag>,
     },
     /// Nobody wants this held job any more.
     Abort {

@@ -204,9 +204,9 @@ impl World {
                     portion.requeue(number, redone, lookup_below);
                 }
             }
-            Command::Lookups { run, wanted } => {
+            Command::Lookups { run, jobs } => {
                 if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.lookups_wanted = wanted;
+                    portion.lookups(jobs);
                 }
             }
             Command::Abort { run, held } => process.runtime.abort(now, run, held),

@@ -35,6 +35,28 @@ fn the_roots_host_crashes_and_its_work_is_not_lost() {
     assert!(again.executed < whole * 6 / 10, "{again:?} of {whole}");
 }
 
+/// The owner of a lost job waits for it, and so calls it in place: what its thief had recorded is found
+/// there as well.
+#[test]
+fn a_thief_crashes_and_its_work_is_not_lost() {
+    let mut alone = Shuttle::new(queens(), &[1], 0);
+    alone.begin(0);
+    assert_eq!(alone.finish(), ANSWER);
+    let whole = alone.counts()[0].jobs.spawned;
+    drop(alone);
+
+    let mut shuttle = Shuttle::new(queens(), &[1, 1], 0);
+    shuttle.begin(0);
+    shuttle.run_until(|shuttle| shuttle.counts()[1].jobs.spawned > whole / 4);
+    let lost = shuttle.counts()[1].jobs.spawned;
+    shuttle.crash(1, 0);
+    assert_eq!(shuttle.finish(), ANSWER);
+    let left = &shuttle.counts()[0].jobs;
+    assert!(left.reused > 0, "{left:?}");
+    let twice = (left.spawned + lost).saturating_sub(whole);
+    assert!(twice < lost / 4, "{twice} of the thief's {lost} jobs were run again, {whole} are all: {left:?}");
+}
+
 #[test]
 fn any_host_may_crash() {
     let first = seed(3);

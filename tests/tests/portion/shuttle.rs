@@ -7,15 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use sateen_host::{App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, Snapshot};
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
 
 /// Nothing that a test runs may take longer: it hangs, then.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Deeper jobs are not looked up: they are many and small.
-const LOOKUP_DEPTH_MAX: u32 = 6;
 
 /// An app as every host loads it.
 pub fn load(module: &[u8]) -> App {
@@ -83,6 +80,8 @@ pub struct Shuttle {
     /// What was recorded, and how deep.
     pub table: HashMap<JobKey, Finished>,
     pub depth_max: u32,
+    /// The recorded jobs, and those above them.
+    sought: Vec<JobTag>,
     root: Option<(usize, JobNumber)>,
     pub result: Option<Finished>,
     pub moved: usize,
@@ -105,6 +104,7 @@ impl Shuttle {
             random: Random::new(seed),
             table: HashMap::new(),
             depth_max: 0,
+            sought: Vec::new(),
             root: None,
             result: None,
             moved: 0,
@@ -209,7 +209,9 @@ impl Shuttle {
     fn note(&mut self, host: usize, notice: Notice) {
         if let Notice::Recorded { key, depth, lineage, finished } = notice {
             assert!(depth > 0 && !lineage.0.is_empty(), "it is below the root");
-            self.depth_max = self.depth_max.max(depth).min(LOOKUP_DEPTH_MAX);
+            self.depth_max = self.depth_max.max(depth);
+            self.sought.push(key.tag());
+            self.sought.extend(&lineage.0);
             self.table.insert(key, finished);
             return;
         }
@@ -314,6 +316,9 @@ impl Shuttle {
     pub fn crash(&mut self, host: usize, successor: usize) {
         self.hosts[host].portion = None;
         self.hosts[host].idle = 0;
+        for portion in self.hosts.iter().filter_map(|host| host.portion.as_ref()) {
+            portion.lookups(&self.sought);
+        }
         for ((owner, number), (thief, held)) in std::mem::take(&mut self.lent) {
             if owner == host {
                 self.held.remove(&(thief, held));

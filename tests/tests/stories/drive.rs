@@ -168,9 +168,11 @@ impl World {
                 let shown = spec.map_or("no job".to_owned(), |spec| messages::job(&self.names, &spec));
                 self.say(format!("{name} queues {shown}"));
             }
-            Command::Lookups { wanted, .. } => {
-                runtime.looks_up = wanted;
-                self.say(format!("{name} looks {}", if wanted { "jobs up" } else { "no more jobs up" }));
+            Command::Lookups { jobs, .. } => {
+                let wanted = !jobs.is_empty();
+                if std::mem::replace(&mut runtime.looks_up, wanted) != wanted {
+                    self.say(format!("{name} looks {}", if wanted { "jobs up" } else { "no more jobs up" }));
+                }
             }
             Command::Abort { held, .. } => {
                 let Some((job, abandoned)) = runtime.abort(held) else { return };

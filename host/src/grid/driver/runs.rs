@@ -118,8 +118,9 @@ impl Driver {
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!("run {run}: this host cannot go on: {why}"),
-                // It may be the last: the run's final figures are those that were told before.
-                Notice::Finished { .. } => self.count_one(run),
+                // It may be the last: the run's final figures are those that were told before. And what is
+                // recorded is told no sooner than that it was done.
+                Notice::Finished { .. } | Notice::Recorded { .. } => self.count_one(run),
                 _ => {}
             }
             self.tell(|machine, now| machine.handle_notice(now, run, notice));

@@ -53,7 +53,7 @@ impl Driver {
             Command::Requeue { run, number, redone, lookup_below } => {
                 self.with(run, |portion| portion.requeue(number, redone, lookup_below));
             }
-            Command::Lookups { run, wanted } => self.with(run, |portion| portion.lookups(wanted)),
+            Command::Lookups { run, jobs } => self.with(run, |portion| portion.lookups(&jobs)),
             Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),
             Command::Drain { run } => self.with(run, |portion| portion.drain()),
             Command::Stop { run, forget } => self.stop(run, forget),

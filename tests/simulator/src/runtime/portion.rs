@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{
-    Counts, FaultTolerance, Finished, JobNumber, JobSpec, KeyMaker, Outcome, ROOT_KIND, RunSpec, Time,
+    Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, KeyMaker, Outcome, ROOT_KIND, RunSpec, Time,
 };
 
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Task, TaskId};
@@ -33,8 +33,8 @@ pub struct Portion {
     pub tree: Rc<Tree>,
     /// How many thieves wait.
     pub thieves: usize,
-    /// Whether redone jobs look their children up.
-    pub lookups_wanted: bool,
+    /// What redone jobs may find that look their children up, there or below.
+    pub sought: BTreeSet<JobTag>,
     /// Its guests come to rest.
     pub is_draining: bool,
     /// That they have was told.
@@ -78,7 +78,7 @@ impl Portion {
             run_spec,
             tree,
             thieves: 0,
-            lookups_wanted: false,
+            sought: BTreeSet::new(),
             is_draining: false,
             drained_told: false,
             idle_told: 0,
@@ -237,9 +237,20 @@ impl Portion {
         self.tell_exposed();
     }
 
-    /// Shows a child of a redone job to the machine before it may run.
+    /// What may be found, beside what might be before; nothing at all if that is empty.
+    pub fn lookups(&mut self, jobs: Vec<JobTag>) {
+        if jobs.is_empty() {
+            self.sought.clear();
+        }
+        self.sought.extend(jobs);
+    }
+
+    /// Shows a child of a redone job to the machine before it may run, if something is known of it.
     pub fn look_up(&mut self, place: Place) {
         let Some(spec) = self.spec_of(place) else { return };
+        if !self.sought.contains(&spec.key.tag()) {
+            return;
+        }
         let number = self.send_away(place, spec.clone());
         self.notices.push_back(Notice::Lookup { number, spec });
     }
@@ -306,14 +317,17 @@ impl Portion {
         let frame = &task.frames[place.frame];
         let node = self.tree.child(frame.node, place.child);
         let parameters = node.to_le_bytes().to_vec();
+        // Calls in place that are recorded are above it, too; the task comes last.
+        let calls = task.frames[..=place.frame].iter().filter_map(|frame| frame.exposed.as_ref());
+        let above = calls.fold(task.spec.lineage.clone(), |above, call| above.child(&call.key));
         Some(JobSpec {
             key: self.keys.key(&parameters),
             kind: 0,
             parameters,
             depth: frame.depth + 1,
-            lineage: task.spec.lineage.child(&task.spec.key),
+            lineage: above.child(&task.spec.key),
             redone: frame.redone,
-            lookup_below: frame.lookup_below,
+            lookup_below: 0,
         })
     }
 }

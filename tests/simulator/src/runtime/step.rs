@@ -45,7 +45,8 @@ impl Portion {
             let node = *self.tree.node(frame.node);
             match frame.stage {
                 Stage::Fresh => {
-                    let looks_up = self.lookups_wanted && frame.redone && frame.depth < frame.lookup_below;
+                    let looks_up =
+                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
                     let is_hungry = self.thieves + around.idle > self.open.len();
                     let is_whole = node.children == 0
                         || node.work_ns <= around.grain_ns && !is_hungry && !looks_up && !self.is_draining;
@@ -65,7 +66,8 @@ impl Portion {
                     let count = node.children as usize;
                     frame.children = vec![Child::Latent; count];
                     frame.stage = Stage::Syncing(0);
-                    let looks_up = self.lookups_wanted && frame.redone && frame.depth < frame.lookup_below;
+                    let looks_up =
+                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
                     self.counts.spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
@@ -143,7 +145,8 @@ impl Portion {
         let parent = &mut task.frames[place.frame];
         parent.children[place.child] = Child::InPlace;
         let node = self.tree.child(parent.node, place.child);
-        let mut frame = Frame::new(node, depth, spec.redone, spec.lookup_below);
+        let lookup_below = parent.lookup_below.max(spec.lookup_below);
+        let mut frame = Frame::new(node, depth, spec.redone, lookup_below);
         frame.exposed = Some(Box::new(spec));
         task.frames.push(frame);
         false
