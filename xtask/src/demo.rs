@@ -18,8 +18,6 @@ use crate::shell::{command, root};
 const QUEENS: &str = "17";
 /// OEIS A000170.
 const ANSWER: &str = "95815104";
-/// The jobs of the whole tree, which are the same in every run; what is executed beyond was lost before.
-const JOBS: u64 = 35_312_695;
 /// Half of the work, in seconds of one core, on a machine of 2026. It need not be exact.
 const HALF_S: f64 = 30.0;
 /// Names and sites. One of the last site is killed.
@@ -76,21 +74,28 @@ fn victim(about: &Value) -> &'static str {
 
 /// What was saved, and what it cost.
 fn table(about: &Value, victim: &str) -> String {
-    let count = |name: &str| about["jobs"][name].as_u64().unwrap_or(0);
+    let count = |name: &str| about["jobs"][name].as_u64().unwrap_or(0).to_string();
+    let figure = |value: &Value| value.as_f64().unwrap_or_default();
     let hosts = about["by_host"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of_victim = hosts.iter().find(|host| host["name"] == victim).and_then(|host| host["work_s"].as_f64());
-    let work_s = about["work_s"].as_f64().unwrap_or_default();
-    let executed = count("executed");
-    let twice = executed.saturating_sub(JOBS) as f64 / executed.max(1) as f64;
+    let dead_s = hosts.iter().find(|host| host["name"] == victim).map_or(0.0, |host| figure(&host["work_s"]));
+    let lost_s = figure(&about["lost_work_s"]);
+    let seconds = |seconds: f64| format!("{seconds:.1} s");
     let rows = [
-        ("stolen", count("stolen").to_string(), "jobs that went from host to host"),
-        ("recorded", count("recorded").to_string(), "results that were put down in case of a crash"),
-        ("reused", count("reused").to_string(), "jobs whose recorded result was used after it"),
-        ("adopted", count("adopted").to_string(), "running jobs of the dead host's that were not begun anew"),
-        ("redone", count("redone").to_string(), "jobs that had to be run again"),
-        ("dead host", format!("{:.1} s", of_victim.unwrap_or_default()), "of work, until it was killed"),
-        ("lost work", format!("{:.1} s", twice * work_s), "of work, which was done twice"),
-        ("all work", format!("{work_s:.1} s"), "all hosts together"),
+        ("stolen", count("stolen"), "jobs that went from host to host"),
+        ("recorded", count("recorded"), "results that were put down in case of a crash"),
+        ("redone", count("redone"), "jobs that the dead host had not finished, and that others began again;"),
+        ("reused", count("reused"), "recorded results below them did not have to be computed again,"),
+        ("adopted", count("adopted"), "jobs below them went on where they ran"),
+        ("all work", seconds(figure(&about["work_s"])), "of processor time, all hosts together:"),
+        ("answer", seconds(figure(&about["answer_work_s"])), "of it are in the answer,"),
+        ("lost", seconds(lost_s), "of it were done twice"),
+        ("dead host", seconds(dead_s), "of it were the dead host's until it was killed:"),
+        ("kept", seconds((dead_s - lost_s).max(0.0)), "of that are in the answer,"),
+        (
+            "saved",
+            seconds(figure(&about["saved_work_s"])),
+            "are behind the results that were reused or adopted",
+        ),
     ];
     let mut text = String::new();
     for (name, value, meaning) in rows {

@@ -110,6 +110,9 @@ fn about(run: &Run) -> Value {
         },
         "elapsed_s": run.elapsed_s,
         "work_s": work_s,
+        "answer_work_s": run.answer_work_s,
+        "lost_work_s": run.lost_work_s,
+        "saved_work_s": run.saved_work_s,
         "span_s": span_s,
         "parallelism": if span_s > 0.0 { work_s / span_s } else { 1.0 },
     })

@@ -55,7 +55,11 @@ fn page(run: &Run) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
-    row("after losses", format!("{} redone, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted));
+    let mut after = format!("{} redone, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted);
+    if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
+        let _ = write!(after, "; {} of work saved", seconds(saved));
+    }
+    row("after losses", after);
     row(
         "recorded",
         match &run.table {
@@ -72,6 +76,11 @@ fn page(run: &Run) -> String {
     );
     if let (Some(work), Some(span)) = (run.work_s, run.span_s) {
         row("work", format!("{}, of which {} on the critical path", seconds(work), seconds(span)));
+    }
+    if let (Some(answer), Some(lost)) = (run.answer_work_s, run.lost_work_s) {
+        let text =
+            format!("{} in the result, {} lost, done twice or aborted", seconds(answer), seconds(lost));
+        row("of that", text);
     }
     row("hosts", format!("{} worked on it, {} threads", run.hosts, run.threads));
     if !run.by_host.is_empty() {
@@ -133,7 +142,7 @@ mod tests {
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 3, "threads": 6,
             "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
-            "work_s": 12.0, "span_s": 0.25, "progress": {"done": 5, "total": 20}, "error": null,
+            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
             "by_host": [
                 {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "busy": 2, "workers": 2},
@@ -148,9 +157,10 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, moved 1 times\n",
-            "after losses 2 redone, 3 reused, 1 adopted\n",
+            "after losses 2 redone, 3 reused, 1 adopted; 2.0 s of work saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s, of which 250 ms on the critical path\n",
+            "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }

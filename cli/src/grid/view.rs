@@ -66,6 +66,12 @@ pub struct Run {
     #[serde(default)]
     pub work_s: Option<f64>,
     #[serde(default)]
+    pub answer_work_s: Option<f64>,
+    #[serde(default)]
+    pub lost_work_s: Option<f64>,
+    #[serde(default)]
+    pub saved_work_s: Option<f64>,
+    #[serde(default)]
     pub span_s: Option<f64>,
     #[serde(default)]
     pub progress: Option<Fraction>,

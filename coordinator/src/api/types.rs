@@ -187,8 +187,19 @@ pub struct Figures {
     pub jobs: Jobs,
     /// Steals between hosts.
     pub steals: Steals,
-    /// Processor time in guests.
+    /// Processor time in guests, of all hosts. What a host did in the last tenth of a second before a crash
+    /// is not known.
     pub work_s: f64,
+    /// Of this, what is behind the result: each job once. Known once it is over.
+    #[serde(default)]
+    pub answer_work_s: Option<f64>,
+    /// Of this, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
+    /// is over.
+    #[serde(default)]
+    pub lost_work_s: Option<f64>,
+    /// What was behind reused and adopted results: without them it would have been lost, too.
+    #[serde(default)]
+    pub saved_work_s: f64,
     /// The critical path, once it is over.
     pub span_s: Option<f64>,
     /// What the root job reports.
@@ -345,6 +356,7 @@ impl Figures {
         self.jobs = counts.into();
         self.steals = Steals { requests: counts.steal_requests };
         self.work_s = seconds(counts.work_ns);
+        self.saved_work_s = seconds(counts.saved_work_ns);
     }
 }
 

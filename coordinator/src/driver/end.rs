@@ -45,6 +45,11 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
 pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
     if let RunEnd::Finished(finished) = end {
         figures.span_s = Some(seconds(finished.span_ns));
+        let answer_s = seconds(finished.work_ns);
+        figures.answer_work_s = Some(answer_s);
+        // A host may have told its last result and not its last counts.
+        figures.work_s = figures.work_s.max(answer_s);
+        figures.lost_work_s = Some(figures.work_s - answer_s);
     }
     for host in &mut figures.by_host {
         host.busy = 0;

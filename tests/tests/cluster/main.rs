@@ -9,6 +9,7 @@ mod coordinator;
 mod crash;
 mod data_folder;
 mod leave;
+mod loss;
 mod runs;
 mod silence;
 mod suspend;

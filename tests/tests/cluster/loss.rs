@@ -1,0 +1,105 @@
+//! What the crash of a host costs, exactly: in jobs, whose number in the whole tree is known.
+//!
+//! What the others have spawned when a run is over is the whole tree but for what they had from the dead host:
+//! that was saved. What the dead host had spawned beyond was lost. Its counts are those that it told last; it
+//! tells them with what it records, so it may have done a little more, and that little was lost, too.
+
+use sateen_tests::cluster::{Cluster, PATIENCE, work_of};
+use sateen_tests::random::{Random, seed};
+use serde_json::Value;
+
+use crate::answers::{KNAPSACK, MANY_QUEENS, QUEENS};
+
+/// A crash loses no more of a host's finished work than it does in this time: some intervals of recording.
+const LOSS_S_MAX: f64 = 0.6;
+/// As often each problem is disturbed.
+const ROUNDS: usize = 3;
+
+/// An app with many jobs, and how many there are in all.
+struct Problem {
+    app: &'static str,
+    arguments: &'static [&'static str],
+    result: String,
+    spawned: u64,
+}
+
+impl Problem {
+    fn new(app: &'static str, arguments: &'static [&'static str]) -> Self {
+        let module = sateen_tests::command::app(app).display().to_string();
+        let alone = sateen_tests::command::run([&["run", module.as_str(), "--json"], arguments].concat());
+        let about = alone.json();
+        let spawned = about["jobs"]["spawned"].as_u64().expect("a count");
+        let result = format!("{}\n", about["result"].as_str().expect("a text"));
+        Self { app, arguments, result, spawned }
+    }
+}
+
+/// The spawns of those hosts that are wanted.
+fn spawned(about: &Value, is_wanted: impl Fn(&str) -> bool) -> u64 {
+    let hosts = about["by_host"].as_array().into_iter().flatten();
+    let wanted = hosts.filter(|host| host["name"].as_str().is_some_and(&is_wanted));
+    wanted.filter_map(|host| host["jobs"]["spawned"].as_u64()).sum()
+}
+
+/// Kills a host, which does not have the root, when it has spawned `share` of all jobs.
+fn crash(problem: &Problem, share: f64) {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let run = cluster.submit(problem.app, problem.arguments);
+    let root = cluster.root_host(run);
+    let victim = ["cyd", "bob"].into_iter().find(|name| *name != root).expect("three are not one");
+    let enough = (problem.spawned as f64 * share) as u64;
+    let before = cluster.api().run_until(run, "far enough", PATIENCE, |about| {
+        spawned(about, |name| name == victim) >= enough || about["state"] == "done"
+    });
+    assert_eq!(before["state"], "running", "it was over before it could be disturbed: {before:#}");
+    cluster.kill_host(victim);
+    let about = cluster.done(run, &problem.result);
+
+    let (dead, dead_s) = (spawned(&about, |name| name == victim), work_of(&about, victim));
+    let others = spawned(&about, |name| name != victim);
+    let saved = problem.spawned.saturating_sub(others);
+    let lost = dead.saturating_sub(saved);
+    let lost_s = dead_s * lost as f64 / dead.max(1) as f64;
+    let figure = |name: &str| about[name].as_f64().expect("a figure of a run that is over");
+    eprintln!(
+        "killed after {dead} of {} spawns, {dead_s:.2} s: {saved} saved, {lost} lost, {lost_s:.2} s; \
+         told: {:.2} s, of which {:.2} s in the answer, {:.2} s lost, {:.2} s saved; {}",
+        problem.spawned,
+        figure("work_s"),
+        figure("answer_work_s"),
+        figure("lost_work_s"),
+        figure("saved_work_s"),
+        about["jobs"]
+    );
+    assert!(lost_s <= LOSS_S_MAX, "{lost_s:.2} s of {dead_s:.2} s were lost: {about:#}");
+    // What people are told adds up.
+    let sum_s = figure("answer_work_s") + figure("lost_work_s");
+    assert!((sum_s - figure("work_s")).abs() < 1e-3, "{about:#}");
+    assert!(figure("lost_work_s") <= LOSS_S_MAX + lost_s, "{lost_s:.2} s were lost: {about:#}");
+}
+
+fn crash_at_many_moments(problem: &Problem, seed: u64) {
+    let mut random = Random::new(seed);
+    for round in 0..ROUNDS {
+        // Early, in the middle and late: of three hosts none does more than a third.
+        let share = 0.03 + 0.08 * round as f64 + 0.08 * random.below(1000) as f64 / 1000.0;
+        eprintln!("{} {:?}, at {share:.3}", problem.app, problem.arguments);
+        crash(problem, share);
+    }
+}
+
+#[test]
+fn a_crash_loses_little_of_many_queens() {
+    crash_at_many_moments(&Problem::new(QUEENS.0, QUEENS.1), seed(1));
+}
+
+/// The loss does not grow with what the host has done.
+#[test]
+fn a_crash_after_long_work_loses_no_more() {
+    crash(&Problem::new(MANY_QUEENS.0, MANY_QUEENS.1), 0.18);
+}
+
+#[test]
+fn a_crash_loses_little_of_an_irregular_tree() {
+    crash_at_many_moments(&Problem::new(KNAPSACK.0, KNAPSACK.1), seed(2));
+}
