@@ -38,7 +38,8 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     let hungry = store.data().shared.alarm_ahead();
-    // One job a time would leave most of what is finished in between unrecorded; `expose` says when it is enough.
+    // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
+    // latent, and `expose` says when it is enough.
     let alarm = if is_time_to_record { Some(Alarm::All) } else { hungry };
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
         sound_alarm(store, alarm);
