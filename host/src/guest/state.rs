@@ -182,7 +182,7 @@ impl Guest {
         if is_time {
             self.recorded_to = self.clock.own_work();
             self.exposures += 1;
-            let is_turn_of_all = self.exposures % EXPOSURES == 0;
+            let is_turn_of_all = self.exposures.is_multiple_of(EXPOSURES);
             self.exposed_to_record = Some(if is_turn_of_all { EXPOSED_MAX } else { EXPOSED_IN_BETWEEN_MAX });
         }
         is_time
