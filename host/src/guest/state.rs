@@ -60,9 +60,9 @@ const RECORDED_ABOVE_MAX: usize = 16;
 /// So many times in the interval of recording, jobs are exposed for their results to be recorded. What a call
 /// in place has finished can be recorded only of jobs that were exposed before they began; so a subtree that
 /// is done within the time between two exposures is lost if the job above it is.
-const EXPOSURES: u32 = 10;
+const EXPOSURES: u32 = 4;
 /// So many are exposed at a time, the oldest first, which are the largest: each costs some microseconds.
-const EXPOSED_IN_BETWEEN_MAX: usize = 4;
+const EXPOSED_IN_BETWEEN_MAX: usize = 2;
 /// So many once in each interval; what is left follows in the next.
 const EXPOSED_MAX: usize = 256;
 

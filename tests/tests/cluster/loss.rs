@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::answers::{KNAPSACK, MANY_QUEENS, QUEENS};
 
-/// A crash loses no more of a host's finished work than it does in this time: some intervals of recording.
-const LOSS_S_MAX: f64 = 0.6;
+/// A crash loses no more of a host's finished work than it does in this time, however long it has worked.
+const LOSS_S_MAX: f64 = 1.0;
 /// As often each problem is disturbed.
 const ROUNDS: usize = 3;
 
