@@ -12,8 +12,8 @@ use sateen_host::grid::{
 };
 use sateen_protocol::host::Notice;
 use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, Outcome, ROOT_KIND, RunEnd,
-    RunLimits, RunSpec, Stealing,
+    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, JobTag, Outcome, ROOT_KIND,
+    RunEnd, RunLimits, RunSpec, Stealing,
 };
 
 use super::mini_coordinator::MiniCoordinator;
@@ -88,7 +88,7 @@ impl RunningPortion for ScriptedPortion {
     fn requeue(&mut self, number: JobNumber, _: bool, _: u32) {
         panic!("nothing is lost, and job {} came back", number.0);
     }
-    fn lookups(&mut self, _: bool) {}
+    fn lookups(&mut self, _: &[JobTag]) {}
     fn abort(&mut self, _: JobNumber) {}
     fn drain(&mut self) {
         (self.notify)(Notice::Drained);
