@@ -52,6 +52,8 @@ pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 pub const REQUESTS_WAITING_MAX: usize = 1024;
 /// Nodes of one run's tree.
 pub const TREE_NODES_MAX: usize = 100_000;
+/// The parameters of all jobs of one run's tree, for those who run one of them again.
+pub const TREE_PARAMETERS_BYTES_MAX: usize = 16 << 20;
 /// Lines of one run's log, and their bytes.
 pub const LOG_LINES_MAX: usize = 10_000;
 /// See [`LOG_LINES_MAX`].

@@ -53,6 +53,10 @@ pub const SHARED_TAIL_BYTES_MIN: usize = 1 << 20;
 pub const SHARED_UNSTABLE_BYTES_MAX: usize = 64 << 20;
 /// Updates of an object that came before others are kept, up to this.
 pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
+/// Parameters that a note about a job carries.
+pub const NOTED_PARAMETERS_BYTES_MAX: usize = 4 << 10;
+/// The parameters of all notes that wait to be sent.
+pub const NOTED_PARAMETERS_WAITING_BYTES_MAX: usize = 1 << 20;
 /// Runs that are given to hosts at once; more wait their turn.
 pub const RUNS_ACTIVE_MAX: usize = 8;
 

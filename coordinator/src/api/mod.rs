@@ -3,6 +3,7 @@
 mod apps;
 mod blobs;
 mod hosts;
+mod jobs;
 mod origin;
 mod problem;
 mod runs;
@@ -77,6 +78,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/runs/{run}/cancel", post(runs::cancel))
         .route("/api/v1/runs/{run}/suspend", post(runs::suspend))
         .route("/api/v1/runs/{run}/resume", post(runs::resume))
+        .route("/api/v1/jobs/{key}", get(jobs::show))
         .route("/api/v1/hosts", get(hosts::list))
         .route("/api/v1/status", get(service::status))
         .fallback(async || Problem::not_found("there is no such page; `/` says how to reach the API"))

@@ -397,6 +397,46 @@ pub struct Node {
     pub work_s: Option<f64>,
 }
 
+/// `/api/v1/jobs/{key}`: all that is needed to run one job again.
+#[derive(Debug, Serialize)]
+pub struct Job {
+    /// The beginning of its key.
+    pub job: String,
+    /// Its name; of the root, that of the run's entry point.
+    pub function: String,
+    /// Whether it is its run's root, whose parameters are the run's arguments.
+    pub is_root: bool,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Its encoded parameters, as hexadecimal digits; of the root, none.
+    pub parameters: Option<String>,
+    /// The newest run that it is part of.
+    pub run: u64,
+    /// That run's app.
+    pub app: AppOfRun,
+    /// That run's entry point.
+    pub entry_point: String,
+    /// The words of that run's command line.
+    pub arguments: Vec<String>,
+    /// Hashes of that run's inputs, by name.
+    pub inputs: std::collections::BTreeMap<String, String>,
+    /// What that run's guests may use.
+    pub limits: RunLimits,
+    /// NaNs are canonicalised by the engine.
+    pub strict_nan: bool,
+}
+
+/// What is not said is the host's default.
+#[derive(Debug, Serialize)]
+pub struct RunLimits {
+    /// Linear memory of one instance.
+    pub memory_bytes: Option<u64>,
+    /// Stack of one instance.
+    pub stack_bytes: Option<u64>,
+    /// A result, a job's parameters, or an output.
+    pub output_bytes: Option<u64>,
+}
+
 /// `/api/v1/runs/{run}/log`.
 #[derive(Debug, Serialize)]
 pub struct Log {

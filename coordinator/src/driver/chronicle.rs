@@ -8,7 +8,9 @@ use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, RunId};
 
 use crate::api::types::{Log, LogLine, Node, Tree, seconds};
-use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, LOG_BYTES_MAX, LOG_LINES_MAX, TREE_NODES_MAX};
+use crate::limits::{
+    CHRONICLES_OF_ENDED_RUNS_MAX, LOG_BYTES_MAX, LOG_LINES_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX,
+};
 use crate::module::About;
 
 /// The chronicles of all runs.
@@ -32,6 +34,7 @@ pub struct Chronicle {
     without_room: u64,
     /// What hosts say that they left out.
     left_out: u64,
+    parameters_bytes: usize,
     names: BTreeMap<HostId, String>,
     lines: VecDeque<LogLine>,
     line_bytes: usize,
@@ -48,6 +51,37 @@ struct KnownJob {
     state: &'static str,
     redone: bool,
     work_ns: Option<u64>,
+    parameters: Parameters,
+}
+
+/// What is known of a job's parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parameters {
+    /// These are they.
+    Known(Box<[u8]>),
+    /// Its host did not send them; the root's are in its run.
+    NotSent,
+    /// They came when there was no room left for them.
+    NoRoom,
+}
+
+/// A job as those see it who want to run it again.
+#[derive(Debug, Clone)]
+pub struct FoundJob {
+    /// The beginning of its key.
+    pub job: JobTag,
+    /// As in a [`JobSpec`](sateen_protocol::JobSpec).
+    pub kind: u32,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// What is known of them.
+    pub parameters: Parameters,
+}
+
+impl KnownJob {
+    fn has_parameters(&self) -> bool {
+        matches!(self.parameters, Parameters::Known(_))
+    }
 }
 
 impl Chronicles {
@@ -59,6 +93,24 @@ impl Chronicles {
     /// The chronicle of a run, if it has one.
     pub fn get(&self, run: RunId) -> Option<Arc<Mutex<Chronicle>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).of.get(&run).cloned()
+    }
+
+    /// Jobs whose tags are `from` to `to`, of one run or of all, at most `limit`; those of the newest run
+    /// first.
+    pub fn find(&self, run: Option<RunId>, from: JobTag, to: JobTag, limit: usize) -> Vec<(RunId, FoundJob)> {
+        let mut chronicles: Vec<(RunId, Arc<Mutex<Chronicle>>)> = {
+            let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = runs.of.iter().filter(|(of, _)| run.is_none_or(|run| run == **of));
+            wanted.map(|(run, chronicle)| (*run, Arc::clone(chronicle))).collect()
+        };
+        chronicles.sort_by_key(|(run, _)| std::cmp::Reverse(*run));
+        let mut found = Vec::new();
+        for (run, chronicle) in chronicles {
+            let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            let jobs = chronicle.find(from, to).take(limit - found.len());
+            found.extend(jobs.map(|job| (run, job)));
+        }
+        found
     }
 
     /// The run is over: its chronicle is kept until others push it out.
@@ -78,10 +130,20 @@ impl Chronicle {
     pub fn note(&mut self, host: HostId, name: &str, notes: &[JobNote]) {
         self.names.entry(host).or_insert_with(|| name.to_owned());
         for note in notes {
+            let room = TREE_PARAMETERS_BYTES_MAX.saturating_sub(self.parameters_bytes);
             let Some(known) = self.known(host, note) else {
                 self.without_room += u64::from(matches!(note.what, NoteKind::Begun { .. }));
                 continue;
             };
+            let mut kept_bytes = 0;
+            if let (Some(parameters), false) = (&note.parameters, known.has_parameters()) {
+                known.parameters = if parameters.len() <= room {
+                    kept_bytes = parameters.len();
+                    Parameters::Known(parameters.as_slice().into())
+                } else {
+                    Parameters::NoRoom
+                };
+            }
             match note.what {
                 NoteKind::Begun { redone, .. } => {
                     (known.host, known.state, known.work_ns) = (host, "running", None);
@@ -99,6 +161,7 @@ impl Chronicle {
                     }
                 }
             }
+            self.parameters_bytes += kept_bytes;
         }
     }
 
@@ -118,11 +181,23 @@ impl Chronicle {
                     state: "running",
                     redone: false,
                     work_ns: None,
+                    parameters: Parameters::NotSent,
                 });
                 place
             }
         };
         self.nodes.get_mut(place)
+    }
+
+    /// The jobs whose tags are `from` to `to`, in their order.
+    pub fn find(&self, from: JobTag, to: JobTag) -> impl Iterator<Item = FoundJob> {
+        let places = self.place.range(from..=to).filter_map(|(_, place)| self.nodes.get(*place));
+        places.map(|known| FoundJob {
+            job: known.job,
+            kind: known.kind,
+            depth: known.depth,
+            parameters: known.parameters.clone(),
+        })
     }
 
     /// A host has left out so many more notes.
@@ -182,7 +257,33 @@ mod tests {
     }
 
     fn note(job: u64, what: NoteKind) -> JobNote {
-        JobNote { job: JobTag(job), parent: (job > 1).then_some(JobTag(1)), kind: 0, depth: 1, what }
+        let parent = (job > 1).then_some(JobTag(1));
+        JobNote { job: JobTag(job), parent, kind: 0, depth: 1, what, parameters: None }
+    }
+
+    fn begun(job: u64, parameters: Option<Vec<u8>>) -> JobNote {
+        JobNote { parameters, ..note(job, NoteKind::Begun { victim: None, redone: false }) }
+    }
+
+    #[test]
+    fn parameters_are_kept_as_long_as_there_is_room() {
+        let mut chronicle = Chronicle::default();
+        let large = vec![7; TREE_PARAMETERS_BYTES_MAX - 3];
+        chronicle.note(
+            HostId(1),
+            "one",
+            &[begun(1, None), begun(2, Some(large)), begun(3, Some(vec![1; 4]))],
+        );
+        // Once more is no more.
+        chronicle.note(HostId(2), "two", &[begun(2, Some(vec![8])), begun(4, Some(vec![1; 3]))]);
+        let found: Vec<FoundJob> = chronicle.find(JobTag(0), JobTag(9)).collect();
+        let known = |job: usize| match &found[job - 1].parameters {
+            Parameters::Known(bytes) => bytes.len(),
+            _ => 0,
+        };
+        assert_eq!((known(2), known(4)), (TREE_PARAMETERS_BYTES_MAX - 3, 3));
+        assert_eq!((&found[0].parameters, &found[2].parameters), (&Parameters::NotSent, &Parameters::NoRoom));
+        assert_eq!(chronicle.find(JobTag(2), JobTag(3)).count(), 2);
     }
 
     #[test]

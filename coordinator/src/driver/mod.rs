@@ -24,7 +24,7 @@ use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
 use saver::{Change, Saver};
 
-pub use chronicle::{Chronicle, Chronicles};
+pub use chronicle::{Chronicle, Chronicles, FoundJob, Parameters};
 pub use request::{ChangeError, Driver, Gone, Live, Request, Totals, Wish};
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the

@@ -29,6 +29,7 @@ fn a_run_ends_with_the_roots_result() {
         kind,
         depth: 0,
         what,
+        parameters: (job == 2).then(|| vec![1, 0xab]),
     };
     let begun = NoteKind::Begun { victim: None, redone: false };
     let notes = vec![note(1, ROOT_KIND, begun), note(2, 0, begun), note(2, 0, NoteKind::Done { work_ns: 7 })];
@@ -56,6 +57,7 @@ fn a_run_ends_with_the_roots_result() {
     assert_eq!(log["lines"][0]["text"], "hello");
     assert_eq!(server.json(&format!("/api/v1/runs/{run}/log?after=1"))["lines"], json!([]));
     assert_eq!(server.run(run)["progress"], json!({"done": 3, "total": 4}));
+    a_job_is_found_by_its_key(&server, run);
 
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=30")));
@@ -75,6 +77,33 @@ fn a_run_ends_with_the_roots_result() {
         (&"one".into(), &8.into(), &0.into())
     );
     assert_eq!((&over["hosts"], &over["threads"]), (&1.into(), &2.into()));
+}
+
+/// The run has the root `1` and a job `2` with parameters.
+fn a_job_is_found_by_its_key(server: &Server, run: u64) {
+    let job = server.json("/api/v1/jobs/0000000000000002");
+    assert_eq!(
+        (&job["run"], &job["function"], &job["parameters"], &job["is_root"]),
+        (&run.into(), &"work".into(), &"01ab".into(), &false.into())
+    );
+    assert_eq!(job["app"]["name"], "probe");
+    // The other 48 digits are not known to the coordinator.
+    let whole = format!("{:016x}{}", 1, "7".repeat(48));
+    let root = server.json(&format!("/api/v1/jobs/{whole}?run={run}"));
+    assert_eq!(
+        (&root["function"], &root["parameters"], &root["is_root"], &root["arguments"]),
+        (&"main".into(), &json!(null), &true.into(), &json!(["1"]))
+    );
+    for (key, status, why) in [
+        ("00000000", 409, "give more digits"),
+        ("0000000000000003", 404, "sateen tree"),
+        ("0000000000000002?run=9", 404, "run 9"),
+        ("1234567", 400, "is no job's key"),
+        ("work", 400, "is no job's key"),
+    ] {
+        let (found, sentence) = detail(server.get(&format!("/api/v1/jobs/{key}")));
+        assert!(found == status && sentence.contains(why), "{key}: {found} {sentence}");
+    }
 }
 
 #[test]

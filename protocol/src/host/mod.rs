@@ -344,6 +344,7 @@ impl Host {
             return;
         }
         part.reported_counts = counts;
+        part.note_bytes = 0;
         let message = ToCoordinator::Counts {
             run,
             counts,

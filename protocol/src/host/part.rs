@@ -174,6 +174,8 @@ pub struct Part {
     pub progress: Option<(u64, u64)>,
     pub notes: Vec<JobNote>,
     pub notes_dropped: u64,
+    /// The length of all their parameters.
+    pub note_bytes: usize,
     pub log: Vec<(String, String)>,
     pub next_report: Time,
     pub last_report: Option<Time>,
@@ -217,6 +219,7 @@ impl Part {
             progress: None,
             notes: Vec::new(),
             notes_dropped: 0,
+            note_bytes: 0,
             log: Vec::new(),
             next_report: now,
             last_report: None,

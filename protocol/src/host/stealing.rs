@@ -9,11 +9,12 @@
 //! request.
 
 use crate::limits::{
-    HELD_JOBS_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN,
-    STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    HELD_JOBS_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, PARK,
+    PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
+    STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
-use crate::{EntryState, HostId, JobNumber, JobSpec, RunId, StealId, Stealing, Time};
+use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, StealId, Stealing, Time};
 
 use super::part::{Held, Loan, LoanState, Owner, Parked, Part, Request, Rest, Stage};
 use super::{Command, Event, Host, Misbehaviour};
@@ -384,9 +385,17 @@ impl Host {
 
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.notes.len() >= crate::limits::NOTES_WAITING_MAX {
+        if part.notes.len() >= NOTES_WAITING_MAX {
             part.notes_dropped += 1;
             return;
+        }
+        let length = spec.parameters.len();
+        let is_noted = matches!(what, NoteKind::Begun { .. })
+            && spec.kind != ROOT_KIND
+            && length <= NOTED_PARAMETERS_BYTES_MAX
+            && part.note_bytes + length <= NOTED_PARAMETERS_WAITING_BYTES_MAX;
+        if is_noted {
+            part.note_bytes += length;
         }
         part.notes.push(JobNote {
             job: spec.key.tag(),
@@ -394,6 +403,7 @@ impl Host {
             kind: spec.kind,
             depth: spec.depth,
             what,
+            parameters: is_noted.then(|| spec.parameters.clone()),
         });
     }
 }

@@ -158,6 +158,9 @@ pub struct JobNote {
     pub depth: u32,
     /// What happened.
     pub what: NoteKind,
+    /// Of a job that begins, so that people can run it again: its encoded parameters, if they are no
+    /// longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
+    pub parameters: Option<Vec<u8>>,
 }
 
 /// What happened to a job.

@@ -201,7 +201,7 @@ pub async fn log(
     Ok(Json(log))
 }
 
-fn parse(run: &str) -> Result<RunId, Problem> {
+pub fn parse(run: &str) -> Result<RunId, Problem> {
     let number = run.parse::<u32>().ok().filter(|number| *number > 0);
     number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
         Problem::bad_request(format!(
@@ -211,7 +211,7 @@ fn parse(run: &str) -> Result<RunId, Problem> {
     })
 }
 
-async fn row(api: &Api, run: RunId) -> Result<RunRow, Problem> {
+pub async fn row(api: &Api, run: RunId) -> Result<RunRow, Problem> {
     let row = api.store.read(move |connection| sql::run(connection, run)).await?;
     row.ok_or_else(|| Problem::not_found(format!("there is no run {run}; `sateen ps` lists them")))
 }

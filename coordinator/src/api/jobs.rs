@@ -1,0 +1,157 @@
+//! A job by its key, for those who run it again.
+
+use std::fmt::Write;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
+use sateen_protocol::{JobTag, ROOT_KIND, RunId};
+use serde::Deserialize;
+
+use super::problem::Problem;
+use super::types::{AppOfRun, Job, RunLimits};
+use super::{Api, runs};
+use crate::driver::{FoundJob, Gone, Parameters};
+use crate::limits::TREE_PARAMETERS_BYTES_MAX;
+use crate::store::sql;
+
+/// Fewer digits of a key are too easily another's.
+const DIGITS_MIN: usize = 8;
+/// Digits of a whole key.
+const DIGITS_MAX: usize = 64;
+/// Digits of a tag, which is what the coordinator knows of a key.
+const TAG_DIGITS: usize = 16;
+/// Equal jobs of so many runs are looked at.
+const FOUND_MAX: usize = 64;
+
+#[derive(Deserialize)]
+pub struct Of {
+    run: Option<String>,
+}
+
+pub async fn show(
+    State(api): State<Api>,
+    Path(key): Path<String>,
+    Query(of): Query<Of>,
+) -> Result<Json<Job>, Problem> {
+    let (from, to) = tags(&key)?;
+    let run = of.run.as_deref().map(runs::parse).transpose()?;
+    let chronicles = api.driver.chronicles.clone();
+    let find = move || chronicles.find(run, from, to, FOUND_MAX);
+    let found = tokio::task::spawn_blocking(find).await.map_err(|_| Gone)?;
+    let (run, job) = choose(&key, run, found)?;
+    describe(&api, run, job).await
+}
+
+/// The tags of the keys that begin with these digits.
+fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
+    let is_key =
+        (DIGITS_MIN..=DIGITS_MAX).contains(&key.len()) && key.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
+    let Ok(number) = u64::from_str_radix(digits, 16) else {
+        return Err(Problem::bad_request(format!(
+            "`{}` is no job's key, which is {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits; `sateen tree` shows them",
+            key.escape_debug()
+        )));
+    };
+    let unknown_bits = 4 * (TAG_DIGITS - digits.len()) as u32;
+    let from = number << unknown_bits;
+    Ok((JobTag(from), JobTag(from | ((1_u64 << unknown_bits) - 1))))
+}
+
+/// The one job that is meant, in the newest run of which its parameters are known.
+fn choose(
+    key: &str,
+    run: Option<RunId>,
+    found: Vec<(RunId, FoundJob)>,
+) -> Result<(RunId, FoundJob), Problem> {
+    if let Some((_, first)) = found.first()
+        && let Some((_, other)) = found.iter().find(|(_, job)| job.job != first.job)
+    {
+        return Err(Problem::conflict(format!(
+            "several jobs' keys begin with `{key}`, {} and {} among them; give more digits",
+            first.job, other.job
+        )));
+    }
+    let can_run = |job: &FoundJob| job.kind == ROOT_KIND || matches!(job.parameters, Parameters::Known(_));
+    let place = found.iter().position(|(_, job)| can_run(job)).unwrap_or(0);
+    found.into_iter().nth(place).ok_or_else(|| {
+        let of = run.map_or("that is still known".to_owned(), |run| format!("{run}"));
+        Problem::not_found(format!(
+            "no job of {}{of} has a key that begins with `{key}`; `sateen tree RUN` shows a run's jobs",
+            if run.is_some() { "run " } else { "a run " },
+        ))
+    })
+}
+
+async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Problem> {
+    let row = runs::row(api, run).await?;
+    let digits = row.spec.app.to_string();
+    let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
+    let function = app.map(|app| app.about.job(job.kind, &row.spec.function).to_owned());
+    let is_root = job.kind == ROOT_KIND;
+    let gone = |why: String| {
+        Err(Problem::new(StatusCode::GONE, format!("the parameters of job {} are not known: {why}", job.job)))
+    };
+    let parameters = match &job.parameters {
+        _ if is_root => None,
+        Parameters::Known(bytes) => Some(hex(bytes)),
+        Parameters::NotSent => {
+            return gone(format!(
+                "hosts send the coordinator those of at most {NOTED_PARAMETERS_BYTES_MAX} bytes; choose a job \
+                 above or below it"
+            ));
+        }
+        Parameters::NoRoom => {
+            return gone(format!(
+                "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
+                TREE_PARAMETERS_BYTES_MAX >> 20
+            ));
+        }
+    };
+    let spec = row.spec;
+    Ok(Json(Job {
+        job: job.job.to_string(),
+        function: function.unwrap_or_default(),
+        is_root,
+        depth: job.depth,
+        parameters,
+        run: run.0,
+        app: AppOfRun { hash: spec.app.to_string(), name: row.app_name },
+        entry_point: spec.function,
+        arguments: spec.arguments,
+        inputs: spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect(),
+        limits: RunLimits {
+            memory_bytes: spec.limits.memory_bytes_max,
+            stack_bytes: spec.limits.stack_bytes_max,
+            output_bytes: spec.limits.output_bytes_max,
+        },
+        strict_nan: spec.strict_nan,
+    }))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A string takes all that is written to it.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_key_is_a_range_of_tags() {
+        let range = |key: &str| tags(key).map(|(from, to)| (from.0, to.0)).ok();
+        assert_eq!(range("0123456789abcdef"), Some((0x0123_4567_89ab_cdef, 0x0123_4567_89ab_cdef)));
+        assert_eq!(range("01234567"), Some((0x0123_4567_0000_0000, 0x0123_4567_ffff_ffff)));
+        assert_eq!(range(&"F".repeat(64)), Some((u64::MAX, u64::MAX)));
+        for wrong in ["", "0123456", "+1234567", "0123456x", "héééééé", &"0".repeat(65)] {
+            assert_eq!(range(wrong), None, "{wrong}");
+        }
+    }
+}
