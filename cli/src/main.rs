@@ -2,6 +2,7 @@
 
 mod build;
 mod check;
+mod ended;
 mod exit;
 mod files;
 mod flags;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Suspend(flags) => grid::suspend(&flags),
         Command::Resume(flags) => grid::resume(&flags),
         Command::Hosts(flags) => grid::hosts(&flags),
+        Command::Replay(flags) => grid::replay(&flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

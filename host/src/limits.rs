@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sateen_protocol::RunLimits;
 use thiserror::Error;
 
 /// What a run's guests may use. The memory and table limits are part of a run's meaning: every host
@@ -51,6 +52,30 @@ impl Default for Limits {
             wall_time_max: None,
             cpu_time_max: None,
         }
+    }
+}
+
+impl Limits {
+    /// A run's limits; what it does not say is the default that every host has.
+    ///
+    /// # Errors
+    /// When it asks for more than there can be, or for nothing at all; the sentence says of what.
+    pub fn of_run(asked: &RunLimits) -> Result<Self, String> {
+        let default = Self::default();
+        let or = |asked: Option<u64>, default: usize, name: &str, most: u64| match asked {
+            None => Ok(default),
+            Some(bytes) if (1..=most).contains(&bytes) => usize::try_from(bytes)
+                .map_err(|_| format!("{bytes} bytes are more than this machine can address")),
+            Some(bytes) => {
+                Err(format!("the run's limit on {name}, {bytes} bytes, is not between 1 and {most}"))
+            }
+        };
+        Ok(Self {
+            memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max, "memory", 4 << 30)?,
+            stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max, "the stack", 4 << 30)?,
+            output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max, "outputs", 64 << 20)?,
+            ..default
+        })
     }
 }
 
@@ -146,5 +171,17 @@ mod tests {
             error.to_string(),
             "a job asked for 10 GiB of memory and the limit is 1 GiB; raise it with --memory"
         );
+    }
+
+    #[test]
+    fn a_runs_limits_are_checked() {
+        let asked = RunLimits { memory_bytes_max: Some(1 << 26), ..RunLimits::default() };
+        let limits = Limits::of_run(&asked).expect("fine");
+        assert_eq!(
+            (limits.memory_bytes_max, limits.stack_bytes_max),
+            (1 << 26, Limits::default().stack_bytes_max)
+        );
+        let asked = RunLimits { stack_bytes_max: Some(1 << 40), ..RunLimits::default() };
+        assert!(Limits::of_run(&asked).expect_err("too much").contains("stack"));
     }
 }

@@ -81,6 +81,8 @@ pub struct Finished {
 pub struct Run {
     shared: Arc<Shared>,
     threads: Threads,
+    /// It runs an entry point, whose result everybody can read.
+    is_whole: bool,
 }
 
 /// Cancels its run, from any thread.
@@ -134,6 +136,32 @@ impl Run {
     pub fn start(app: &App, options: RunOptions) -> Result<Self, RunError> {
         let export = app.main(&options.function)?;
         let parameters = encode_arguments(&options.arguments)?;
+        let root = Assignment::Root { name: options.function.clone(), export };
+        Self::begin(app, options, root, parameters, true)
+    }
+
+    /// Starts the job `name` of `app` alone, with these encoded parameters; the entry point and the
+    /// arguments of `options` are not looked at. Its encoded result comes as [`Output::Bytes`].
+    ///
+    /// # Errors
+    /// When there is no such job, or this machine gives no threads.
+    pub fn start_job(
+        app: &App,
+        name: &str,
+        parameters: Vec<u8>,
+        options: RunOptions,
+    ) -> Result<Self, RunError> {
+        let root = Assignment::Root { name: name.to_owned(), export: app.job(name)? };
+        Self::begin(app, options, root, parameters, false)
+    }
+
+    fn begin(
+        app: &App,
+        options: RunOptions,
+        root: Assignment,
+        parameters: Vec<u8>,
+        is_whole: bool,
+    ) -> Result<Self, RunError> {
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
@@ -145,8 +173,7 @@ impl Run {
             remote: None,
         })?;
         let shared = threads.shared.clone();
-        let mut run = Self { shared: shared.clone(), threads };
-        let root = Assignment::Root { name: options.function, export };
+        let mut run = Self { shared: shared.clone(), threads, is_whole };
         let instance =
             shared.instances.acquire().ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
         let task = Task { id: shared.new_task_id(), parameters, ancestry: None };
@@ -192,7 +219,7 @@ impl Run {
     }
 
     fn finished(&self, outcome: &[u8], span: Duration, elapsed: Duration) -> Result<Finished, RunError> {
-        let output = Output::decode(outcome)?;
+        let output = if self.is_whole { Output::decode(outcome)? } else { Output::Bytes(outcome.to_owned()) };
         let shared = &self.shared;
         let lines = shared.counters.log_lines.load(std::sync::atomic::Ordering::Relaxed);
         Ok(Finished {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{parse_duration, parse_input, parse_memory, parse_size, parse_stack};
+use super::{parse_duration, parse_input, parse_memory, parse_size, parse_stack, parse_threads};
 
 /// Which coordinator.
 #[derive(Args)]
@@ -78,7 +78,7 @@ pub struct Submit {
     pub grid: Grid,
 }
 
-/// Limits of a run; the hosts' own where none is named.
+/// Limits of a run; the hosts' own where none is named. Of a replay, the run's.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 pub struct GridLimits {
@@ -160,6 +160,38 @@ pub struct Tree {
 }
 
 #[derive(Args)]
+pub struct Replay {
+    /// The job's key as `sateen tree` shows it, or 8 digits of it and more
+    #[arg(value_name = "KEY", value_parser = parse_key)]
+    pub key: String,
+    /// The job of this run, if not of the newest that has it
+    #[arg(long, value_name = "RUN", value_parser = parse_run)]
+    pub run: Option<u64>,
+    /// Workers
+    #[arg(long, short, value_name = "N", default_value = "1", value_parser = parse_threads)]
+    pub threads: usize,
+    /// Write the result's bytes to the file instead of their digits to stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no log of the app on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Show the app's stack when it fails
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Run every job below it in an instance of its own, too
+    #[arg(long)]
+    pub pristine: bool,
+    #[command(flatten)]
+    pub limits: GridLimits,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
 pub struct Wait {
     #[command(flatten)]
     pub of: OfRun,
@@ -199,6 +231,18 @@ fn parse_run(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a run's number is expected, as `sateen ps --all` lists them".to_owned())
 }
 
+/// Fewer digits of a key are too easily another's.
+const KEY_DIGITS: std::ops::RangeInclusive<usize> = 8..=64;
+
+fn parse_key(text: &str) -> Result<String, String> {
+    let is_key = KEY_DIGITS.contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_key {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("8 to 64 hexadecimal digits are expected, as `sateen tree` shows them".to_owned())
+    }
+}
+
 fn parse_width(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|width| *width > 0).ok_or_else(|| "a number from 1 is expected".to_owned())
 }
@@ -213,6 +257,14 @@ mod tests {
         assert_eq!(Stealing::MasterWorker.word(), "master-worker");
         assert_eq!(FaultTolerance::FinishedOrphans.word(), "finished-orphans");
         assert_eq!(FaultTolerance::RedoOnly.word(), "redo-only");
+    }
+
+    #[test]
+    fn keys_are_digits() {
+        assert_eq!(parse_key("0123ABCD").as_deref(), Ok("0123abcd"));
+        for wrong in ["0123abc", "0123abcx", &"0".repeat(65), "-1234567"] {
+            assert!(parse_key(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use sateen_host::Output;
+use sateen_protocol::BlobHash;
 use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body};
@@ -18,6 +19,8 @@ const SHORT: Duration = Duration::from_secs(30);
 const BULK: Duration = Duration::from_secs(600);
 /// The longest answer in JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;
+/// The longest module or input.
+const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// The longest result.
 const RESULT_BYTES_MAX: u64 = 4 << 30;
 
@@ -113,6 +116,20 @@ impl Client {
         let request = self.agent.put(self.at(path)).content_type("application/octet-stream");
         let request = request.config().timeout_global(Some(BULK)).build();
         self.good(request.send(bytes)).map(drop)
+    }
+
+    /// The blob with this hash.
+    pub fn blob(&self, hash: BlobHash) -> Result<Vec<u8>, Refusal> {
+        let request = self.agent.get(self.at(&format!("/api/v1/blobs/{hash}")));
+        let request = request.config().timeout_global(Some(BULK)).build();
+        let mut response = self.good(request.call())?;
+        let bytes = response.body_mut().with_config().limit(BLOB_BYTES_MAX).read_to_vec();
+        let bytes = bytes.map_err(|error| self.unreachable(&error))?;
+        if BlobHash::of(&bytes) == hash {
+            return Ok(bytes);
+        }
+        let why = format!("{} sends other bytes than those with the hash {hash}", self.url);
+        Err(Refusal::Answered(StatusCode::BAD_GATEWAY, why))
     }
 
     /// What a run's root job returned.

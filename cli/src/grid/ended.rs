@@ -1,61 +1,22 @@
-//! What a run that is over gave: its result where it is wanted, or its failure with its exit code.
+//! What a run of the grid that is over gave.
 
-use sateen_host::Output;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::Client;
 use super::view::Run;
-use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE, say};
-use crate::files::{OutputFile, plain, print};
-use crate::run::add_result;
-
-/// What is wanted of it.
-pub struct Wanted {
-    pub json: bool,
-    pub verbose: bool,
-    pub output: Option<OutputFile>,
-    pub log_lines_dropped: u64,
-}
+use crate::ended::{self, About, Given, Losses, Times, Wanted};
+use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE};
 
 /// Writes the result of `run`, which is over, where it is wanted.
 ///
 /// # Errors
 /// The run's own failure, above all.
 pub fn deliver(client: &Client, run: &Run, wanted: Wanted) -> Result<(), Failure> {
-    if wanted.log_lines_dropped > 0 {
-        say(format!("{} more lines of the app's log were dropped", wanted.log_lines_dropped));
+    if let Some(failure) = failure(run) {
+        return ended::deliver(wanted, &about(run), Err(failure));
     }
-    if let Some(mut failure) = failure(run) {
-        if wanted.json {
-            let mut object = about(run);
-            object["result"] = Value::Null;
-            object["error"] = json!({
-                "message": failure.message,
-                "exit_code": failure.code,
-                "backtrace": failure.backtrace,
-            });
-            print(format!("{object}\n").as_bytes())?;
-        }
-        if !wanted.verbose {
-            failure.backtrace.clear();
-        }
-        return Err(failure);
-    }
-    let output: Output = client.result(&format!("/api/v1/runs/{}/result", run.run))?;
-    let bytes = plain(&output);
-    let to_file = wanted.output.is_some();
-    if let Some(file) = wanted.output {
-        file.write(&bytes)?;
-    }
-    if wanted.json {
-        let mut object = about(run);
-        add_result(&mut object, &output);
-        print(format!("{object}\n").as_bytes())
-    } else if to_file {
-        Ok(())
-    } else {
-        print(&bytes)
-    }
+    let output = client.result(&format!("/api/v1/runs/{}/result", run.run))?;
+    ended::deliver(wanted, &about(run), Ok(Given::Output(&output)))
 }
 
 /// Why `run` has no result, if it is over and has none.
@@ -85,41 +46,34 @@ pub fn failure(run: &Run) -> Option<Failure> {
     Some(Failure { code, message, backtrace })
 }
 
-/// What goes into the JSON object whatever the end; the same as of a run on one machine, and the hosts.
-fn about(run: &Run) -> Value {
-    let jobs = &run.jobs;
-    let (work_s, span_s) = (run.work_s.unwrap_or(0.0), run.span_s.unwrap_or(0.0));
-    json!({
-        "run": run.run,
-        "app": run.app.name,
-        "module": run.app.hash,
-        "function": run.function,
-        "arguments": run.arguments,
-        "hosts": run.hosts,
-        "threads": run.threads,
-        "jobs": {
-            "spawned": jobs.spawned,
-            "exposed": jobs.exposed,
-            "executed": jobs.executed,
-            "stolen": jobs.stolen,
-            "reused": jobs.reused,
-            "redone": jobs.redone,
-            "adopted": jobs.adopted,
-            "recorded": jobs.recorded,
-            "aborted": jobs.aborted,
-        },
-        "elapsed_s": run.elapsed_s,
-        "work_s": work_s,
-        "answer_work_s": run.answer_work_s,
-        "lost_work_s": run.lost_work_s,
-        "saved_work_s": run.saved_work_s,
-        "span_s": span_s,
-        "parallelism": if span_s > 0.0 { work_s / span_s } else { 1.0 },
-    })
+fn about(run: &Run) -> About {
+    About {
+        run: run.run.into(),
+        app: Some(run.app.name.clone()),
+        module: run.app.hash.clone(),
+        function: run.function.clone(),
+        arguments: run.arguments.clone(),
+        hosts: Some(run.hosts),
+        threads: run.threads,
+        jobs: json!(run.jobs),
+        times: Some(Times::new(
+            run.elapsed_s.unwrap_or(0.0),
+            run.work_s.unwrap_or(0.0),
+            run.span_s.unwrap_or(0.0),
+        )),
+        losses: Some(Losses {
+            answer_work_s: run.answer_work_s,
+            lost_work_s: run.lost_work_s,
+            saved_work_s: run.saved_work_s,
+        }),
+        job: None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::grid::view::read;
 
@@ -156,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_object_has_what_a_run_here_has_and_the_hosts() {
-        let object = about(&run("done", &Value::Null));
+        let object = json!(about(&run("done", &Value::Null)));
         assert_eq!(
             (&object["run"], &object["hosts"], &object["parallelism"]),
             (&17.into(), &2.into(), &3.0.into())

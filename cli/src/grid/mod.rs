@@ -6,6 +6,7 @@ mod columns;
 mod ended;
 mod follow;
 mod hosts;
+mod replay;
 mod runs;
 mod status;
 mod submit;
@@ -14,6 +15,7 @@ mod view;
 
 pub use apps::{apps, publish};
 pub use hosts::hosts;
+pub use replay::replay;
 pub use runs::{cancel, ps, result, resume, suspend, wait};
 pub use status::status;
 pub use submit::submit;

@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::columns::{Columns, percent, seconds};
-use super::ended::{Wanted, deliver, failure};
+use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
 use super::view::{Run, read};
+use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print};
 use crate::flags::{GetResult, OfRun, Ps, Wait};
@@ -74,7 +75,7 @@ pub fn result(flags: &GetResult) -> Result<(), Failure> {
         )));
     }
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
-    deliver(&client, &run, Wanted { json: flags.of.json, verbose: false, output, log_lines_dropped: 0 })
+    deliver(&client, &run, Wanted { json: flags.of.json, verbose: false, output })
 }
 
 pub fn cancel(flags: &OfRun) -> Result<(), Failure> {

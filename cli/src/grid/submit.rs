@@ -4,12 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::apps::find;
 use super::client::Client;
-use super::ended::{Wanted, deliver};
+use super::ended::deliver;
 use super::follow::{Follow, follow};
 use super::view::read;
+use crate::ended::Wanted;
 use crate::exit::Failure;
 use crate::files::{OutputFile, print, read_inputs};
 use crate::flags::{GridLimits, Submit as Flags};
+use crate::run::say_dropped;
 
 /// What a coordinator keeps of one input.
 const INPUT_BYTES_MAX: usize = 64 << 20;
@@ -40,7 +42,8 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     }
     let how = Follow { quiet: flags.quiet, json: flags.json };
     let (run, log_lines_dropped) = follow(&client, run, &how)?;
-    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output, log_lines_dropped };
+    say_dropped(log_lines_dropped);
+    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
     deliver(&client, &run, wanted)
 }
 

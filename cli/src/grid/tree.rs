@@ -72,7 +72,7 @@ impl<'a> Drawing<'a> {
 
 fn line(node: &Node) -> String {
     let host = node.host_name.clone().unwrap_or_else(|| id(&node.host));
-    let mut line = node.function.clone();
+    let mut line = format!("{} {}", node.function, id(&node.job));
     if !host.is_empty() {
         line = format!("{line} @ {host}");
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn node(job: &str, parent: Option<&str>) -> serde_json::Value {
-        json!({"job": job, "parent": parent, "function": job, "depth": 0, "host": 1, "host_name": "h",
+        json!({"job": job, "parent": parent, "function": "f", "depth": 0, "host": 1, "host_name": "h",
                "state": "done", "redone": job == "b", "work_s": 0.5})
     }
 
@@ -111,7 +111,7 @@ mod tests {
         ]);
         assert_eq!(
             drawn(nodes.clone(), 8, 8),
-            "main @ h: done, 500 ms\n  a @ h: done, 500 ms\n    c @ h: done, 500 ms\n  b @ h: done, redone, 500 ms\n\
+            "f main @ h: done, 500 ms\n  f a @ h: done, 500 ms\n    f c @ h: done, 500 ms\n  f b @ h: done, redone, 500 ms\n\
              2 more jobs were left out by the coordinator\n"
         );
         let narrow = drawn(nodes.clone(), 8, 1);
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn jobs_without_a_parent_and_circles_do_no_harm() {
         let orphan = drawn(json!([node("b", Some("unknown"))]), 8, 8);
-        assert!(orphan.starts_with("b @ h"), "{orphan}");
+        assert!(orphan.starts_with("f b @ h"), "{orphan}");
         let circle = drawn(json!([node("a", Some("b")), node("b", Some("a"))]), 8, 8);
         assert!(circle.starts_with("2 more"), "{circle}");
     }

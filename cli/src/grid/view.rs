@@ -1,6 +1,8 @@
 //! What the coordinator says about runs, hosts and apps, as plain values.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -107,7 +109,7 @@ impl Run {
 }
 
 /// What became of jobs.
-#[derive(Debug, Default, Clone, Deserialize)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Jobs {
     pub spawned: u64,
@@ -205,6 +207,31 @@ pub struct Node {
     pub redone: bool,
     #[serde(default)]
     pub work_s: Option<f64>,
+}
+
+/// All that is needed to run one job again.
+#[derive(Debug, Deserialize)]
+pub struct JobOfRun {
+    pub job: String,
+    pub function: String,
+    pub is_root: bool,
+    pub depth: u64,
+    pub parameters: Option<String>,
+    pub run: u64,
+    pub app: AppOfRun,
+    pub entry_point: String,
+    pub arguments: Vec<String>,
+    pub inputs: BTreeMap<String, String>,
+    pub limits: LimitsOfRun,
+    pub strict_nan: bool,
+}
+
+/// Those that the run does not name are the host's.
+#[derive(Debug, Deserialize)]
+pub struct LimitsOfRun {
+    pub memory_bytes: Option<u64>,
+    pub stack_bytes: Option<u64>,
+    pub output_bytes: Option<u64>,
 }
 
 /// A run's jobs.

@@ -1,20 +1,20 @@
 //! `sateen run`: an app on this machine, no server.
 
 mod interrupt;
-mod json;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Run, RunError, RunOptions};
+use sateen_host::{App, Engine, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions};
+use serde_json::{Value, json};
 
+use crate::ended::{About, Given, Times, Wanted, deliver};
 use crate::exit::{Failure, say, visible};
-use crate::files::{OutputFile, plain, print, read_inputs, read_module};
+use crate::files::{OutputFile, read_inputs, read_module};
 use crate::flags::{LimitFlags, Run as Flags};
 use crate::progress::{PERIOD, Progress};
-use interrupt::Interrupt;
-use json::About;
-pub use json::add_result;
+pub use interrupt::Interrupt;
 
 /// Instances for each thread, where there are many threads: one that runs and some that wait.
 const INSTANCES_A_THREAD: usize = 8;
@@ -49,44 +49,67 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     let result = run.wait();
     progress.clear();
 
-    let about = About { flags: &flags, app: &app, jobs, threads };
+    let mut about = about(&flags, &app, jobs, threads);
+    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
     match result {
         Ok(finished) => {
             for input in &finished.unread_inputs {
                 say(format!("the input `{input}` was never read; does the app call it by another name?"));
             }
-            if finished.log_lines_dropped > 0 {
-                say(format!("{} more lines of the app's log were dropped", finished.log_lines_dropped));
-            }
-            deliver(&finished, &about, output)
+            say_dropped(finished.log_lines_dropped);
+            about.jobs = counts(finished.jobs);
+            about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
+            deliver(wanted, &about, Ok(Given::Output(&finished.output)))
         }
-        Err(error) => {
-            if flags.json {
-                print(format!("{}\n", about.failed(&error)).as_bytes())?;
-            }
-            let mut failure = Failure::from(error);
-            if !flags.verbose {
-                failure.backtrace.clear();
-            }
-            Err(failure)
-        }
+        Err(error) => deliver(wanted, &about, Err(error.into())),
     }
 }
 
-/// Writes the result where it is wanted.
-fn deliver(finished: &Finished, about: &About<'_>, output: Option<OutputFile>) -> Result<(), Failure> {
-    let plain = plain(&finished.output);
-    let to_file = output.is_some();
-    if let Some(file) = output {
-        file.write(&plain)?;
+/// Says how much of the app's log nobody has seen.
+pub fn say_dropped(log_lines: u64) {
+    if log_lines > 0 {
+        say(format!("{log_lines} more lines of the app's log were dropped"));
     }
-    if about.flags.json {
-        print(format!("{}\n", about.finished(finished)).as_bytes())
-    } else if to_file {
-        Ok(())
-    } else {
-        print(&plain)
+}
+
+fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
+    About {
+        run: run_id(app).into(),
+        app: flags.app.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+        module: app.inspection().hash.clone(),
+        function: flags.function.clone(),
+        arguments: flags.arguments.clone(),
+        hosts: None,
+        threads: threads as u64,
+        jobs: counts(jobs),
+        times: None,
+        losses: None,
+        job: None,
     }
+}
+
+/// What became of jobs here, as JSON.
+pub fn counts(jobs: JobCounts) -> Value {
+    json!({
+        "spawned": jobs.spawned,
+        "exposed": jobs.exposed,
+        "executed": jobs.executed,
+        "stolen": jobs.stolen,
+        "reused": jobs.reused,
+        "redone": jobs.redone,
+        "aborted": jobs.aborted,
+    })
+}
+
+/// A name for this run that no other has.
+fn run_id(app: &App) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(app.inspection().hash.as_bytes());
+    hasher.update(&std::process::id().to_le_bytes());
+    if let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        hasher.update(&now.as_nanos().to_le_bytes());
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
 }
 
 fn limits(flags: &LimitFlags, threads: usize) -> Limits {
@@ -111,11 +134,12 @@ fn named(error: RunError, app: &Path) -> RunError {
 }
 
 /// The cache, or a warning: without one everything works, but a start takes longer.
-fn open_cache() -> Option<ModuleCache> {
+pub fn open_cache() -> Option<ModuleCache> {
     ModuleCache::of_user().map_err(|error| say(format!("compiled modules are not kept: {error}"))).ok()
 }
 
-fn log_to(progress: &Progress, quiet: bool) -> Arc<dyn Fn(LogLine) + Send + Sync> {
+/// Where the app's log goes.
+pub fn log_to(progress: &Progress, quiet: bool) -> Arc<dyn Fn(LogLine) + Send + Sync> {
     if quiet {
         return Arc::new(|_| {});
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunLimits, RunSpec};
+use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunSpec};
 
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, portion, size};
@@ -26,7 +26,7 @@ impl Runtime for Workers {
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
-        let limits = limits_of(&spec.limits)?;
+        let limits = Limits::of_run(&spec.limits)?;
         if let Some(most) = self.memory_bytes_max.filter(|most| limits.memory_bytes_max as u64 > *most) {
             return Err(format!(
                 "the run asks for {} of memory for each instance, and this host grants {}",
@@ -53,23 +53,6 @@ impl Runtime for Workers {
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))
     }
-}
-
-/// The run's limits; what it does not say is the default that every host has.
-fn limits_of(asked: &RunLimits) -> Result<Limits, String> {
-    let default = Limits::default();
-    let or = |asked: Option<u64>, default: usize, name: &str, most: u64| match asked {
-        None => Ok(default),
-        Some(bytes) if (1..=most).contains(&bytes) => usize::try_from(bytes)
-            .map_err(|_| format!("{bytes} bytes are more than this machine can address")),
-        Some(bytes) => Err(format!("the run's limit on {name}, {bytes} bytes, is not between 1 and {most}")),
-    };
-    Ok(Limits {
-        memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max, "memory", 4 << 30)?,
-        stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max, "the stack", 4 << 30)?,
-        output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max, "outputs", 64 << 20)?,
-        ..default
-    })
 }
 
 fn record_every(spec: &RunSpec) -> Option<Duration> {
@@ -139,22 +122,5 @@ impl RunningPortion for Portion {
     }
     fn stop(self: Box<Self>) {
         Self::stop(*self);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_runs_limits_are_checked() {
-        let asked = RunLimits { memory_bytes_max: Some(1 << 26), ..RunLimits::default() };
-        let limits = limits_of(&asked).expect("fine");
-        assert_eq!(
-            (limits.memory_bytes_max, limits.stack_bytes_max),
-            (1 << 26, Limits::default().stack_bytes_max)
-        );
-        let asked = RunLimits { stack_bytes_max: Some(1 << 40), ..RunLimits::default() };
-        assert!(limits_of(&asked).expect_err("too much").contains("stack"));
     }
 }

@@ -94,6 +94,11 @@ impl App {
         Ok((self.main_keys(function, salt).key(&parameters), parameters))
     }
 
+    /// The key of the job `name` with these encoded parameters.
+    pub fn job_key(&self, name: &str, parameters: &[u8], salt: &[u8]) -> JobKey {
+        self.job_keys(name, salt).key(parameters)
+    }
+
     /// Makes the keys of the entry point `name`.
     pub(crate) fn main_keys(&self, name: &str, salt: &[u8]) -> KeyMaker {
         self.keys(&format!("main {name}"), salt)
@@ -136,6 +141,17 @@ impl App {
             } else {
                 format!("the app has no entry point `{name}`; it has: {}", mains.join(", "))
             })
+        })
+    }
+
+    /// Where the job `name` is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn job(&self, name: &str) -> Result<ModuleExport, RunError> {
+        let found = self.0.jobs.iter().find(|(known, _)| known == name);
+        found.map(|(_, export)| *export).ok_or_else(|| {
+            RunError::BadInput(format!("the app has no job `{name}`; was it built from the same source?"))
         })
     }
 

@@ -10,6 +10,7 @@ mod crash;
 mod data_folder;
 mod leave;
 mod loss;
+mod replay;
 mod runs;
 mod silence;
 mod suspend;

@@ -9,7 +9,7 @@ use sateen_tests::command::{app, command, ended, run};
 /// Every command, with the words that it needs.
 fn commands() -> Vec<Vec<String>> {
     let nqueens = app("nqueens").display().to_string();
-    let all: [&[&str]; 13] = [
+    let all: [&[&str]; 14] = [
         &["publish", &nqueens],
         &["apps"],
         &["submit", &nqueens, "8"],
@@ -23,6 +23,7 @@ fn commands() -> Vec<Vec<String>> {
         &["suspend", "1"],
         &["resume", "1"],
         &["hosts"],
+        &["replay", "0123456789abcdef"],
     ];
     all.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect()
 }
@@ -85,9 +86,14 @@ fn a_problem_is_told_in_the_coordinators_words() {
         "HTTP/1.1 404 Not Found\r\nContent-Type: application/problem+json\r\nContent-Length: 43\r\n\
          Connection: close\r\n\r\n{\"title\":\"t\",\"detail\":\"there is no run 99\"}\n",
     );
-    for words in
-        [&["status", "99"][..], &["tree", "99"], &["wait", "99"], &["result", "99"], &["cancel", "99"]]
-    {
+    for words in [
+        &["status", "99"][..],
+        &["tree", "99"],
+        &["wait", "99"],
+        &["result", "99"],
+        &["cancel", "99"],
+        &["replay", "12345678"],
+    ] {
         let words = [words, &["--coordinator", problem.as_str()]].concat();
         run(words).fails_with(2, &["there is no run 99"]);
     }
@@ -99,11 +105,15 @@ fn a_problem_is_told_in_the_coordinators_words() {
 
 #[test]
 fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["status"], "RUN"),
         (&["status", "last"], "a run's number is expected"),
         (&["cancel", "-1"], "-1"),
         (&["submit"], "APP"),
+        (&["replay"], "KEY"),
+        (&["replay", "1234567"], "8 to 64 hexadecimal digits are expected"),
+        (&["replay", "count"], "8 to 64 hexadecimal digits are expected"),
+        (&["replay", "12345678", "--threads", "0"], "a number of threads"),
         (&["submit", "nqueens", "--output", "file"], "--wait"),
         (&["submit", "nqueens", "--stealing", "greedy"], "cluster-aware"),
         (&["submit", "nqueens", "--fault-tolerance", "none"], "redo-only"),

@@ -1,0 +1,150 @@
+//! What came of a run or a job that is over, wherever it ran: its result where it is wanted, or its failure
+//! with its exit code; and the JSON object that tells of it.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use sateen_host::Output;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit::Failure;
+use crate::files::{OutputFile, plain, print};
+
+/// What is wanted of it.
+pub struct Wanted {
+    pub json: bool,
+    pub verbose: bool,
+    pub output: Option<OutputFile>,
+}
+
+/// What it gave.
+pub enum Given<'a> {
+    /// An entry point's output.
+    Output(&'a Output),
+    /// A job's encoded result, which only its app can read.
+    Encoded(&'a [u8]),
+}
+
+/// What is known of it whatever its end.
+#[derive(Serialize)]
+pub struct About {
+    /// Its number on the grid, or a name for it that no other run has.
+    pub run: Value,
+    pub app: Option<String>,
+    pub module: String,
+    pub function: String,
+    pub arguments: Vec<String>,
+    /// On a grid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u64>,
+    pub threads: u64,
+    pub jobs: Value,
+    #[serde(flatten)]
+    pub times: Option<Times>,
+    #[serde(flatten)]
+    pub losses: Option<Losses>,
+    #[serde(flatten)]
+    pub job: Option<OneJob>,
+}
+
+/// What of the work was for nothing, and what was saved; on a grid.
+#[derive(Serialize)]
+pub struct Losses {
+    pub answer_work_s: Option<f64>,
+    pub lost_work_s: Option<f64>,
+    pub saved_work_s: Option<f64>,
+}
+
+/// How long it took.
+#[derive(Serialize)]
+pub struct Times {
+    elapsed_s: f64,
+    work_s: f64,
+    span_s: f64,
+    parallelism: f64,
+}
+
+/// Of one job alone.
+#[derive(Serialize)]
+pub struct OneJob {
+    /// Its key.
+    pub job: String,
+    /// Spawns below its run's root.
+    pub depth: u64,
+}
+
+impl Times {
+    /// From seconds.
+    pub fn new(elapsed_s: f64, work_s: f64, span_s: f64) -> Self {
+        Self { elapsed_s, work_s, span_s, parallelism: if span_s > 0.0 { work_s / span_s } else { 1.0 } }
+    }
+
+    /// Of what ran here.
+    pub fn here(elapsed: Duration, work: Duration, span: Duration) -> Self {
+        Self::new(elapsed.as_secs_f64(), work.as_secs_f64(), span.as_secs_f64())
+    }
+}
+
+/// Writes a result where it is wanted; or gives the failure back, after telling machines of it.
+///
+/// # Errors
+/// The failure, and whatever hinders writing.
+pub fn deliver(wanted: Wanted, about: &About, result: Result<Given<'_>, Failure>) -> Result<(), Failure> {
+    let given = match result {
+        Ok(given) => given,
+        Err(mut failure) => {
+            if wanted.json {
+                let mut object = json!(about);
+                object["result"] = Value::Null;
+                object["error"] = json!({
+                    "message": failure.message,
+                    "exit_code": failure.code,
+                    "backtrace": failure.backtrace,
+                });
+                print(format!("{object}\n").as_bytes())?;
+            }
+            if !wanted.verbose {
+                failure.backtrace.clear();
+            }
+            return Err(failure);
+        }
+    };
+    let to_file = wanted.output.is_some();
+    if let Some(file) = wanted.output {
+        file.write(&match given {
+            Given::Output(output) => plain(output),
+            Given::Encoded(bytes) => bytes.to_owned(),
+        })?;
+    }
+    if wanted.json {
+        let mut object = json!(about);
+        add_result(&mut object, &given);
+        return print(format!("{object}\n").as_bytes());
+    }
+    match given {
+        _ if to_file => Ok(()),
+        Given::Output(output) => print(&plain(output)),
+        Given::Encoded(bytes) => print(format!("{}\n", digits(bytes)).as_bytes()),
+    }
+}
+
+fn add_result(object: &mut Value, given: &Given<'_>) {
+    let text = match given {
+        Given::Output(Output::Text(text)) => Ok(text.as_str()),
+        Given::Output(Output::Bytes(bytes)) => std::str::from_utf8(bytes).map_err(|_| bytes.as_slice()),
+        Given::Encoded(bytes) => Err(*bytes),
+    };
+    match text {
+        Ok(text) => object["result"] = json!(text),
+        Err(bytes) => {
+            object["result"] = Value::Null;
+            object["result_base64"] = json!(base64::engine::general_purpose::STANDARD.encode(bytes));
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits.
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

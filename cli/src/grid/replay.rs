@@ -1,0 +1,195 @@
+//! `sateen replay`: one job of a run of the grid again, on this machine.
+
+use std::collections::BTreeMap;
+
+use sateen_host::{App, Engine, Limits, Output, Run, RunError, RunOptions};
+use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
+
+use super::client::Client;
+use super::columns::seconds;
+use super::view::{JobOfRun, LimitsOfRun, read};
+use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
+use crate::exit::{Failure, GRID, say};
+use crate::files::OutputFile;
+use crate::flags::{GridLimits, Replay as Flags};
+use crate::progress::{PERIOD, Progress};
+use crate::run::{Interrupt, counts, log_to, open_cache, say_dropped};
+
+pub fn replay(flags: &Flags) -> Result<(), Failure> {
+    let interrupt = Interrupt::install()?;
+    let client = Client::new(&flags.grid.coordinator)?;
+    let of_run = flags.run.map(|run| format!("?run={run}")).unwrap_or_default();
+    let job: JobOfRun = read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
+    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+
+    let spec = spec_of(&job, &flags.limits)?;
+    let limits = Limits::of_run(&spec.limits).map_err(Failure::usage)?;
+    let inputs = spec.inputs.iter().map(|(name, hash)| Ok((name.clone(), client.blob(*hash)?)));
+    let inputs: BTreeMap<String, Vec<u8>> = inputs.collect::<Result<_, Failure>>()?;
+    let engine = Engine::new(&limits, spec.strict_nan)?;
+    let app = App::load(&engine, &client.blob(spec.app)?, open_cache().as_ref())?;
+
+    let progress = Progress::new(flags.quiet);
+    let options = RunOptions {
+        function: spec.function.clone(),
+        arguments: spec.arguments.clone(),
+        inputs,
+        threads: flags.threads,
+        pristine: flags.pristine,
+        log: log_to(&progress, flags.quiet),
+    };
+    let (key, run) = start(&app, &job, &spec, options)?;
+    interrupt.watch(&run);
+    while !run.wait_for(PERIOD) {
+        progress.show(&run.snapshot());
+    }
+    let jobs = run.snapshot().jobs;
+    let result = run.wait();
+    progress.clear();
+
+    let mut about = About {
+        run: job.run.into(),
+        app: Some(job.app.name.clone()),
+        module: job.app.hash.clone(),
+        function: job.function.clone(),
+        arguments: spec.arguments,
+        hosts: None,
+        threads: flags.threads as u64,
+        jobs: counts(jobs),
+        times: None,
+        losses: None,
+        job: Some(OneJob { job: key.to_string(), depth: job.depth }),
+    };
+    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
+    match result {
+        Ok(finished) => {
+            say_dropped(finished.log_lines_dropped);
+            about.jobs = counts(finished.jobs);
+            about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
+            if !flags.quiet && !flags.json {
+                say(format!(
+                    "{}: {}, {} jobs below it",
+                    title(&job),
+                    seconds(finished.elapsed.as_secs_f64()),
+                    finished.jobs.spawned
+                ));
+            }
+            let given = match &finished.output {
+                Output::Bytes(bytes) if !job.is_root => Given::Encoded(bytes),
+                output => Given::Output(output),
+            };
+            deliver(wanted, &about, Ok(given))
+        }
+        Err(error) => {
+            if !flags.quiet && !flags.json {
+                say(title(&job));
+            }
+            deliver(wanted, &about, Err(error.into()))
+        }
+    }
+}
+
+/// Starts the job, after making sure that it is the one that the key is of.
+fn start(app: &App, job: &JobOfRun, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
+    let salt = spec.salt();
+    let parameters = job.parameters.as_deref().map(bytes_of).transpose()?.unwrap_or_default();
+    let key = if job.is_root {
+        app.root_key(&spec.function, &spec.arguments, &salt)?.0
+    } else {
+        app.job_key(&job.function, &parameters, &salt)
+    };
+    if key.tag().to_string() != job.job {
+        let message = format!(
+            "the coordinator's parameters of job {} are those of job {key}; is it of the same version as this \
+             command?",
+            job.job
+        );
+        return Err(Failure { code: GRID, message, backtrace: Vec::new() });
+    }
+    let run: Result<Run, RunError> = if job.is_root {
+        Run::start(app, options)
+    } else {
+        Run::start_job(app, &job.function, parameters, options)
+    };
+    Ok((key, run?))
+}
+
+/// The run that the job is of, as far as its jobs' results and keys depend on it.
+fn spec_of(job: &JobOfRun, flags: &GridLimits) -> Result<RunSpec, Failure> {
+    let mut inputs = Vec::new();
+    for (name, hash) in &job.inputs {
+        inputs.push((name.clone(), hash_of(hash)?));
+    }
+    Ok(RunSpec {
+        app: hash_of(&job.app.hash)?,
+        function: job.entry_point.clone(),
+        arguments: job.arguments.clone(),
+        inputs,
+        limits: limits(&job.limits, flags),
+        strict_nan: job.strict_nan,
+        stealing: sateen_protocol::Stealing::default(),
+        fault_tolerance: sateen_protocol::FaultTolerance::default(),
+        record_every_ms: 0,
+    })
+}
+
+/// The run's limits, but for those that the user names.
+fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
+    let either = |named: Option<usize>, of_run: Option<u64>| named.map(|bytes| bytes as u64).or(of_run);
+    RunLimits {
+        memory_bytes_max: either(flags.memory, of_run.memory_bytes),
+        stack_bytes_max: either(flags.stack, of_run.stack_bytes),
+        output_bytes_max: either(flags.max_output, of_run.output_bytes),
+    }
+}
+
+fn title(job: &JobOfRun) -> String {
+    let place = match job.depth {
+        0 => "the root job".to_owned(),
+        depth => format!("`{}`, {depth} below the root", job.function),
+    };
+    format!("job {}, {place} of run {} of {}", job.job, job.run, job.app.name)
+}
+
+fn hash_of(digits: &str) -> Result<BlobHash, Failure> {
+    BlobHash::parse(digits).ok_or_else(|| garbled("a hash"))
+}
+
+fn bytes_of(digits: &str) -> Result<Vec<u8>, Failure> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes = digits.as_bytes().chunks(2).map(|digits| pair(digits).filter(|_| digits.len() == 2));
+    bytes.collect::<Option<_>>().ok_or_else(|| garbled("a job's parameters"))
+}
+
+fn garbled(what: &str) -> Failure {
+    let message = format!(
+        "the coordinator's answer cannot be understood: {what} has other digits; is it of the same version as \
+         this command?"
+    );
+    Failure { code: GRID, message, backtrace: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_pairs_of_digits() {
+        assert_eq!(bytes_of("00ff1a").ok(), Some(vec![0, 0xff, 0x1a]));
+        assert_eq!(bytes_of("").ok(), Some(Vec::new()));
+        for wrong in ["0", "0g", "é", "000"] {
+            assert_eq!(bytes_of(wrong).map_err(|failure| failure.code), Err(GRID), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn named_limits_go_before_the_runs() {
+        let of_run = LimitsOfRun { memory_bytes: Some(1), stack_bytes: Some(2), output_bytes: None };
+        let flags = GridLimits { memory: Some(7), stack: None, max_output: None };
+        let limits = limits(&of_run, &flags);
+        assert_eq!(
+            (limits.memory_bytes_max, limits.stack_bytes_max, limits.output_bytes_max),
+            (Some(7), Some(2), None)
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! One job again, on this machine, from its key.
+
+use sateen_tests::cluster::Cluster;
+use sateen_tests::probe;
+use serde_json::Value;
+
+use crate::answers::QUEENS;
+
+/// The key, as far as it is shown, of a job of the run for which `wanted` holds.
+#[track_caller]
+fn key(cluster: &Cluster, run: u64, wanted: impl Fn(&Value) -> bool) -> String {
+    let tree = cluster.sateen(["tree", &run.to_string(), "--json"]).json();
+    let nodes = tree["nodes"].as_array().expect("nodes");
+    let found = nodes.iter().find(|node| wanted(node)).unwrap_or_else(|| panic!("no such job in {tree:#}"));
+    found["job"].as_str().expect("its key").to_owned()
+}
+
+#[test]
+fn a_stolen_job_gives_here_what_it_gives_anywhere() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.done(run, QUEENS.2);
+    let key = key(&cluster, run, |node| node["function"] == "count" && node["state"] == "done");
+    // It stands in the tree as people see it.
+    let tree = cluster.sateen(["tree", &run.to_string(), "--width", "1000", "--depth", "100"]);
+    assert!(tree.result().contains(&format!("count {key} @ ")), "{tree:?}");
+
+    let file = cluster.folder().join("result");
+    let replayed = cluster.sateen(["replay", &key[..12]]);
+    let digits = replayed.text().trim().to_owned();
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    assert!(replayed.stderr.contains(&format!("job {key}, `count`, ")), "{replayed:?}");
+    assert!(replayed.stderr.contains(&format!("of run {run} of nqueens: ")), "{replayed:?}");
+    let run_word = run.to_string();
+    let file_word = file.display().to_string();
+    let words = [
+        "replay",
+        &key,
+        "--run",
+        &run_word,
+        "--json",
+        "--threads",
+        "2",
+        "--pristine",
+        "--output",
+        &file_word,
+    ];
+    let told = cluster.sateen(words);
+    let object = told.json();
+    let bytes = std::fs::read(&file).expect("the result is written");
+    let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(!bytes.is_empty() && written == digits, "{written} and {digits}");
+    assert!(
+        object["job"].as_str().is_some_and(|whole| whole.len() == 64 && whole.starts_with(&key)),
+        "{object}"
+    );
+    assert_eq!(
+        (&object["run"], &object["function"], &object["threads"]),
+        (&run.into(), &"count".into(), &2.into())
+    );
+    assert!(object["result_base64"].is_string() && object["elapsed_s"].as_f64() > Some(0.0), "{object}");
+    assert!(object["jobs"]["spawned"].as_u64() > Some(0), "{object}");
+
+    cluster.sateen(["replay", &key, "--run", "99"]).fails_with(2, &["run 99", "sateen tree"]);
+    // Of 16 digits, the last is another.
+    let last = if key.ends_with('0') { '1' } else { '0' };
+    let unknown = format!("{}{last}", &key[..15]);
+    cluster.sateen(["replay", &unknown]).fails_with(2, &["has a key that begins with", &unknown]);
+}
+
+#[test]
+fn the_root_job_gives_the_runs_result_or_its_failure() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let run = cluster.submit("nqueens", &["10"]);
+    cluster.done(run, "724\n");
+    let root = key(&cluster, run, |node| node["parent"].is_null());
+    let replayed = cluster.sateen(["replay", &root, "--quiet"]);
+    assert_eq!((replayed.result(), replayed.stderr.as_str()), ("724\n", ""));
+
+    let module = probe::module_path().display().to_string();
+    let failed = cluster.sateen(["submit", &module, "--function", "panic_in_root", "--wait", "--json"]);
+    let run = failed.json()["run"].as_u64().expect("its number");
+    let root = key(&cluster, run, |node| node["parent"].is_null());
+    cluster.sateen(["replay", &root, "--quiet", "--verbose"]).fails_with(1, &["the root fails", "    in "]);
+    let object = cluster.sateen(["replay", &root, "--json"]);
+    assert_eq!((object.code, &object.json()["error"]["exit_code"]), (Some(1), &1.into()), "{object:?}");
+}
