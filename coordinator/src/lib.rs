@@ -3,7 +3,8 @@
 //! [`run`] serves until it is told to stop. One task, the driver, owns the machine; each host's
 //! websocket has a task that reads and one that sends; the HTTP API asks the driver, or reads the
 //! store. A data folder keeps apps, inputs, runs and their results; a process that is killed at any
-//! moment loses nothing that it has acknowledged. Trees and logs of runs are in memory only.
+//! moment loses nothing that it has acknowledged. How runs stand, their trees
+//! and logs are saved behind all that: they lose the last moment.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -30,7 +31,7 @@ use tokio::time::timeout;
 
 use api::Api;
 use clock::Clock;
-use driver::{Drive, stopped};
+use driver::{Drive, Known, stopped};
 use limits::STOP_MAX;
 use links::Links;
 use metrics::Counters;
@@ -128,7 +129,9 @@ pub async fn run(
     let links = Arc::new(Links::new(Arc::new(Counters::default())));
     let (from_links, to_driver) = mpsc::unbounded_channel();
     let (stop, stopping) = watch::channel(false);
-    let (drive, driver) = Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver);
+    let known = Known { names: restored.names, chronicles: restored.chronicles };
+    let (drive, driver) =
+        Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let api = Api {
         grid: restored.grid,
         clock,

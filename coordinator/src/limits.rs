@@ -58,7 +58,7 @@ pub const TREE_PARAMETERS_BYTES_MAX: usize = 16 << 20;
 pub const LOG_LINES_MAX: usize = 10_000;
 /// See [`LOG_LINES_MAX`].
 pub const LOG_BYTES_MAX: usize = 4 << 20;
-/// Runs that are over and whose tree and log are still in memory.
+/// Runs that are over and whose tree and log are still kept.
 pub const CHRONICLES_OF_ENDED_RUNS_MAX: usize = 32;
 /// Hosts that are gone and whose names are still known.
 pub const HOST_NAMES_MAX: usize = 65_536;
@@ -67,6 +67,10 @@ pub const HOST_NAMES_MAX: usize = 65_536;
 pub const SAVE_ENTRIES_EVERY: Duration = Duration::from_millis(200);
 /// What waits to be saved of them; what comes beyond is not saved, which costs work after a crash only.
 pub const UNSAVED_ENTRIES_MAX: usize = 100_000;
+/// How runs stand, and what is new in their trees and logs, is saved in batches, so often.
+pub const SAVE_CHRONICLES_EVERY: Duration = Duration::from_millis(500);
+/// The jobs of one such batch.
+pub const SAVED_JOBS_MAX: usize = 10_000;
 /// What could not be saved is tried again so often.
 pub const SAVE_AGAIN_EVERY: Duration = Duration::from_secs(1);
 /// Work that waits for a connection to the store.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sateen_host::{App, Engine, Limits, Output, Run, RunError, RunOptions};
+use sateen_protocol::coordinator::root_job;
 use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
 
 use super::client::Client;
@@ -91,13 +92,9 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
 
 /// Starts the job, after making sure that it is the one that the key is of.
 fn start(app: &App, job: &JobOfRun, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
-    let salt = spec.salt();
     let parameters = job.parameters.as_deref().map(bytes_of).transpose()?.unwrap_or_default();
-    let key = if job.is_root {
-        app.root_key(&spec.function, &spec.arguments, &salt)?.0
-    } else {
-        app.job_key(&job.function, &parameters, &salt)
-    };
+    let key =
+        if job.is_root { root_job(spec).key } else { app.job_key(&job.function, &parameters, &spec.salt()) };
     if key.tag().to_string() != job.job {
         let message = format!(
             "the coordinator's parameters of job {} are those of job {key}; is it of the same version as this \

@@ -43,8 +43,11 @@ fn page(run: &Run) -> String {
         row("progress", format!("{} of {} ({part})", progress.done, progress.total));
     }
     if let Some(root) = root_host(run) {
-        let moved =
-            if run.root_losses == 0 { String::new() } else { format!(", moved {} times", run.root_losses) };
+        let moved = if run.root_losses == 0 {
+            String::new()
+        } else {
+            format!(", lost with its host {} times", run.root_losses)
+        };
         row("root job", format!("at {root}{moved}"));
     }
     let jobs = &run.jobs;
@@ -156,7 +159,7 @@ mod tests {
             "state        running, for 2.5 s\n",
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
-            "root job     at a, moved 1 times\n",
+            "root job     at a, lost with its host 1 times\n",
             "after losses 2 redone, 3 reused, 1 adopted; 2.0 s of work saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s, of which 250 ms on the critical path\n",

@@ -447,7 +447,7 @@ pub struct Log {
 }
 
 /// A line of an app's log.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogLine {
     /// Counts from 1.
     pub number: u64,

@@ -1,11 +1,13 @@
-//! What people can look at while a run goes on: its tree and its log. Bounded, in memory only, and
-//! gone when the coordinator is started again.
+//! What people can look at while a run goes on, and after: its tree and its log. Bounded; what has changed
+//! is saved now and then, so that a restart forgets no more than the last moment.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, RunId};
+
+use serde::{Deserialize, Serialize};
 
 use crate::api::types::{Log, LogLine, Node, Tree, seconds};
 use crate::limits::{
@@ -23,6 +25,8 @@ pub struct Chronicles {
 struct Runs {
     of: HashMap<RunId, Arc<Mutex<Chronicle>>>,
     ended: VecDeque<RunId>,
+    /// To be forgotten on disk.
+    dropped: Vec<RunId>,
 }
 
 /// The tree and the log of one run.
@@ -39,23 +43,65 @@ pub struct Chronicle {
     lines: VecDeque<LogLine>,
     line_bytes: usize,
     last_line: u64,
+    /// Places of jobs that are to be saved.
+    changed: BTreeSet<usize>,
+    /// Lines up to this one are saved, or were dropped.
+    saved_line: u64,
+    saved_summary: Summary,
 }
 
-#[derive(Debug, Clone)]
-struct KnownJob {
+/// What there is of a chronicle beside its jobs and lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    without_room: u64,
+    left_out: u64,
+    names: BTreeMap<HostId, String>,
+    last_line: u64,
+}
+
+/// What is to be saved of a run's chronicle.
+#[derive(Debug)]
+pub struct ChronicleChanges {
+    /// Which run.
+    pub run: RunId,
+    /// Jobs that are new or have changed, each with its place.
+    pub jobs: Vec<(usize, KnownJob)>,
+    /// New lines.
+    pub lines: Vec<LogLine>,
+    /// Lines before this one are dropped.
+    pub first_line: u64,
+    /// The rest.
+    pub summary: Summary,
+}
+
+/// A job of a tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KnownJob {
     job: JobTag,
     parent: Option<JobTag>,
     kind: u32,
     depth: u32,
     host: HostId,
-    state: &'static str,
+    state: JobState,
     redone: bool,
     work_ns: Option<u64>,
     parameters: Parameters,
 }
 
+/// What was heard of a job last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum JobState {
+    Running,
+    Done,
+    Failed,
+    Aborted,
+    Lost,
+    Reused,
+    Adopted,
+}
+
 /// What is known of a job's parameters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parameters {
     /// These are they.
     Known(Box<[u8]>),
@@ -78,7 +124,28 @@ pub struct FoundJob {
     pub parameters: Parameters,
 }
 
+impl JobState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Aborted => "aborted",
+            Self::Lost => "lost",
+            Self::Reused => "reused",
+            Self::Adopted => "adopted",
+        }
+    }
+}
+
 impl KnownJob {
+    fn parameters_bytes(&self) -> usize {
+        match &self.parameters {
+            Parameters::Known(bytes) => bytes.len(),
+            Parameters::NotSent | Parameters::NoRoom => 0,
+        }
+    }
+
     fn has_parameters(&self) -> bool {
         matches!(self.parameters, Parameters::Known(_))
     }
@@ -113,6 +180,48 @@ impl Chronicles {
         found
     }
 
+    /// A run's chronicle from before a restart.
+    pub fn restore(&self, run: RunId, is_over: bool, chronicle: Chronicle) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.of.insert(run, Arc::new(Mutex::new(chronicle)));
+        if is_over {
+            runs.ended.push_back(run);
+        }
+    }
+
+    /// What is to be saved of all of them, at most so many jobs; and the runs whose chronicles are to be
+    /// forgotten.
+    pub fn changes(&self, jobs_max: usize) -> (Vec<ChronicleChanges>, Vec<RunId>) {
+        let (all, dropped) = {
+            let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            let all: Vec<_> = runs.of.iter().map(|(run, chronicle)| (*run, Arc::clone(chronicle))).collect();
+            (all, std::mem::take(&mut runs.dropped))
+        };
+        let mut left = jobs_max;
+        let mut changes = Vec::new();
+        for (run, chronicle) in all {
+            let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(change) = chronicle.changes(run, left) {
+                left -= change.jobs.len();
+                changes.push(change);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        (changes, dropped)
+    }
+
+    /// What was taken could not be saved.
+    pub fn save_again(&self, taken: &[ChronicleChanges], dropped: Vec<RunId>) {
+        for change in taken {
+            if let Some(chronicle) = self.get(change.run) {
+                chronicle.lock().unwrap_or_else(PoisonError::into_inner).save_all_again();
+            }
+        }
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).dropped.extend(dropped);
+    }
+
     /// The run is over: its chronicle is kept until others push it out.
     pub fn end(&self, run: RunId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,6 +230,7 @@ impl Chronicles {
             && let Some(oldest) = runs.ended.pop_front()
         {
             runs.of.remove(&oldest);
+            runs.dropped.push(oldest);
         }
     }
 }
@@ -146,20 +256,19 @@ impl Chronicle {
             }
             match note.what {
                 NoteKind::Begun { redone, .. } => {
-                    (known.host, known.state, known.work_ns) = (host, "running", None);
+                    (known.host, known.state, known.work_ns) = (host, JobState::Running, None);
                     known.redone |= redone;
                 }
-                NoteKind::Done { work_ns } => (known.state, known.work_ns) = ("done", Some(work_ns)),
-                NoteKind::Failed => known.state = "failed",
-                NoteKind::Aborted => known.state = "aborted",
-                NoteKind::Lost => known.state = "lost",
-                NoteKind::Reused => known.state = "reused",
-                NoteKind::Adopted => {
-                    // It may have come to its end before this was heard.
-                    if known.state != "done" {
-                        known.state = "adopted";
-                    }
-                }
+                NoteKind::Done { work_ns } => (known.state, known.work_ns) = (JobState::Done, Some(work_ns)),
+                NoteKind::Failed => known.state = JobState::Failed,
+                // A job that is done twice may be done before the second is stopped.
+                NoteKind::Aborted if known.state == JobState::Done => {}
+                NoteKind::Aborted => known.state = JobState::Aborted,
+                NoteKind::Lost => known.state = JobState::Lost,
+                NoteKind::Reused => known.state = JobState::Reused,
+                // It may have come to its end before this was heard.
+                NoteKind::Adopted if known.state == JobState::Done => {}
+                NoteKind::Adopted => known.state = JobState::Adopted,
             }
             self.parameters_bytes += kept_bytes;
         }
@@ -178,7 +287,7 @@ impl Chronicle {
                     kind: note.kind,
                     depth: note.depth,
                     host,
-                    state: "running",
+                    state: JobState::Running,
                     redone: false,
                     work_ns: None,
                     parameters: Parameters::NotSent,
@@ -186,6 +295,7 @@ impl Chronicle {
                 place
             }
         };
+        self.changed.insert(place);
         self.nodes.get_mut(place)
     }
 
@@ -218,6 +328,55 @@ impl Chronicle {
         }
     }
 
+    /// What is to be saved of it since the last time, at most so many jobs; `None` if nothing is.
+    fn changes(&mut self, run: RunId, jobs_max: usize) -> Option<ChronicleChanges> {
+        let summary = Summary {
+            without_room: self.without_room,
+            left_out: self.left_out,
+            names: self.names.clone(),
+            last_line: self.last_line,
+        };
+        if self.changed.is_empty() && summary == self.saved_summary {
+            return None;
+        }
+        let places: Vec<usize> = self.changed.iter().take(jobs_max).copied().collect();
+        for place in &places {
+            self.changed.remove(place);
+        }
+        let jobs = places.into_iter().filter_map(|place| Some((place, self.nodes.get(place)?.clone())));
+        let jobs = jobs.collect();
+        let lines = self.lines.iter().filter(|line| line.number > self.saved_line).cloned().collect();
+        self.saved_line = self.last_line;
+        self.saved_summary = summary.clone();
+        let first_line = self.lines.front().map_or(self.last_line + 1, |line| line.number);
+        Some(ChronicleChanges { run, jobs, lines, first_line, summary })
+    }
+
+    /// What was taken could not be saved: all of it is to be saved once more.
+    fn save_all_again(&mut self) {
+        self.changed = (0..self.nodes.len()).collect();
+        self.saved_line = 0;
+        self.saved_summary = Summary::default();
+    }
+
+    /// As it was saved. What is missing of it is missing.
+    pub fn restore(jobs: Vec<KnownJob>, lines: Vec<LogLine>, summary: Summary) -> Self {
+        Self {
+            place: jobs.iter().enumerate().map(|(place, known)| (known.job, place)).collect(),
+            parameters_bytes: jobs.iter().map(KnownJob::parameters_bytes).sum(),
+            nodes: jobs,
+            without_room: summary.without_room,
+            left_out: summary.left_out,
+            names: summary.names.clone(),
+            line_bytes: lines.iter().map(|line| line.job.len() + line.text.len()).sum(),
+            lines: lines.into(),
+            last_line: summary.last_line,
+            changed: BTreeSet::new(),
+            saved_line: summary.last_line,
+            saved_summary: summary,
+        }
+    }
+
     /// The lines after this one.
     pub fn lines_after(&self, after: u64) -> Log {
         let first_kept = self.lines.front().map_or(self.last_line + 1, |line| line.number);
@@ -236,7 +395,7 @@ impl Chronicle {
             depth: known.depth,
             host: known.host.to_string(),
             host_name: self.names.get(&known.host).cloned().unwrap_or_default(),
-            state: known.state,
+            state: known.state.word(),
             redone: known.redone,
             work_s: known.work_ns.map(seconds),
         });

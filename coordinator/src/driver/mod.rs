@@ -18,13 +18,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::api::types::Figures;
 use crate::clock::{Clock, unix_ms};
-use crate::limits::{HOST_NAMES_MAX, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_ENTRIES_EVERY};
+use crate::limits::{
+    HOST_NAMES_MAX, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
+};
 use crate::links::{FromLink, Links};
+use crate::store::chronicle::NamedStanding;
 use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
 use saver::{Change, Saver};
 
-pub use chronicle::{Chronicle, Chronicles, FoundJob, Parameters};
+pub use chronicle::{Chronicle, ChronicleChanges, Chronicles, FoundJob, KnownJob, Parameters, Summary};
 pub use request::{ChangeError, Driver, Gone, Live, Request, Totals, Wish};
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
@@ -34,6 +37,15 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Waits until the service is to stop, or nobody is left to say so.
 pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
+}
+
+/// What was known before a restart, for people.
+#[derive(Debug)]
+pub struct Known {
+    /// Names and sites of hosts.
+    pub names: Vec<(HostId, String, String)>,
+    /// Trees and logs of runs, and whether the runs are over; those that ended first come first.
+    pub chronicles: Vec<(RunId, bool, Chronicle)>,
 }
 
 /// Drives the machine.
@@ -64,10 +76,14 @@ impl Drive {
         links: Arc<Links>,
         store: Arc<Store>,
         from_links: mpsc::UnboundedReceiver<FromLink>,
+        known: Known,
     ) -> (Self, Driver) {
         let (to_driver, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
         let ends = watch::Sender::new(0);
         let chronicles = Arc::new(Chronicles::default());
+        for (run, is_over, chronicle) in known.chronicles {
+            chronicles.restore(run, is_over, chronicle);
+        }
         machine.runs().iter().for_each(|view| chronicles.begin(view.run));
         let driver =
             Driver { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
@@ -75,14 +91,14 @@ impl Drive {
             machine,
             clock,
             links,
-            saver: Saver::new(Arc::clone(&store)),
+            saver: Saver::new(Arc::clone(&store), Arc::clone(&chronicles)),
             store,
             chronicles,
             ends,
             requests,
             from_links,
             hellos: HashMap::new(),
-            names: HashMap::new(),
+            names: known.names.into_iter().map(|(host, name, site)| (host, (name, site))).collect(),
             last_seen: HashMap::new(),
             ended: Counts::default(),
         };
@@ -96,6 +112,8 @@ impl Drive {
     pub async fn run(mut self, mut shutdown: watch::Receiver<bool>) -> Result<(), StoreError> {
         let mut entries = interval(SAVE_ENTRIES_EVERY);
         let mut again = interval(SAVE_AGAIN_EVERY);
+        let mut chronicles = interval(SAVE_CHRONICLES_EVERY);
+        chronicles.set_missed_tick_behavior(MissedTickBehavior::Delay);
         entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // What the machine wants at the start.
@@ -112,12 +130,14 @@ impl Drive {
                     }
                 }
                 _ = entries.tick() => self.saver.flush_entries(),
+                _ = chronicles.tick() => self.save_standings(),
                 _ = again.tick() => self.every_second().await,
                 () = stopped(&mut shutdown) => break,
             }
         }
         self.links.close_all("the coordinator is shutting down");
-        self.saver.finish().await
+        let standings = self.standings();
+        self.saver.finish(standings).await
     }
 
     fn until_timeout(&self) -> Instant {
@@ -183,6 +203,27 @@ impl Drive {
 
     fn name_of(&self, host: HostId) -> (String, String) {
         self.names.get(&host).cloned().unwrap_or_default()
+    }
+
+    /// How the runs stand that are not over.
+    fn standings(&self) -> Vec<(RunId, NamedStanding)> {
+        let views = self.machine.runs().into_iter().filter(|view| !view.state.is_over());
+        let named = |host: &HostId| {
+            let (name, site) = self.name_of(*host);
+            (*host, name, site)
+        };
+        let named = views.map(|view| {
+            let names = view.by_host.iter().map(|(host, ..)| named(host)).collect();
+            (view.run, NamedStanding { standing: view.standing(), names })
+        });
+        named.collect()
+    }
+
+    fn save_standings(&mut self) {
+        if self.saver.may_save_standings() {
+            let standings = self.standings();
+            self.saver.save_standings(standings);
+        }
     }
 
     async fn every_second(&mut self) {

@@ -4,17 +4,21 @@
 //! saved, the messages that follow from it wait, all else goes on. Entries are saved in batches and
 //! behind the machine's back.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rusqlite::Connection;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
 use sateen_protocol::{Entry, JobKey, RunEnd, RunId, RunState};
 
+use super::chronicle::Chronicles;
 use crate::api::types::Figures;
 use crate::clock::unix_ms;
-use crate::limits::UNSAVED_ENTRIES_MAX;
+
+use crate::limits::{SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
+use crate::store::chronicle::{self, Batch, NamedStanding};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
 
@@ -53,17 +57,25 @@ pub struct Saver {
     entries: EntryChanges,
     /// Entries that the store's thread has been given and not saved yet.
     entries_under_way: Arc<AtomicUsize>,
+    chronicles: Arc<Chronicles>,
+    /// A batch of standings and chronicles is on its way.
+    standings_under_way: Arc<AtomicBool>,
+    /// What was saved last.
+    standings: HashMap<RunId, NamedStanding>,
 }
 
 impl Saver {
     /// Nothing yet.
-    pub fn new(store: Arc<Store>) -> Self {
+    pub fn new(store: Arc<Store>, chronicles: Arc<Chronicles>) -> Self {
         Self {
             store,
             unsaved: VecDeque::new(),
             held: Vec::new(),
             entries: EntryChanges::default(),
             entries_under_way: Arc::default(),
+            chronicles,
+            standings_under_way: Arc::default(),
+            standings: HashMap::new(),
         }
     }
 
@@ -154,12 +166,55 @@ impl Saver {
         });
     }
 
+    /// Whether the last batch of standings is saved.
+    pub fn may_save_standings(&self) -> bool {
+        !self.standings_under_way.load(Ordering::Relaxed)
+    }
+
+    /// Hands how runs stand, as far as it has changed, and what is new in chronicles to the store, and does
+    /// not wait for it.
+    pub fn save_standings(&mut self, standings: Vec<(RunId, NamedStanding)>) {
+        let all: HashMap<RunId, NamedStanding> = standings.into_iter().collect();
+        let changed = all.iter().filter(|(run, standing)| self.standings.get(run) != Some(standing));
+        let changed = changed.map(|(run, standing)| (*run, standing.clone())).collect();
+        self.standings = all;
+        self.standings_under_way.store(true, Ordering::Relaxed);
+        let (store, chronicles) = (Arc::clone(&self.store), Arc::clone(&self.chronicles));
+        let under_way = Arc::clone(&self.standings_under_way);
+        tokio::spawn(async move {
+            let saved = store.write(move |connection| save_all(connection, &chronicles, changed)).await;
+            under_way.store(false, Ordering::Relaxed);
+            // The store has logged why. Standings come again with the next change, and chronicles are kept.
+            drop(saved);
+        });
+    }
+
     /// Saves all that can be saved, for the end.
-    pub async fn finish(&mut self) -> Result<(), StoreError> {
+    pub async fn finish(&mut self, standings: Vec<(RunId, NamedStanding)>) -> Result<(), StoreError> {
         self.save_again().await;
+        let chronicles = Arc::clone(&self.chronicles);
+        self.store.write(move |connection| save_all(connection, &chronicles, standings)).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await
     }
+}
+
+/// Saves standings, and what is new in chronicles; on the store's thread.
+fn save_all(
+    connection: &mut Connection,
+    chronicles: &Chronicles,
+    standings: Vec<(RunId, NamedStanding)>,
+) -> Result<(), StoreError> {
+    let (changes, dropped) = chronicles.changes(SAVED_JOBS_MAX);
+    if standings.is_empty() && changes.is_empty() && dropped.is_empty() {
+        return Ok(());
+    }
+    let batch = Batch { standings, chronicles: changes, dropped };
+    let saved = chronicle::save(connection, &batch);
+    if saved.is_err() {
+        chronicles.save_again(&batch.chronicles, batch.dropped);
+    }
+    saved
 }
 
 /// The run whose saved state a message tells of.

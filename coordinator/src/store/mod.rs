@@ -10,6 +10,7 @@
 //! no task of the runtime ever does.
 
 mod blobs;
+pub mod chronicle;
 mod error;
 mod lane;
 mod schema;
@@ -22,8 +23,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
-use sateen_protocol::{BlobHash, GridId};
+use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
+use crate::driver::Chronicle;
 use lane::Lane;
 
 pub use blobs::Blobs;
@@ -53,6 +55,10 @@ pub struct Restored {
     pub seed: u64,
     /// Its runs that are not over.
     pub runs: Vec<StoredRun>,
+    /// Names and sites of hosts that work on them.
+    pub names: Vec<(HostId, String, String)>,
+    /// Trees and logs, and whether their runs are over; those that ended first come first.
+    pub chronicles: Vec<(RunId, bool, Chronicle)>,
 }
 
 impl Store {
@@ -67,10 +73,17 @@ impl Store {
         let connection = open(&path, folder)?;
         let (grid, secret, restarted) = sql::grid(&connection, fresh_identity)?;
         let seed = getrandom::u64().map_err(StoreError::Randomness)?;
-        let mut runs = Vec::new();
+        let (mut runs, mut names) = (Vec::new(), Vec::new());
         for row in sql::runs_to_restore(&connection)? {
             let entries = sql::entries(&connection, row.run)?;
-            runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries });
+            let chronicle::NamedStanding { standing, names: known } =
+                chronicle::standing(&connection, row.run)?;
+            names.extend(known);
+            runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries, standing });
+        }
+        let mut chronicles = Vec::new();
+        for (run, is_over) in chronicle::runs(&connection)? {
+            chronicles.push((run, is_over, chronicle::chronicle(&connection, run)?));
         }
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join("blobs"))?);
@@ -81,7 +94,7 @@ impl Store {
             trouble: Mutex::new(None),
             _lock: lock,
         };
-        Ok((store, Restored { grid, secret, restarted, seed, runs }))
+        Ok((store, Restored { grid, secret, restarted, seed, runs, names, chronicles }))
     }
 
     /// Reads from the database.

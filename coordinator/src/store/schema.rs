@@ -8,7 +8,8 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         id BLOB NOT NULL,
@@ -50,7 +51,30 @@ const MIGRATIONS: [&str; 1] = ["
     ) WITHOUT ROWID;
     CREATE TABLE probe (written INTEGER NOT NULL);
     INSERT INTO probe (written) VALUES (0);
-"];
+",
+    "
+    CREATE TABLE standings (
+        run INTEGER PRIMARY KEY REFERENCES runs (run),
+        standing BLOB NOT NULL -- postcard; while the run is not over
+    );
+    CREATE TABLE chronicles (
+        run INTEGER PRIMARY KEY REFERENCES runs (run),
+        summary BLOB NOT NULL -- postcard
+    );
+    CREATE TABLE tree_jobs (
+        run INTEGER NOT NULL,
+        place INTEGER NOT NULL, -- in the order in which they became known
+        job BLOB NOT NULL, -- postcard
+        PRIMARY KEY (run, place)
+    ) WITHOUT ROWID;
+    CREATE TABLE log_lines (
+        run INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        line BLOB NOT NULL, -- postcard
+        PRIMARY KEY (run, number)
+    ) WITHOUT ROWID;
+",
+];
 
 /// The version that this program writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

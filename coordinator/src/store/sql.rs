@@ -181,6 +181,7 @@ pub fn set_end(
         params![run.0 as i64, state_word(state), now_ms as i64, to_json(figures)],
     )?;
     transaction.execute("DELETE FROM entries WHERE run = ?1", [run.0 as i64])?;
+    transaction.execute("DELETE FROM standings WHERE run = ?1", [run.0 as i64])?;
     transaction.commit()?;
     Ok(())
 }
@@ -274,10 +275,18 @@ pub struct EntryChanges {
 /// Saves a batch of entries. It is not forced to the disk: losing it costs work and nothing else, and
 /// the next state that is saved takes it along.
 pub fn save_entries(connection: &mut Connection, changes: &EntryChanges) -> Result<()> {
+    relaxed(connection, |connection| write_entries(connection, changes))
+}
+
+/// Does `work` without waiting for the disk.
+pub(super) fn relaxed<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    let saved = write_entries(connection, changes);
+    let done = work(connection);
     connection.pragma_update(None, "synchronous", "FULL")?;
-    saved
+    done
 }
 
 fn write_entries(connection: &mut Connection, changes: &EntryChanges) -> Result<()> {
@@ -307,11 +316,11 @@ pub fn probe(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
+pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
     postcard::to_allocvec(value).map_err(|_| StoreError::Unreadable("something"))
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T> {
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|_| StoreError::Unreadable(what))
 }
 

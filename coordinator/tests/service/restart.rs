@@ -1,9 +1,15 @@
 //! Ends of the process, and what the next one knows.
 
-use sateen_protocol::message::ToHost;
+use std::time::Duration;
+
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
+use sateen_protocol::{Counts, Entry, EntryState, Finished, JobKey, JobTag, Lineage, ROOT_KIND};
 
 use crate::host::{Host, text};
 use crate::server::{Server, detail, eventually};
+
+/// What people look at is saved twice a second, and nobody waits for it.
+const SAVED_WITHIN: Duration = Duration::from_millis(1500);
 
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
@@ -84,9 +90,111 @@ fn terminated_it_says_goodbye_and_leaves_one_file() {
 }
 
 #[test]
+fn what_people_look_at_survives_kill_9() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut one, _) = Host::join(&server, "one");
+    let (given, number) = one.take_root();
+    let note = |job, kind, what, parameters| JobNote {
+        job: JobTag(job),
+        parent: (job > 1).then_some(JobTag(1)),
+        kind,
+        depth: u32::from(job > 1),
+        what,
+        parameters,
+    };
+    let begun = NoteKind::Begun { victim: None, redone: false };
+    let counts = Counts { spawned: 9, executed: 8, busy: 2, workers: 2, work_ns: 7, ..Counts::default() };
+    let progress = Some((3, 4));
+    let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, begun, Some(vec![5]))];
+    one.send(&[
+        ToCoordinator::Counts { run: given, counts, progress, notes, notes_dropped: 5 },
+        ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
+    ]);
+    eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
+    drop(one);
+    let (mut two, identity) = Host::join(&server, "two");
+    let (_, number_of_two) = two.take_root();
+    assert_ne!(number, number_of_two);
+    let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, NoteKind::Done { work_ns: 7 }, None)];
+    two.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+    eventually("both counts are there", || (server.run(run)["jobs"]["spawned"] == 18).then_some(()));
+    let looks = |server: &Server| {
+        let mut about = server.run(run);
+        // Who is there, and what computes now, is for hosts to say again.
+        about["elapsed_s"].take();
+        for host in about["by_host"].as_array_mut().into_iter().flatten() {
+            host["there"].take();
+            host["busy"].take();
+        }
+        let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
+        let job = server.json("/api/v1/jobs/0000000000000002");
+        (about, tree, server.json(&format!("/api/v1/runs/{run}/log")), job)
+    };
+    let before = looks(&server);
+    assert_eq!((&before.0["root_losses"], &before.0["hosts"]), (&1.into(), &2.into()));
+    let database = server.folder.path().join("state.sqlite");
+    eventually("it is saved", || {
+        let connection = rusqlite::Connection::open(&database).ok()?;
+        let saved: Vec<u8> = connection
+            .query_row("SELECT standing FROM standings WHERE run = ?1", [run as i64], |row| row.get(0))
+            .ok()?;
+        // The name of the second host comes with its counts.
+        saved.windows(3).any(|bytes| bytes == b"two").then_some(())
+    });
+    std::thread::sleep(SAVED_WITHIN);
+    let server = server.kill_and_restart();
+    assert_eq!(looks(&server), before);
+
+    // Its host comes back with the root: nothing was lost.
+    let (mut two, _) = Host::join_as(&server, "two", Some(identity), vec![(given, number_of_two)]);
+    assert_eq!(server.run(run)["root_losses"], 1);
+    two.finish(given, number_of_two, text("42"));
+    two.await_acknowledgement(given);
+    // What comes after the end is taken down as well.
+    let notes = vec![note(1, ROOT_KIND, NoteKind::Done { work_ns: 9 }, None)];
+    two.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+    eventually("the root is done in the tree", || {
+        let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
+        (tree["nodes"][0]["state"] == "done").then_some(())
+    });
+    let before = looks(&server);
+    std::thread::sleep(SAVED_WITHIN);
+    let server = server.kill_and_restart();
+    assert_eq!(looks(&server), before);
+}
+
+#[test]
+fn a_root_whose_host_went_while_the_coordinator_was_away_is_counted_as_lost() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut one, _) = Host::join(&server, "one");
+    one.take_root();
+    std::thread::sleep(SAVED_WITHIN);
+    let server = server.kill_and_restart();
+    drop(one);
+    let (mut two, _) = Host::join(&server, "two");
+    two.take_root();
+    assert_eq!(server.run(run)["root_losses"], 1);
+}
+
+#[test]
+fn a_root_whose_host_leaves_is_not_lost() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut one, _) = Host::join(&server, "one");
+    one.take_root();
+    one.send(&[ToCoordinator::Leaving]);
+    let (mut two, _) = Host::join(&server, "two");
+    two.take_root();
+    assert_eq!(server.run(run)["root_losses"], 0);
+}
+
+#[test]
 fn entries_of_a_run_survive_kill_9() {
-    use sateen_protocol::message::ToCoordinator;
-    use sateen_protocol::{Entry, EntryState, Finished, JobKey, Lineage};
     let server = Server::start();
     server.publish();
     let run = server.submit();

@@ -285,7 +285,7 @@ impl Coordinator {
         self.searches.retain(|search| search.host != host);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
-            self.lose_host_of_run(now, run, host);
+            self.lose_host_of_run(now, run, host, departure);
         }
         self.settle(now);
     }

@@ -23,8 +23,10 @@ use hosts::HostState;
 use part::RunPart;
 use results::Search;
 
+pub use root::root_job;
 pub use surface::{
-    Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, StoredRun,
+    Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, Standing,
+    StoredRun,
 };
 
 /// A coordinator.

@@ -16,6 +16,8 @@ pub struct RunPart {
     pub root: JobSpec,
     /// Who has the root job, and under which number.
     pub assigned: Option<(HostId, JobNumber)>,
+    /// Who had it when the coordinator was stopped; until that host is back with it, or it is lost.
+    pub assigned_before: Option<HostId>,
     /// All whose result of the root counts.
     pub claims: BTreeSet<(HostId, JobNumber)>,
     pub next_number: u64,
@@ -43,6 +45,7 @@ impl RunPart {
             is_active: false,
             root,
             assigned: None,
+            assigned_before: None,
             claims: BTreeSet::new(),
             next_number: 0,
             root_losses: 0,
@@ -69,6 +72,15 @@ impl RunPart {
         for entry in stored.entries {
             part.table.insert(entry);
         }
+        let standing = stored.standing;
+        if state == RunState::Running {
+            part.assigned_before = standing.root_host;
+        }
+        part.root_losses = standing.root_losses;
+        part.progress = standing.progress;
+        // Those that are still there will say so.
+        let at_rest = |(host, counts)| (host, Counts { busy: 0, ..counts });
+        part.by_host = standing.by_host.into_iter().map(at_rest).collect();
         part
     }
 
@@ -83,7 +95,7 @@ impl RunPart {
             spec: self.spec.clone(),
             state: self.state,
             waiting_for,
-            root_host: self.assigned.map(|(host, _)| host),
+            root_host: self.root_host().or(self.assigned_before),
             root_losses: self.root_losses,
             counts: self.counts(),
             by_host: (self.by_host.iter()).map(|(host, counts)| (*host, is_there(*host), *counts)).collect(),

@@ -49,7 +49,7 @@ impl Coordinator {
         }
         self.events.push_back(Event::Unready(run, host, reason));
         if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
-            self.lose_root(now, run, host);
+            self.take_root(now, run);
             self.assign_roots(now);
         }
     }
@@ -65,6 +65,7 @@ impl Coordinator {
         }
         if part.assigned.is_none_or(|(assigned, _)| assigned == host) {
             part.assigned = Some((host, number));
+            part.assigned_before = None;
             self.set_state(run, RunState::Running);
         }
     }
@@ -85,6 +86,12 @@ impl Coordinator {
     }
 
     fn assign_root(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if let Some(host) = part.assigned_before.take() {
+            // It went while the coordinator was away.
+            part.root_losses = part.root_losses.saturating_add(1);
+            self.events.push_back(Event::RootLost(run, host));
+        }
         let Some(part) = self.runs.get(&run) else { return };
         let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());
         let orphan = match known {
@@ -124,14 +131,21 @@ impl Coordinator {
         Some(best[self.random.below(best.len())])
     }
 
+    /// Its host has crashed.
     pub(super) fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.root_losses = part.root_losses.saturating_add(1);
+        self.events.push_back(Event::RootLost(run, host));
+        self.take_root(now, run);
+    }
+
+    /// Its host does not go on with it.
+    pub(super) fn take_root(&mut self, now: Time, run: RunId) {
         let epoch = self.epoch;
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = None;
-        part.root_losses += 1;
         part.root.redone = true;
         part.settles = (epoch, now + SETTLE_MAX);
-        self.events.push_back(Event::RootLost(run, host));
     }
 
     pub(super) fn on_root_finished(

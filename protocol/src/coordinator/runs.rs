@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX};
-use crate::message::ToHost;
+use crate::message::{Departure, ToHost};
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 use super::part::RunPart;
@@ -198,7 +198,7 @@ impl Coordinator {
         self.set_state(run, RunState::Suspended);
     }
 
-    pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId) {
+    pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId, departure: Departure) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.table.forget_host(host);
         for subscribers in part.subscribers.values_mut() {
@@ -209,8 +209,10 @@ impl Coordinator {
             counts.busy = 0;
         }
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
-        if has_root {
-            self.lose_root(now, run, host);
+        match departure {
+            Departure::Crashed if has_root => self.lose_root(now, run, host),
+            Departure::Left if has_root => self.take_root(now, run),
+            _ => {}
         }
         self.on_suspended(run, host);
     }

@@ -1,5 +1,6 @@
 //! What goes in and out of the coordinator's state machine, but for messages.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::message::{Departure, HostReport, JobNote};
@@ -35,6 +36,21 @@ pub struct StoredRun {
     pub state: RunState,
     /// Its saved entries.
     pub entries: Vec<Entry>,
+    /// How it stood.
+    pub standing: Standing,
+}
+
+/// How a run stands, for people; nothing depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Who has the root job.
+    pub root_host: Option<HostId>,
+    /// How often the root was lost.
+    pub root_losses: u32,
+    /// The counts of each host that worked on it.
+    pub by_host: Vec<(HostId, Counts)>,
+    /// What the root reported: done, of how much.
+    pub progress: Option<(u64, u64)>,
 }
 
 /// What the driver is to do.
@@ -184,7 +200,7 @@ pub struct RunView {
     pub waiting_for: Option<String>,
     /// Who has the root job.
     pub root_host: Option<HostId>,
-    /// How often the root was lost.
+    /// How often the root was lost with its host.
     pub root_losses: u32,
     /// Summed over all hosts, those that are gone as well.
     pub counts: Counts,
@@ -196,4 +212,16 @@ pub struct RunView {
     pub table: (usize, usize),
     /// Since it was submitted or restored.
     pub since: Time,
+}
+
+impl RunView {
+    /// What is to be saved of it now and then.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            root_host: self.root_host,
+            root_losses: self.root_losses,
+            by_host: self.by_host.iter().map(|(host, _, counts)| (*host, *counts)).collect(),
+            progress: self.progress,
+        }
+    }
 }

@@ -121,7 +121,7 @@ impl Host {
             .get(&run)
             .is_some_and(|part| part.is_suspending && matches!(part.stage, Stage::Drained | Stage::Unable));
         if is_done {
-            self.flush(now, run);
+            self.report_last(now, run);
             self.tell_coordinator(ToCoordinator::Suspended { run });
             self.stop_run(run, false);
         }
@@ -140,7 +140,7 @@ impl Host {
         departing.until = now + GOODBYE_MAX;
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
-            self.flush(now, run);
+            self.report_last(now, run);
         }
         self.tell_coordinator(ToCoordinator::Leaving);
     }

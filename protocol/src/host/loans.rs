@@ -54,6 +54,10 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let soon = part.last_report.map_or(now, |last| last + COUNTS_SOON);
         part.next_report = if at_once { now } else { part.next_report.min(soon) };
+        if at_once {
+            // What the app said last, too.
+            self.flush(now, run);
+        }
         self.report(now, run);
     }
 
@@ -158,6 +162,16 @@ impl Host {
 
     pub(super) fn on_abort(&mut self, from: HostId, run: RunId, number: JobNumber) {
         self.give_up_owner(run, Owner::Host(from), number);
+    }
+
+    /// The owner cannot go on: whoever has its job instead will look for the orphan.
+    pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
+        let owner = Owner::Host(from);
+        let token = self.runs.get(&run).and_then(|part| part.held_by_loan.get(&(owner, number)).copied());
+        if let Some(token) = token {
+            self.orphan(now, run, owner, number, token);
+            self.flush(now, run);
+        }
     }
 
     pub(super) fn on_unknown(&mut self, from: HostId, run: RunId, numbers: &[JobNumber]) {

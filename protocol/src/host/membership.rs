@@ -1,6 +1,6 @@
 //! The link to the coordinator, and who else is there.
 
-use crate::message::{Departure, HostInfo, ToCoordinator, ToHost};
+use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::part::{Owner, Part, Stage};
@@ -55,7 +55,7 @@ impl Host {
                 }
                 self.seek(now, run);
             }
-            ToHost::StopRun { run } => self.stop_run(run, true),
+            ToHost::StopRun { run } => self.on_stop(now, run),
             ToHost::SuspendRun { run } => self.on_suspend(now, run),
             ToHost::Assign { run, number, spec } => self.on_assign(now, run, number, spec),
             ToHost::Acknowledged { run, number } => self.settle_owner(run, Owner::Coordinator, number),
@@ -240,6 +240,22 @@ impl Host {
         self.take_in(now, run, Owner::Coordinator, number, spec);
     }
 
+    /// A run is over: what people can still be told of it is told.
+    fn on_stop(&mut self, now: Time, run: RunId) {
+        if let Some(part) = self.runs.get_mut(&run) {
+            // Nobody needs results any more.
+            part.outbox.clear();
+            part.owner_outbox.clear();
+            let unfinished = part.held.values().filter(|held| held.finished.is_none());
+            let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec.clone()).collect();
+            for spec in unfinished {
+                self.note(run, &spec, NoteKind::Aborted);
+            }
+            self.report_last(now, run);
+        }
+        self.stop_run(run, true);
+    }
+
     /// Drops all of a run.
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
@@ -257,7 +273,7 @@ impl Host {
             return;
         }
         part.stage = Stage::Unable;
-        self.hand_back(run);
+        // First, so that the orphans are known when what is above them is redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, JobNumber)> =
             part.loans.iter().map(|(number, loan)| (loan.thief, *number)).collect();
@@ -268,11 +284,12 @@ impl Host {
         part.idle = 0;
         let parked = std::mem::take(&mut part.parked);
         for parked in parked {
-            self.tell_peer(parked.thief, crate::message::PeerMessage::Nothing { run, steal: parked.steal });
+            self.tell_peer(parked.thief, PeerMessage::Nothing { run, steal: parked.steal });
         }
         for (thief, number) in loans {
-            self.tell_peer(thief, crate::message::PeerMessage::Abort { run, number });
+            self.tell_peer(thief, PeerMessage::Orphaned { run, number });
         }
+        self.hand_back(run);
         self.commands.push_back(Command::Stop { run, forget: false });
         self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }

@@ -174,10 +174,12 @@ impl Host {
             }
             PeerMessage::Want { run, key } => self.on_want(from, run, key),
             PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),
+            PeerMessage::Orphaned { run, number } => self.on_orphaned(now, from, run, number),
             PeerMessage::Refused { reason } => {
                 if reason.len() > TEXT_BYTES_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
+                self.on_refused(now, from, reason);
             }
         }
         Ok(())
@@ -314,6 +316,15 @@ impl Host {
         self.transmits.push_back(Transmit::ToPeer(peer, message));
     }
 
+    /// A peer hears no more of this host: what was lent to it and held for it is as if it were gone.
+    fn on_refused(&mut self, now: Time, peer: HostId, reason: String) {
+        if self.cut_off.insert(peer) {
+            self.events.push_back(Event::RefusedBy(peer, reason));
+            self.commands.push_back(Command::CutOff { peer });
+            self.lose_peer(now, peer);
+        }
+    }
+
     /// Tells a peer why, and hears no more of it.
     fn cut_off(&mut self, now: Time, peer: HostId, reason: String) {
         if !self.cut_off.insert(peer) {
@@ -328,6 +339,15 @@ impl Host {
     fn next_report(&self, part: &Part) -> Option<(Time, &'static str)> {
         let is_news = !part.notes.is_empty() || part.counts() != part.reported_counts;
         (self.is_connected && is_news).then_some((part.next_report, "counts are due"))
+    }
+
+    /// Tells the coordinator all of a run that it has not been told: there may be no later.
+    fn report_last(&mut self, now: Time, run: RunId) {
+        if let Some(part) = self.runs.get_mut(&run) {
+            part.next_report = now;
+        }
+        self.flush(now, run);
+        self.report(now, run);
     }
 
     /// Tells the coordinator the counts, if they have changed.

@@ -187,6 +187,8 @@ pub enum Event {
     Reborn(HostId),
     /// The coordinator refused this host.
     Refused(String),
+    /// Another host hears no more of this one; why.
+    RefusedBy(HostId, String),
     /// Another host came.
     PeerJoined(HostId),
     /// Another host went.

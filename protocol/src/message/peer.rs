@@ -140,6 +140,13 @@ pub enum PeerMessage {
         /// What it gave.
         finished: Option<Finished>,
     },
+    /// A lent job's owner cannot go on with the run, and somebody else will ask for its result.
+    Orphaned {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+    },
     /// Why the sender will hear no more of the receiver.
     Refused {
         /// What the receiver did.
@@ -166,7 +173,8 @@ impl PeerMessage {
             | Self::Unknown { run, .. }
             | Self::Entries { run, .. }
             | Self::Want { run, .. }
-            | Self::Have { run, .. } => Some(*run),
+            | Self::Have { run, .. }
+            | Self::Orphaned { run, .. } => Some(*run),
             Self::Refused { .. } => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The coordinator's machine.
 
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, StoredRun};
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{Entry, GridId, RunId, RunSpec, RunState, Time};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,7 @@ impl Start {
             spec: spec.clone(),
             state: *state,
             entries: entries.clone(),
+            standing: Standing::default(),
         };
         Coordinator::new(config, self.runs.iter().filter(|run| !run.2.is_over()).map(stored).collect(), now)
     }

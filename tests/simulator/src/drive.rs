@@ -349,6 +349,10 @@ impl World {
                 self.violations.push(format!("host {index} was refused: {reason}"));
                 return;
             }
+            HostEvent::RefusedBy(host, reason) => {
+                self.violations.push(format!("host {index} was refused by {host}: {reason}"));
+                return;
+            }
             HostEvent::Misbehaved(host, misbehaviour) => {
                 self.violations.push(format!("host {index} says of {host}: {misbehaviour}"));
                 return;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, StoredRun};
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::{
     Counts, Entry, GridId, HostId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits,
 };
@@ -74,6 +74,7 @@ impl Server {
                 spec: stored.spec.clone(),
                 state: stored.state,
                 entries: stored.entries.values().cloned().collect(),
+                standing: Standing::default(),
             })
             .collect();
         self.machine = Some(Coordinator::new(config, stored, now));

@@ -1,6 +1,6 @@
 //! The coordinator is killed, and ends in order.
 
-use sateen_tests::cluster::{Cluster, PATIENCE, SOON, count, until};
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON, count, until, work_of};
 use sateen_tests::command::app;
 
 use crate::answers::{FEW_QUEENS, QUEENS};
@@ -24,6 +24,46 @@ fn a_run_outlives_its_coordinator() {
     assert_eq!(about["root_losses"], 0, "its host was there all the time: {about:#}");
     assert_eq!(count(&about, "redone"), 0, "no host was lost: {about:#}");
     assert_eq!(cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1), run + 1, "numbers go on");
+}
+
+/// What people look at is forgotten for about the last second, and no more: which hosts worked and are gone,
+/// how often the root was lost, the jobs and where they were.
+#[test]
+fn a_coordinator_that_is_killed_knows_what_it_has_shown() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let over = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
+    cluster.done(over, FEW_QUEENS.2);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob", "cyd"], 0.2);
+    let root = cluster.root_host(run);
+    cluster.kill_host(&root);
+    cluster.api().run_until(run, "one whose root was lost", SOON, |about| about["root_losses"] == 1);
+    let show = |cluster: &Cluster| {
+        let tree = cluster.sateen(["tree", &run.to_string(), "--json"]).json();
+        let jobs: Vec<String> = (tree["nodes"].as_array().expect("nodes").iter())
+            .map(|node| format!("{} below {}", node["job"], node["parent"]))
+            .collect();
+        (cluster.api().run(run), jobs)
+    };
+    let (about, jobs) = show(&cluster);
+    assert!(jobs.len() > 2, "{jobs:?}");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let tree_of_over = cluster.sateen(["tree", &over.to_string()]).result().to_owned();
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+
+    let (again, jobs_again) = show(&cluster);
+    assert_eq!(jobs_again[..jobs.len()], jobs, "the same jobs, and perhaps more");
+    assert_eq!(again["root_losses"], 1, "{again:#}");
+    assert_eq!(again["hosts"], 3, "{again:#}");
+    for host in about["by_host"].as_array().expect("hosts") {
+        let name = host["name"].as_str().expect("a name");
+        assert!(work_of(&again, name) >= work_of(&about, name), "{name} in {again:#}");
+    }
+    assert!(count(&again, "spawned") >= count(&about, "spawned"), "{again:#}");
+    assert_eq!(cluster.sateen(["tree", &over.to_string()]).result(), tree_of_over);
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!(about["root_losses"], 1, "{about:#}");
 }
 
 /// Hosts finish what they have while nobody coordinates, and say so to the next coordinator.

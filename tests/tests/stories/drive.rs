@@ -224,6 +224,7 @@ impl World {
                 format!("is {} now", self.names.host(*id))
             }
             Event::Refused(reason) => format!("is refused: {reason}"),
+            Event::RefusedBy(peer, reason) => format!("is refused by {}: {reason}", names.host(*peer)),
             Event::Lost(_, key) => format!("has lost {}", names.job(key)),
             Event::Reused(_, key) => format!("reuses {}", names.job(key)),
             Event::Adopted(_, key) => format!("adopts {}", names.job(key)),

@@ -113,6 +113,7 @@ pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> Strin
             format!("Have {} {}", names.job(key), result(finished))
         }
         PeerMessage::Have { key, finished: None, .. } => format!("Have {} no more", names.job(key)),
+        PeerMessage::Orphaned { number, .. } => format!("Orphaned {}", names.loans(from, &[*number])),
         PeerMessage::Refused { reason } => format!("Refused: {reason:.80}"),
     }
 }

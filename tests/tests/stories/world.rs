@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sateen_driven::record::Record;
 use sateen_driven::{coordinator, host};
-use sateen_protocol::coordinator::{Coordinator, LinkId, StoredRun};
+use sateen_protocol::coordinator::{Coordinator, LinkId, Standing, StoredRun};
 use sateen_protocol::host::Host;
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{
@@ -249,7 +249,8 @@ impl World {
             record_every_ms: 1000,
         };
         let (run, state, entries) = (RUN, RunState::Queued, Vec::new());
-        self.stored = Some(StoredRun { run, spec: spec.clone(), state, entries });
+        self.stored =
+            Some(StoredRun { run, spec: spec.clone(), state, entries, standing: Standing::default() });
         if let Some(server) = &mut self.coordinator {
             let _ = server.tell(self.now, coordinator::Input::Submit(RUN, spec));
         }

@@ -80,6 +80,7 @@ impl Driver {
                     self.options.coordinator
                 )));
             }
+            Event::RefusedBy(peer, why) => warn!("{peer} hears no more of this host: {why}"),
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => info!("{id} is there: {}, site {}", info.report.name, info.report.site),
                 None => info!("{id} is there"),
