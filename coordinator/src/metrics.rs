@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::api::types::Jobs;
+use sateen_protocol::Jobs;
 
 /// Counts since this process began.
 #[derive(Debug, Default)]

@@ -2,25 +2,13 @@
 
 use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures};
 
+use sateen_module::FEATURES;
+
 use crate::failure::RunError;
 use crate::limits::Limits;
 
 /// Host functions run on the guest's stack, too; this much is theirs.
 const HOST_STACK_BYTES: usize = 256 << 10;
-
-/// What a module may use: the features that give the same bits on every machine, and that Rust and
-/// C compilers emit. Threads, relaxed SIMD, 64-bit and multiple memories, GC and exceptions are out.
-pub const FEATURES: WasmFeatures = WasmFeatures::MVP
-    .union(WasmFeatures::MUTABLE_GLOBAL)
-    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
-    .union(WasmFeatures::SIGN_EXTENSION)
-    .union(WasmFeatures::REFERENCE_TYPES)
-    .union(WasmFeatures::CALL_INDIRECT_OVERLONG)
-    .union(WasmFeatures::MULTI_VALUE)
-    .union(WasmFeatures::BULK_MEMORY)
-    .union(WasmFeatures::BULK_MEMORY_OPT)
-    .union(WasmFeatures::EXTENDED_CONST)
-    .union(WasmFeatures::SIMD);
 
 /// An engine for guests under certain limits.
 #[derive(Clone)]

@@ -35,9 +35,10 @@ mod scheduler;
 
 pub use engine::Engine;
 pub use failure::{JobFailure, RunError};
-pub use guest::{ABI_VERSION, IMPORT_MODULE, LogLine};
+pub use guest::LogLine;
 pub use limits::{LimitExceeded, Limits, size};
-pub use module::{App, Determinism, Export, Import, Inspection, ModuleCache, inspect};
+pub use module::{App, ModuleCache, inspect};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
+pub use sateen_module::{ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection};
 pub use scheduler::{JobCounts, Priority, Snapshot};

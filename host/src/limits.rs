@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sateen_module::ModuleLimits;
+pub use sateen_module::size;
 use sateen_protocol::RunLimits;
 use thiserror::Error;
 
@@ -56,6 +58,15 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Those that a module must meet before any of it runs.
+    pub fn of_module(&self) -> ModuleLimits {
+        ModuleLimits {
+            module_bytes_max: self.module_bytes_max,
+            memory_bytes_max: self.memory_bytes_max,
+            table_elements_max: self.table_elements_max,
+        }
+    }
+
     /// A run's limits; what it does not say is the default that every host has.
     ///
     /// # Errors
@@ -138,31 +149,9 @@ pub enum LimitExceeded {
     },
 }
 
-/// `bytes` for people, in binary units.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = if value < 10.0 && value.fract() >= 0.05 { 1 } else { 0 };
-    format!("{value:.digits$} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_for_people() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(1023), "1023 B");
-        assert_eq!(size(1 << 30), "1 GiB");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(10 << 30), "10 GiB");
-    }
 
     #[test]
     fn messages_name_the_limit_and_the_option() {

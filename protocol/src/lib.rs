@@ -32,6 +32,6 @@ pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};
 pub use random::Random;
-pub use run::{Counts, FaultTolerance, RunEnd, RunLimits, RunSpec, RunState, Stealing};
+pub use run::{Counts, FaultTolerance, Jobs, RunEnd, RunLimits, RunSpec, RunState, Stealing};
 pub use table::{Entry, EntryState, Table};
 pub use time::Time;

@@ -1,8 +1,9 @@
 //! What the coordinator says about runs, hosts and apps, as plain values.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use sateen_protocol::Jobs;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -106,22 +107,6 @@ impl Run {
         }
         title
     }
-}
-
-/// What became of jobs.
-#[derive(Debug, Default, Clone, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Jobs {
-    pub spawned: u64,
-    pub exposed: u64,
-    pub executed: u64,
-    pub stolen: u64,
-    pub stolen_wide: u64,
-    pub reused: u64,
-    pub redone: u64,
-    pub adopted: u64,
-    pub recorded: u64,
-    pub aborted: u64,
 }
 
 /// How far a run says that it is.

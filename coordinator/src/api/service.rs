@@ -7,12 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse};
-use sateen_protocol::Time;
 use sateen_protocol::codec::PROTOCOL_VERSION;
+use sateen_protocol::{Jobs, Time};
 
 use super::Api;
 use super::problem::Problem;
-use super::types::{Jobs, Status, Version, seconds};
+use super::types::{Status, Version, seconds};
 use crate::driver::Request;
 use crate::metrics::{Gauges, exposition};
 use crate::store::sql::{self, state_word};

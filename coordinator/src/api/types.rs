@@ -1,7 +1,7 @@
 //! What the API says, as JSON.
 
-use sateen_protocol::Counts;
 use sateen_protocol::coordinator::RunView;
+use sateen_protocol::{Counts, Jobs};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::written;
@@ -214,51 +214,6 @@ pub struct Figures {
     pub table: TableSize,
     /// Each host that worked on it.
     pub by_host: Vec<HostOfRun>,
-}
-
-/// What became of jobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Jobs {
-    /// Spawned.
-    pub spawned: u64,
-    /// Made visible to the scheduler.
-    pub exposed: u64,
-    /// Run.
-    pub executed: u64,
-    /// Taken by another worker of the same host.
-    pub stolen_local: u64,
-    /// Stolen from other hosts.
-    pub stolen: u64,
-    /// Of these, from other sites.
-    pub stolen_wide: u64,
-    /// Not run because the result table had their results.
-    pub reused: u64,
-    /// Lost with a host and run again.
-    pub redone: u64,
-    /// Orphans whose results were used.
-    pub adopted: u64,
-    /// Results recorded for the case of a crash.
-    pub recorded: u64,
-    /// Stopped because nobody wanted them any more.
-    pub aborted: u64,
-}
-
-impl From<&Counts> for Jobs {
-    fn from(counts: &Counts) -> Self {
-        Self {
-            spawned: counts.spawned,
-            exposed: counts.exposed,
-            executed: counts.executed,
-            stolen_local: counts.stolen_local,
-            stolen: counts.stolen,
-            stolen_wide: counts.stolen_wide,
-            reused: counts.reused,
-            redone: counts.redone,
-            adopted: counts.adopted,
-            recorded: counts.recorded,
-            aborted: counts.aborted,
-        }
-    }
 }
 
 /// Steals between hosts.

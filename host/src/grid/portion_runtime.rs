@@ -1,13 +1,11 @@
 //! The runtime that runs guests: [`crate::Portion`].
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use sateen_protocol::host::Notice;
 use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunSpec};
 
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
-use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, portion, size};
+use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, size};
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
@@ -49,7 +47,7 @@ impl Runtime for Workers {
             inputs: loading.inputs,
             threads: self.threads,
             priority: self.priority,
-            notify: Arc::new(move |notice| notify(translate(notice))),
+            notify,
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))
     }
@@ -59,25 +57,6 @@ fn record_every(spec: &RunSpec) -> Option<Duration> {
     let is_recorded = matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
         && spec.record_every_ms > 0;
     is_recorded.then(|| Duration::from_millis(spec.record_every_ms.into()))
-}
-
-fn translate(notice: portion::Notice) -> Notice {
-    match notice {
-        portion::Notice::Idle(idle) => Notice::Idle(idle),
-        portion::Notice::Exposed => Notice::Exposed,
-        portion::Notice::Begun { held } => Notice::Begun { held },
-        portion::Notice::Finished { held, finished } => Notice::Finished { held, finished },
-        portion::Notice::Abandoned { number } => Notice::Abandoned { number },
-        portion::Notice::Lookup { number, spec } => Notice::Lookup { number, spec },
-        portion::Notice::Recorded { key, depth, lineage, finished } => {
-            Notice::Recorded { key, depth, lineage, finished }
-        }
-        portion::Notice::Log(line) => Notice::Log(line.job, line.text),
-        portion::Notice::Progress { done, total } => Notice::Progress(done, total),
-        portion::Notice::Limit(reason) => Notice::Limit(reason),
-        portion::Notice::Unable(reason) => Notice::Unable(reason),
-        portion::Notice::Drained => Notice::Drained,
-    }
 }
 
 impl RunningPortion for Portion {

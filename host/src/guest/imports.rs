@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use wasmparser::ValType;
+use sateen_module::IMPORT_MODULE;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::heartbeat::KIND_BYTES;
@@ -13,35 +13,6 @@ use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, Outcome, Place, Waited, wait_for};
-
-/// The version that this host speaks.
-pub const ABI_VERSION: u32 = 1;
-/// The module that all imports name.
-pub const IMPORT_MODULE: &str = "sateen";
-/// What a job's export begins with, before its name.
-pub const JOB_PREFIX: &str = "sateen_job_";
-/// What an entry point's export begins with, before its name.
-pub const MAIN_PREFIX: &str = "sateen_main_";
-
-const I32: ValType = ValType::I32;
-const I64: ValType = ValType::I64;
-
-/// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 13] = [
-    ("attach", &[I32], &[]),
-    ("register", &[I32, I32, I32], &[I32]),
-    ("expose", &[I32, I32, I32, I32], &[I32]),
-    ("sync", &[I32], &[I64]),
-    ("record", &[I32, I32, I32], &[]),
-    ("take", &[I32], &[]),
-    ("abandon", &[I32], &[]),
-    ("attempt", &[I32], &[I64]),
-    ("panic", &[I32, I32], &[]),
-    ("fail", &[I32, I32, I32], &[]),
-    ("log", &[I32, I32], &[]),
-    ("progress", &[I64, I64], &[]),
-    ("input", &[I32, I32], &[I64]),
-];
 
 /// Names of jobs and inputs are short.
 const NAME_BYTES_MAX: usize = 256;

@@ -8,6 +8,6 @@ mod state;
 mod stopped;
 mod task;
 
-pub use imports::{ABI_VERSION, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, linker};
+pub use imports::linker;
 pub use state::{Guest, LogLine};
 pub use task::{Assignment, TaskEnd, run_task};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use sateen_module::{ABI_VERSION, Determinism, Inspection, JOB_PREFIX, MAIN_PREFIX};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{InstancePre, Module, ModuleExport};
 
-use super::{Determinism, Inspection, ModuleCache, inspect};
+use super::{ModuleCache, inspect};
 use crate::engine::Engine;
 use crate::failure::RunError;
-use crate::guest::{ABI_VERSION, Guest, JOB_PREFIX, MAIN_PREFIX, linker};
+use crate::guest::{Guest, linker};
 use crate::run::encode_arguments;
 
 /// A module, inspected and compiled for an engine. Cheap to clone.

@@ -4,13 +4,11 @@
 //! their outcomes. It knows no network: the driver does. Many portions may exist at once, each best with an
 //! engine of its own, whose instances it then has for itself.
 
-mod notice;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use notice::Notice;
+pub use sateen_protocol::host::Notice;
 use sateen_protocol::{Finished, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
@@ -88,7 +86,7 @@ impl Portion {
             limits: app.0.engine.limits.clone(),
             inputs: options.inputs,
             pristine: false,
-            log: Arc::new(move |line| notify(Notice::Log(line))),
+            log: Arc::new(move |line| notify(Notice::Log(line.job, line.text))),
             remote: Some(remote),
         })?;
         let mut portion = Self { shared: threads.shared.clone(), threads };

@@ -74,7 +74,7 @@ impl Shared {
         self.counters.progress_done.store(done.min(total), Relaxed);
         self.counters.progress_total.store(total, Relaxed);
         if let Some(remote) = &self.remote {
-            remote.notify(Notice::Progress { done: done.min(total), total });
+            remote.notify(Notice::Progress(done.min(total), total));
         }
     }
 

@@ -19,11 +19,11 @@ pub struct HostConfig {
 /// What the runtime has to tell. Numbers of jobs are the runtime's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// So many workers have nothing to do.
+    /// So many workers have nothing to do and could begin a job; sent when the number changes.
     Idle(usize),
-    /// A thief waits and there is an open job now.
+    /// A thief waits (see [`Command::Want`]) and there may be an open job now.
     Exposed,
-    /// A held job has begun.
+    /// A held job's first instructions have run.
     Begun {
         /// The machine's number, from [`Command::Inject`].
         held: JobNumber,
@@ -48,7 +48,7 @@ pub enum Notice {
         /// The job.
         spec: JobSpec,
     },
-    /// A job that nobody stole has finished and is worth saving.
+    /// A job of this host that the scheduler knew of has finished and is worth saving.
     Recorded {
         /// Which job.
         key: JobKey,
@@ -61,11 +61,11 @@ pub enum Notice {
     },
     /// A line of the app's log: the job's name and the text.
     Log(String, String),
-    /// The root reports its progress.
+    /// The root reports its progress: so much is done, of so much.
     Progress(u64, u64),
-    /// A limit of the run was met.
+    /// A limit of the run was met, which ends it everywhere.
     Limit(String),
-    /// This machine cannot go on with the run.
+    /// This machine cannot go on with the run: memory cannot be mapped, say.
     Unable(String),
     /// After [`Command::Drain`]: no guest computes any more.
     Drained,

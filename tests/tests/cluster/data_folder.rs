@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use sateen_tests::cluster::{Cluster, binary, free_address};
 use sateen_tests::command::{Ended, ended};
 
+use crate::answers::QUEENS;
+
 /// Starts a binary that is expected to end by itself at once.
 fn refused(name: &str, words: &[&str], folder: &Path) -> Ended {
     let mut command = Command::new(binary(name));
@@ -95,6 +97,64 @@ fn a_store_in_pieces_is_set_aside() {
     cluster.start_host("ada", "here");
     cluster.await_hosts(1);
     cluster.done(cluster.submit("nqueens", &["13"]), "73712\n");
+}
+
+/// A host whose disk is full works on, saves nothing and says so; what it had saved can be opened.
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_a_run() {
+    let mut cluster = Cluster::start(&[("bob", "here")]);
+    let folder = cluster.data_folder("ada");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    // A disk of its own, which goes with the process.
+    let on_small_disk = |words: &[&std::ffi::OsStr]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", "mount -t tmpfs -o size=8m none \"$0\" && exec \"$@\""]);
+        command.arg(&folder).args(words);
+        command
+    };
+    if !on_small_disk(&["true".as_ref()]).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this machine lets nobody mount a small disk");
+        return;
+    }
+    let host = cluster.host_command("ada", "here", &format!("http://{}", cluster.address()));
+    let words: Vec<_> = std::iter::once(host.get_program()).chain(host.get_args()).collect();
+    cluster.start_host_command("ada", on_small_disk(&words));
+    cluster.await_hosts(2);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let inside = format!("/proc/{}/root{}", cluster.host("ada").id(), folder.display());
+    let filler = fs::File::create(Path::new(&inside).join("filler")).expect("the disk has room");
+    let full = std::io::copy(&mut std::io::repeat(1), &mut &filler).expect_err("it has an end");
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull, "{full}");
+
+    cluster.done(run, QUEENS.2);
+    let log = cluster.host("ada").log();
+    assert!(log.contains("nothing is saved on this machine from now on"), "{log}");
+    assert!(log.contains("No space left on device"), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+
+    // As it lies on the disk when the power goes.
+    cluster.host("ada").signal("STOP");
+    copy(Path::new(&inside), &cluster.data_folder("eve"));
+    cluster.kill_host("ada");
+    fs::remove_file(cluster.data_folder("eve").join("filler")).expect("it was copied");
+    cluster.start_host("eve", "here");
+    cluster.await_hosts(2);
+    cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
+    let log = cluster.host("eve").log();
+    assert!(!log.contains("set aside"), "{log}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).expect("it can be read").map_while(Result::ok) {
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else if path.is_file() {
+            fs::copy(&path, to.join(name)).expect("it can be copied");
+        }
+    }
 }
 
 /// Overwrites all files below `folder`.

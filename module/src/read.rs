@@ -5,9 +5,8 @@ use wasmparser::{
     WasmFeatures,
 };
 
-use super::inspect::{Determinism, Export, Import, Inspection};
-use crate::engine::FEATURES;
-use crate::guest::{IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
+use crate::abi::{ABI_PREFIX, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
+use crate::inspect::{Determinism, Export, Import, Inspection};
 
 const PAGE_BYTES: u64 = 64 << 10;
 const MANIFEST_SECTION: &str = "sateen.manifest";
@@ -134,9 +133,7 @@ fn note_export(inspection: &mut Inspection, name: &str, kind: ExternalKind) {
             inspection.jobs.push(job.to_owned());
         } else if let Some(main) = name.strip_prefix(MAIN_PREFIX) {
             inspection.mains.push(main.to_owned());
-        } else if let Some(version) =
-            name.strip_prefix(super::inspect::ABI_PREFIX).and_then(|text| text.parse().ok())
-        {
+        } else if let Some(version) = name.strip_prefix(ABI_PREFIX).and_then(|text| text.parse().ok()) {
             inspection.abi = inspection.abi.max(Some(version));
         }
     }

@@ -5,11 +5,9 @@ use std::fmt;
 
 use wasmparser::Parser;
 
-use super::read::read;
-use crate::guest::ABI_VERSION;
-use crate::limits::{Limits, size};
-
-pub const ABI_PREFIX: &str = "sateen_abi_";
+use crate::abi::{ABI_PREFIX, ABI_VERSION};
+use crate::limits::{ModuleLimits, size};
+use crate::read::read;
 
 /// How far a module's results can depend on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +87,7 @@ pub struct Inspection {
 }
 
 /// Inspects the module `bytes` as if it were to run under `limits`.
-pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
+pub fn inspect(bytes: &[u8], limits: &ModuleLimits) -> Inspection {
     let mut inspection = Inspection {
         hash: blake3::hash(bytes).to_hex().to_string(),
         module_bytes: bytes.len() as u64,
@@ -126,7 +124,7 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
 }
 
 impl Inspection {
-    pub(super) fn refuse(&mut self, why: String) {
+    pub(crate) fn refuse(&mut self, why: String) {
         self.refusals.push(why);
     }
 
@@ -135,7 +133,7 @@ impl Inspection {
         self.refusals.first().map(String::as_str)
     }
 
-    fn judge(&mut self, limits: &Limits) {
+    fn judge(&mut self, limits: &ModuleLimits) {
         match self.abi {
             None => self.refuse(format!(
                 "not a Sateen app: it has no export {ABI_PREFIX}{ABI_VERSION}; was it built with `sateen build`?"
@@ -172,7 +170,7 @@ mod tests {
     use super::*;
 
     fn of(wat: &str) -> Inspection {
-        inspect(&wat::parse_str(wat).expect("the test's own text is valid"), &Limits::default())
+        inspect(&wat::parse_str(wat).expect("the test's own text is valid"), &ModuleLimits::default())
     }
 
     #[test]
@@ -211,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_no_module_is_refused_in_one_sentence() {
-        let limits = Limits::default();
+        let limits = ModuleLimits::default();
         let text = inspect(b"hello", &limits);
         assert!(text.refusal().is_some_and(|why| why.starts_with("not a wasm module")));
         let component = inspect(b"\0asm\x0d\0\x01\0", &limits);

@@ -1,0 +1,46 @@
+//! What a module may want before any of it runs.
+
+/// Limits on a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleLimits {
+    /// Its size, in bytes.
+    pub module_bytes_max: usize,
+    /// The linear memory that it begins with, in bytes.
+    pub memory_bytes_max: usize,
+    /// Elements of a table.
+    pub table_elements_max: usize,
+}
+
+impl Default for ModuleLimits {
+    /// The most that any host grants.
+    fn default() -> Self {
+        Self { module_bytes_max: 64 << 20, memory_bytes_max: 4 << 30, table_elements_max: 100_000 }
+    }
+}
+
+/// `bytes` for people, in binary units.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if value < 10.0 && value.fract() >= 0.05 { 1 } else { 0 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_for_people() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(1 << 30), "1 GiB");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size(10 << 30), "10 GiB");
+    }
+}
