@@ -122,8 +122,9 @@ fn what_people_look_at_survives_kill_9() {
     eventually("both counts are there", || (server.run(run)["jobs"]["spawned"] == 18).then_some(()));
     let looks = |server: &Server| {
         let mut about = server.run(run);
-        // Who is there, and what computes now, is for hosts to say again.
+        // Who is there, and what computes now, is for hosts to say again; until then the run waits for them.
         about["elapsed_s"].take();
+        about["waiting_for"].take();
         for host in about["by_host"].as_array_mut().into_iter().flatten() {
             host["there"].take();
             host["busy"].take();

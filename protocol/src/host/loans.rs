@@ -46,6 +46,9 @@ impl Host {
             .held
             .get(&token)
             .is_some_and(|held| held.owners.iter().any(|(owner, _)| *owner == Owner::Coordinator));
+        if is_root {
+            self.send_log(run);
+        }
         self.report_soon(now, run, is_root);
     }
 
@@ -54,10 +57,6 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let soon = part.last_report.map_or(now, |last| last + COUNTS_SOON);
         part.next_report = if at_once { now } else { part.next_report.min(soon) };
-        if at_once {
-            // What the app said last, too.
-            self.flush(now, run);
-        }
         self.report(now, run);
     }
 

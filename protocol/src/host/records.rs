@@ -118,9 +118,6 @@ impl Host {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }
             part.outbox.clear();
-            if !part.log.is_empty() {
-                messages.push(ToCoordinator::Log { run, lines: std::mem::take(&mut part.log) });
-            }
         }
         for (owner, entries) in for_owners {
             for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
@@ -130,7 +127,17 @@ impl Host {
         for message in messages {
             self.tell_coordinator(message);
         }
+        self.send_log(run);
         self.tell_lookups(run);
+    }
+
+    /// Sends what the app said, if the coordinator is there.
+    pub(super) fn send_log(&mut self, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run).filter(|part| !part.log.is_empty()) else { return };
+        if self.is_connected {
+            let lines = std::mem::take(&mut part.log);
+            self.tell_coordinator(ToCoordinator::Log { run, lines });
+        }
     }
 
     /// Others' entries.
