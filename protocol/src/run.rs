@@ -6,6 +6,7 @@ use crate::BlobHash;
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stealing {
     /// Cluster-aware random stealing: at random within the site, and at most one asynchronous request to
     /// another site.
@@ -19,6 +20,7 @@ pub enum Stealing {
 
 /// What survives a crash.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FaultTolerance {
     /// Lost jobs are redone from what the result table has; running orphans are adopted; finished work
     /// is recorded now and then.

@@ -13,8 +13,8 @@ use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
 use crate::exit::{Failure, GRID, say};
 use crate::files::OutputFile;
 use crate::flags::{GridLimits, Replay as Flags};
-use crate::progress::{PERIOD, Progress};
-use crate::run::{Interrupt, counts, log_to, open_cache, say_dropped};
+use crate::progress::Progress;
+use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
 pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
@@ -40,13 +40,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         log: log_to(&progress, flags.quiet),
     };
     let (key, run) = start(&app, &job, &spec, options)?;
-    interrupt.watch(&run);
-    while !run.wait_for(PERIOD) {
-        progress.show(&run.snapshot());
-    }
-    let jobs = run.snapshot().jobs;
-    let result = run.wait();
-    progress.clear();
+    let (jobs, result) = finish(run, &interrupt, &progress);
 
     let mut about = About {
         run: job.run.into(),

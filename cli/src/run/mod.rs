@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use sateen_host::{App, Engine, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions};
+use sateen_host::{
+    App, Engine, Finished, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions,
+};
 use serde_json::{Value, json};
 
 use crate::ended::{About, Given, Times, Wanted, deliver};
@@ -40,14 +42,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         pristine: flags.pristine,
         log: log_to(&progress, flags.quiet),
     };
-    let run = Run::start(&app, options)?;
-    interrupt.watch(&run);
-    while !run.wait_for(PERIOD) {
-        progress.show(&run.snapshot());
-    }
-    let jobs = run.snapshot().jobs;
-    let result = run.wait();
-    progress.clear();
+    let (jobs, result) = finish(Run::start(&app, options)?, &interrupt, &progress);
 
     let mut about = about(&flags, &app, jobs, threads);
     let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
@@ -63,6 +58,22 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         }
         Err(error) => deliver(wanted, &about, Err(error.into())),
     }
+}
+
+/// Shows a run's progress until it ends. What became of its jobs is known even when it failed.
+pub fn finish(
+    run: Run,
+    interrupt: &Interrupt,
+    progress: &Progress,
+) -> (JobCounts, Result<Finished, RunError>) {
+    interrupt.watch(&run);
+    while !run.wait_for(PERIOD) {
+        progress.show(&run.snapshot());
+    }
+    let jobs = run.snapshot().jobs;
+    let result = run.wait();
+    progress.clear();
+    (jobs, result)
 }
 
 /// Says how much of the app's log nobody has seen.

@@ -1,7 +1,7 @@
 //! What the API says, as JSON.
 
 use sateen_protocol::coordinator::RunView;
-use sateen_protocol::{Counts, Jobs};
+use sateen_protocol::{Counts, FaultTolerance, Jobs, Stealing};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::written;
@@ -102,34 +102,6 @@ pub struct SubmittedLimits {
     pub stack_bytes: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes: Option<u64>,
-}
-
-/// See the protocol's type of the same name.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stealing {
-    /// Within the site, and at most one request to another.
-    #[default]
-    ClusterAware,
-    /// Among all hosts.
-    Random,
-    /// From the root's host.
-    MasterWorker,
-}
-
-/// See the protocol's type of the same name.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultTolerance {
-    /// Table, adoption, recording.
-    #[default]
-    Full,
-    /// Satin's.
-    FinishedOrphans,
-    /// Lost jobs are redone whole.
-    RedoOnly,
-    /// Nothing is recorded.
-    Off,
 }
 
 /// Answers a submission.

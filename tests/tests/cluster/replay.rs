@@ -81,7 +81,10 @@ fn the_root_job_gives_the_runs_result_or_its_failure() {
     let failed = cluster.sateen(["submit", &module, "--function", "panic_in_root", "--wait", "--json"]);
     let run = failed.json()["run"].as_u64().expect("its number");
     let root = key(&cluster, run, |node| node["parent"].is_null());
-    cluster.sateen(["replay", &root, "--quiet", "--verbose"]).fails_with(1, &["the root fails", "    in "]);
+    cluster.sateen(["replay", &root, "--quiet"]).fails_with(1, &["the root fails"]);
+    let verbose = cluster.sateen(["replay", &root, "--verbose"]);
+    assert!(verbose.stderr.contains("\n    in sateen_main_panic_in_root\n"), "{verbose:?}");
+    assert!(verbose.stderr.contains(&format!("job {root}, the root job of run {run} of ")), "{verbose:?}");
     let object = cluster.sateen(["replay", &root, "--json"]);
     assert_eq!((object.code, &object.json()["error"]["exit_code"]), (Some(1), &1.into()), "{object:?}");
 }

@@ -4,10 +4,10 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use sateen_protocol::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
+use sateen_protocol::{BlobHash, RunLimits, RunSpec};
 
 use super::super::problem::Problem;
-use super::super::types::{self, Submission, Submitted};
+use super::super::types::{Submission, Submitted};
 use super::super::{Api, apps, body};
 use crate::driver::Request;
 use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX};
@@ -66,17 +66,8 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             output_bytes_max: submission.limits.output_bytes,
         },
         strict_nan: submission.strict_nan,
-        stealing: match submission.stealing {
-            types::Stealing::ClusterAware => Stealing::ClusterAware,
-            types::Stealing::Random => Stealing::Random,
-            types::Stealing::MasterWorker => Stealing::MasterWorker,
-        },
-        fault_tolerance: match submission.fault_tolerance {
-            types::FaultTolerance::Full => FaultTolerance::Full,
-            types::FaultTolerance::FinishedOrphans => FaultTolerance::FinishedOrphans,
-            types::FaultTolerance::RedoOnly => FaultTolerance::RedoOnly,
-            types::FaultTolerance::Off => FaultTolerance::Off,
-        },
+        stealing: submission.stealing,
+        fault_tolerance: submission.fault_tolerance,
         record_every_ms,
     })
 }
