@@ -60,8 +60,9 @@ pub struct Saver {
     chronicles: Arc<Chronicles>,
     /// A batch of standings and chronicles is on its way.
     standings_under_way: Arc<AtomicBool>,
-    /// What was saved last.
+    /// What was saved last, unless that failed.
     standings: HashMap<RunId, NamedStanding>,
+    standings_failed: Arc<AtomicBool>,
 }
 
 impl Saver {
@@ -76,6 +77,7 @@ impl Saver {
             chronicles,
             standings_under_way: Arc::default(),
             standings: HashMap::new(),
+            standings_failed: Arc::default(),
         }
     }
 
@@ -174,18 +176,21 @@ impl Saver {
     /// Hands how runs stand, as far as it has changed, and what is new in chronicles to the store, and does
     /// not wait for it.
     pub fn save_standings(&mut self, standings: Vec<(RunId, NamedStanding)>) {
+        if self.standings_failed.swap(false, Ordering::Relaxed) {
+            self.standings.clear();
+        }
         let all: HashMap<RunId, NamedStanding> = standings.into_iter().collect();
         let changed = all.iter().filter(|(run, standing)| self.standings.get(run) != Some(standing));
         let changed = changed.map(|(run, standing)| (*run, standing.clone())).collect();
         self.standings = all;
         self.standings_under_way.store(true, Ordering::Relaxed);
         let (store, chronicles) = (Arc::clone(&self.store), Arc::clone(&self.chronicles));
-        let under_way = Arc::clone(&self.standings_under_way);
+        let (under_way, failed) = (Arc::clone(&self.standings_under_way), Arc::clone(&self.standings_failed));
         tokio::spawn(async move {
             let saved = store.write(move |connection| save_all(connection, &chronicles, changed)).await;
+            // The store has logged why. All of it is tried again.
+            failed.store(saved.is_err(), Ordering::Relaxed);
             under_way.store(false, Ordering::Relaxed);
-            // The store has logged why. Standings come again with the next change, and chronicles are kept.
-            drop(saved);
         });
     }
 
