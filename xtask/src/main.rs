@@ -3,6 +3,7 @@
 mod build;
 mod checks;
 mod demo;
+mod docs;
 mod fuzz;
 mod languages;
 mod purity;
@@ -20,6 +21,7 @@ cargo xtask TASK
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from the world (check does this as well)
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
+  docs                the book under docs/, built to target/book
   bench NAME [FLAG…]  one benchmark, or all of them: spawn, leaf, scale, start, all; --json for machines
 ";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["check"] => checks::check(),
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
+        ["docs"] => docs::docs(),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{USAGE}");
