@@ -1,0 +1,177 @@
+//! Bodies, the law that moves them, and where they come from when there is no file.
+
+use serde::{Deserialize, Serialize};
+
+/// Three coordinates.
+pub type Vector = [f64; 3];
+
+/// What is the same for all bodies and all of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Law {
+    /// The constant of gravity.
+    pub gravity: f64,
+    /// The square of the distance below which the pull no longer grows as it would.
+    pub softening2: f64,
+    /// How small a cell must look for its bodies to count as one: its edge over its distance. With 0
+    /// none does.
+    pub opening: f64,
+    /// The time between two states.
+    pub step: f64,
+}
+
+/// Bodies at one moment. All lists are of the same length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bodies {
+    /// How they move.
+    pub law: Law,
+    /// How heavy each is.
+    pub masses: Vec<f64>,
+    /// Where each is.
+    pub places: Vec<Vector>,
+    /// How fast each moves, and where to.
+    pub speeds: Vec<Vector>,
+}
+
+/// What pulls at one body.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pull {
+    /// How its speed changes.
+    pub change: Vector,
+    /// Its potential.
+    pub potential: f64,
+}
+
+impl Bodies {
+    /// The speeds half a step later, and the places a whole step later: the first part of a leapfrog
+    /// step. `pulls` are those at the places where the bodies are.
+    pub fn kick_and_drift(&mut self, pulls: &[Pull]) {
+        self.kick(pulls);
+        for (place, speed) in self.places.iter_mut().zip(&self.speeds) {
+            for (place, speed) in place.iter_mut().zip(speed) {
+                *place += speed * self.law.step;
+            }
+        }
+    }
+
+    /// The speeds half a step later: the other part of it, with the pulls at the new places.
+    pub fn kick(&mut self, pulls: &[Pull]) {
+        for (speed, pull) in self.speeds.iter_mut().zip(pulls) {
+            for (speed, change) in speed.iter_mut().zip(pull.change) {
+                *speed += change * (self.law.step * 0.5);
+            }
+        }
+    }
+
+    /// The energy of their movement and of their places.
+    pub fn energy(&self, pulls: &[Pull]) -> f64 {
+        let mut twice = 0.0;
+        for ((mass, speed), pull) in self.masses.iter().zip(&self.speeds).zip(pulls) {
+            twice += mass * (speed[0] * speed[0] + speed[1] * speed[1] + speed[2] * speed[2]);
+            // Each pair is met twice.
+            twice += mass * pull.potential;
+        }
+        twice * 0.5
+    }
+
+    /// The bits of all places and speeds, in one number (FNV-1a).
+    pub fn hash(&self) -> u64 {
+        let numbers = self.places.iter().zip(&self.speeds).flat_map(|(place, speed)| [*place, *speed]);
+        let bytes = numbers.flatten().flat_map(|number| number.to_bits().to_le_bytes());
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// So many bodies of Plummer's model of a star cluster, always the same, as Aarseth, Hénon and
+    /// Wielen make it (1974): in units in which the constant of gravity and all mass are 1 and the
+    /// energy is −¼.
+    pub fn plummer(count: usize) -> Self {
+        let mut numbers = SplitMix64(1911);
+        let (mut places, mut speeds) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        // 3π/16, and the root of its inverse.
+        let length = 3.0 * std::f64::consts::PI / 16.0;
+        let speed_unit = (1.0 / length).sqrt();
+        for _ in 0..count {
+            // Not the outermost thousandth, which is endlessly far away.
+            let root = libm::cbrt(numbers.below_one() * 0.999);
+            let radius = 1.0 / (1.0 / (root * root) - 1.0).sqrt();
+            places.push(times(numbers.direction(), radius * length));
+            let share = loop {
+                let (share, height) = (numbers.below_one(), numbers.below_one() * 0.1);
+                let rest = 1.0 - share * share;
+                if height < share * share * rest * rest * rest * rest.sqrt() {
+                    break share;
+                }
+            };
+            let escape = std::f64::consts::SQRT_2 / (1.0 + radius * radius).sqrt().sqrt();
+            speeds.push(times(numbers.direction(), share * escape * speed_unit));
+        }
+        at_rest(&mut places);
+        at_rest(&mut speeds);
+        let law = Law { gravity: 1.0, softening2: 1e-4, opening: 0.6, step: 1.0 / 64.0 };
+        Self { law, masses: vec![1.0 / count as f64; count], places, speeds }
+    }
+}
+
+fn times(vector: Vector, factor: f64) -> Vector {
+    vector.map(|part| part * factor)
+}
+
+/// Takes the mean away from all.
+fn at_rest(vectors: &mut [Vector]) {
+    for axis in 0..3 {
+        let mean = vectors.iter().map(|vector| vector[axis]).sum::<f64>() / vectors.len() as f64;
+        for vector in &mut *vectors {
+            vector[axis] -= mean;
+        }
+    }
+}
+
+/// Steele, Lea and Flood's generator (OOPSLA 2014): a job has no randomness but what it computes.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Above 0 and below 1.
+    fn below_one(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+    }
+
+    /// A vector of length 1.
+    fn direction(&mut self) -> Vector {
+        loop {
+            let vector = [(); 3].map(|()| 2.0 * self.below_one() - 1.0);
+            let square = vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2];
+            if square > 1e-4 && square <= 1.0 {
+                return times(vector, 1.0 / square.sqrt());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_gives_the_reference_numbers() {
+        // The first outputs for seed 1234567, as the reference implementation prints them.
+        let mut numbers = SplitMix64(1_234_567);
+        assert_eq!(numbers.next(), 6_457_827_717_110_365_317);
+        assert_eq!(numbers.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn half_of_a_plummer_models_mass_is_within_its_half_mass_radius() {
+        // 1.30 scale lengths of 3π/16 (Heggie and Hut, "The Gravitational Million-Body Problem").
+        let bodies = Bodies::plummer(20_000);
+        let inside = bodies.places.iter().filter(|[x, y, z]| x * x + y * y + z * z < 0.769 * 0.769).count();
+        assert!((9_600..10_400).contains(&inside), "{inside} of 20000");
+    }
+}

@@ -1,0 +1,204 @@
+//! Cells in cells, and the pull of all bodies on one (Barnes and Hut, "A hierarchical O(N log N)
+//! force-calculation algorithm", 1986).
+//!
+//! Only sums, products, quotients and roots are used: their bits are the same everywhere.
+
+use crate::bodies::{Law, Pull, Vector};
+
+/// Bodies that a cell may hold without being divided.
+const LEAF_BODIES: usize = 8;
+
+/// Cells within one another: what is still together then is as good as in one place.
+const DEPTH_MAX: u32 = 60;
+
+/// All cells, depth first, and the bodies in the order in which the cells have them.
+#[derive(Debug)]
+pub struct Tree {
+    cells: Vec<Cell>,
+    /// x, y, z and mass of each body.
+    points: Vec<[f64; 4]>,
+    /// Each body's number before it was put into order.
+    order: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    /// The middle of its mass.
+    middle: Vector,
+    mass: f64,
+    /// The square of the distance beyond which it counts as one body.
+    reach2: f64,
+    /// The next cell that is not within this one.
+    next: u32,
+    /// The bodies in it.
+    first: u32,
+    end: u32,
+}
+
+impl Tree {
+    /// The tree of bodies with these masses in these places.
+    pub fn new(masses: &[f64], places: &[Vector], opening: f64) -> Self {
+        let points: Vec<[f64; 4]> =
+            places.iter().zip(masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect();
+        let mut order: Vec<u32> = (0..points.len() as u32).collect();
+        let mut low = [f64::INFINITY; 3];
+        let mut high = [f64::NEG_INFINITY; 3];
+        for place in places {
+            for axis in 0..3 {
+                low[axis] = low[axis].min(place[axis]);
+                high[axis] = high[axis].max(place[axis]);
+            }
+        }
+        let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
+        let center = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
+        let mut builder =
+            Builder { points: &points, cells: Vec::new(), opening, sorted: vec![0; points.len()] };
+        if !points.is_empty() {
+            builder.add(&mut order, 0, center, edge, 0);
+        }
+        let cells = builder.cells;
+        let points = order.iter().map(|nth| points[*nth as usize]).collect();
+        Self { cells, points, order }
+    }
+
+    /// How many bodies there are.
+    pub fn count(&self) -> usize {
+        self.points.len()
+    }
+
+    /// What pulls at the bodies from `first` to before `end`, in the tree's order.
+    pub fn pulls(&self, law: &Law, first: usize, end: usize) -> Vec<Pull> {
+        (first..end).map(|nth| self.pull(law, nth)).collect()
+    }
+
+    /// What was found in the tree's order, in the order of the bodies.
+    pub fn unsorted(&self, pulls: &[Pull]) -> Vec<Pull> {
+        let mut unsorted = pulls.to_vec();
+        for (nth, pull) in self.order.iter().zip(pulls) {
+            unsorted[*nth as usize] = *pull;
+        }
+        unsorted
+    }
+
+    fn pull(&self, law: &Law, nth: usize) -> Pull {
+        let [x, y, z, _] = self.points[nth];
+        let softening2 = law.softening2;
+        let (mut to_x, mut to_y, mut to_z, mut depth) = (0.0, 0.0, 0.0, 0.0);
+        let mut place = 0;
+        while let Some(cell) = self.cells.get(place) {
+            let (dx, dy, dz) = (cell.middle[0] - x, cell.middle[1] - y, cell.middle[2] - z);
+            let distance2 = dx * dx + dy * dy + dz * dz;
+            if distance2 > cell.reach2 {
+                let inverse = 1.0 / (distance2 + softening2).sqrt();
+                let share = cell.mass * inverse;
+                let factor = share * inverse * inverse;
+                depth += share;
+                to_x += factor * dx;
+                to_y += factor * dy;
+                to_z += factor * dz;
+                place = cell.next as usize;
+            } else if cell.next as usize == place + 1 {
+                let (first, end) = (cell.first as usize, cell.end as usize);
+                for (other, [other_x, other_y, other_z, mass]) in (first..end).zip(&self.points[first..end]) {
+                    if other == nth {
+                        continue;
+                    }
+                    let (dx, dy, dz) = (other_x - x, other_y - y, other_z - z);
+                    let inverse = 1.0 / (dx * dx + dy * dy + dz * dz + softening2).sqrt();
+                    let share = mass * inverse;
+                    let factor = share * inverse * inverse;
+                    depth += share;
+                    to_x += factor * dx;
+                    to_y += factor * dy;
+                    to_z += factor * dz;
+                }
+                place += 1;
+            } else {
+                place += 1;
+            }
+        }
+        let gravity = law.gravity;
+        Pull { change: [to_x * gravity, to_y * gravity, to_z * gravity], potential: -depth * gravity }
+    }
+}
+
+struct Builder<'a> {
+    points: &'a [[f64; 4]],
+    cells: Vec<Cell>,
+    opening: f64,
+    /// Room to sort in.
+    sorted: Vec<u32>,
+}
+
+impl Builder<'_> {
+    /// Adds the cell of `bodies`, which begin at `first` of all, and those in it. Puts the bodies in
+    /// order.
+    fn add(&mut self, bodies: &mut [u32], first: usize, center: Vector, edge: f64, depth: u32) {
+        let (middle, mass) = self.middle(bodies, center);
+        let [dx, dy, dz] = [0, 1, 2].map(|axis| middle[axis] - center[axis]);
+        // As Barnes has it since 1994: so a heavy corner is not taken for the middle.
+        let reach = if self.opening > 0.0 {
+            edge / self.opening + (dx * dx + dy * dy + dz * dz).sqrt()
+        } else {
+            f64::INFINITY
+        };
+        let place = self.cells.len();
+        self.cells.push(Cell {
+            middle,
+            mass,
+            reach2: reach * reach,
+            next: 0,
+            first: first as u32,
+            end: (first + bodies.len()) as u32,
+        });
+        if bodies.len() > LEAF_BODIES && depth < DEPTH_MAX {
+            let octant = |point: &[f64; 4]| {
+                usize::from(point[0] >= center[0])
+                    | usize::from(point[1] >= center[1]) << 1
+                    | usize::from(point[2] >= center[2]) << 2
+            };
+            let ends = self.sort(bodies, octant);
+            let mut begin = 0;
+            for (octant, end) in ends.into_iter().enumerate() {
+                if end > begin {
+                    let toward = |axis: usize| if octant >> axis & 1 == 1 { 0.25 } else { -0.25 };
+                    let inner = [0, 1, 2].map(|axis| center[axis] + toward(axis) * edge);
+                    self.add(&mut bodies[begin..end], first + begin, inner, edge * 0.5, depth + 1);
+                }
+                begin = end;
+            }
+        }
+        self.cells[place].next = self.cells.len() as u32;
+    }
+
+    /// Sorts bodies by octant, each octant's in their order; returns where each octant ends.
+    fn sort(&mut self, bodies: &mut [u32], octant: impl Fn(&[f64; 4]) -> usize) -> [usize; 8] {
+        let mut ends = [0; 8];
+        for body in &*bodies {
+            ends[octant(&self.points[*body as usize])] += 1;
+        }
+        let mut sum = 0;
+        let mut next = ends.map(|count| {
+            sum += count;
+            sum - count
+        });
+        for body in &*bodies {
+            let place = &mut next[octant(&self.points[*body as usize])];
+            self.sorted[*place] = *body;
+            *place += 1;
+        }
+        bodies.copy_from_slice(&self.sorted[..bodies.len()]);
+        next
+    }
+
+    fn middle(&self, bodies: &[u32], center: Vector) -> (Vector, f64) {
+        let mut sum = [0.0; 3];
+        let mut mass = 0.0;
+        for body in bodies {
+            let [x, y, z, own] = self.points[*body as usize];
+            sum = [sum[0] + x * own, sum[1] + y * own, sum[2] + z * own];
+            mass += own;
+        }
+        if mass > 0.0 { (sum.map(|part| part / mass), mass) } else { (center, 0.0) }
+    }
+}

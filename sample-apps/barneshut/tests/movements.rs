@@ -1,0 +1,155 @@
+//! What is known of how bodies move.
+
+use std::path::PathBuf;
+
+use barneshut::{Bodies, Law, Tree, main, parse, plain, simulate_plain};
+use sateen::BadInput;
+use sateen::testing::set_input;
+
+/// How far two bodies' places are apart.
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+/// The pulls on all bodies, each cell opened that `opening` says.
+fn pulls(bodies: &Bodies, opening: f64) -> Vec<barneshut::Pull> {
+    let tree = Tree::new(&bodies.masses, &bodies.places, opening);
+    tree.unsorted(&tree.pulls(&bodies.law, 0, tree.count()))
+}
+
+/// The data set's folder, if it is there.
+fn data(name: &str) -> Option<String> {
+    let folder = std::env::var_os("SATEEN_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = folder.join("nbody").join(name);
+    let text = std::fs::read_to_string(&path).ok();
+    if text.is_none() {
+        eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+    }
+    text
+}
+
+#[test]
+fn two_bodies_circle_each_other() {
+    // Half a mass each, 1 apart: the speed of each is a half, and a turn takes 2π.
+    let steps = 4000;
+    let law =
+        Law { gravity: 1.0, softening2: 0.0, opening: 0.5, step: 2.0 * std::f64::consts::PI / steps as f64 };
+    let bodies = Bodies {
+        law,
+        masses: vec![0.5; 2],
+        places: vec![[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]],
+        speeds: vec![[0.0, 0.3, 0.4], [0.0, -0.3, -0.4]],
+    };
+    let half = simulate_plain(bodies.clone(), steps / 2);
+    assert!(distance(half.bodies.places[0], bodies.places[1]) < 1e-5);
+    let whole = simulate_plain(bodies.clone(), steps);
+    assert!(distance(whole.bodies.places[0], bodies.places[0]) < 1e-5);
+    // Movement ¼ · ½, places −½ · ½ / 1.
+    assert!((whole.before + 0.125).abs() < 1e-12 && (whole.after + 0.125).abs() < 1e-6);
+}
+
+#[test]
+fn the_tree_pulls_as_all_bodies_do() {
+    let bodies = Bodies::plummer(2000);
+    let (exact, near) = (pulls(&bodies, 0.0), pulls(&bodies, bodies.law.opening));
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let size = mean(exact.iter().map(|pull| distance(pull.change, [0.0; 3])).collect());
+    let error = mean(exact.iter().zip(&near).map(|(a, b)| distance(a.change, b.change)).collect());
+    assert!(error > 0.0 && error < 0.01 * size, "{error} of {size}");
+    // Against sums over all pairs, in whatever order.
+    for (nth, pull) in exact.iter().enumerate().step_by(97) {
+        let mut change = [0.0; 3];
+        for (other, mass) in bodies.places.iter().zip(&bodies.masses) {
+            let square = distance(*other, bodies.places[nth]).powi(2) + bodies.law.softening2;
+            for axis in 0..3 {
+                change[axis] += mass * (other[axis] - bodies.places[nth][axis]) / (square * square.sqrt());
+            }
+        }
+        assert!(distance(change, pull.change) < 1e-9 * size, "body {nth}");
+    }
+}
+
+#[test]
+fn a_star_cluster_keeps_its_energy() {
+    // In the units of the model the energy is −¼; a sample of 3000 stars is some hundredths off.
+    let course = simulate_plain(Bodies::plummer(3000), 30);
+    assert!((course.before + 0.25).abs() < 0.01, "{}", course.before);
+    assert!((course.after - course.before).abs() < 1e-3, "{} {}", course.before, course.after);
+}
+
+#[test]
+fn both_versions_give_the_same_bits() {
+    for (count, steps) in [(2, 3), (16, 2), (17, 2), (100, 4), (1500, 2)] {
+        let answer = plain(count.to_string(), steps).expect("so many bodies can be made");
+        assert_eq!(main(count.to_string(), steps), Ok(answer), "{count} bodies");
+    }
+}
+
+#[test]
+fn bodies_in_one_place_are_no_endless_tree() {
+    let mut bodies = Bodies::plummer(50);
+    for place in &mut bodies.places[10..40] {
+        *place = [0.1, 0.2, 0.3];
+    }
+    let course = simulate_plain(bodies, 2);
+    assert!(course.after.is_finite());
+}
+
+/// Šuvakov and Dmitrašinović's orbits (Physical Review Letters, 2013): after a time the bodies are back.
+#[test]
+fn three_bodies_come_back() {
+    let Some(table) = data("3body.tab") else { return };
+    let mut tried = 0;
+    for line in table.lines().filter(|line| line.contains(" moth I") || line.contains("goggles")) {
+        let numbers: Vec<f64> = line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [x, y, time] = numbers[..] else { continue };
+        let steps = 400_000;
+        let law = Law { gravity: 1.0, softening2: 0.0, opening: 0.0, step: time / steps as f64 };
+        let start = Bodies {
+            law,
+            masses: vec![1.0; 3],
+            places: vec![[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0; 3]],
+            speeds: vec![[x, y, 0.0], [x, y, 0.0], [-2.0 * x, -2.0 * y, 0.0]],
+        };
+        let end = simulate_plain(start.clone(), steps).bodies;
+        for (place, back) in start.places.iter().zip(end.places) {
+            assert!(distance(*place, back) < 5e-3, "{line}: {place:?} {back:?}");
+        }
+        tried += 1;
+    }
+    assert!(tried >= 2, "{tried} orbits");
+}
+
+/// The energies of `PROVENANCE.md`, by direct sum without softening.
+#[test]
+fn galaxies_have_their_energies() {
+    for (name, energy) in
+        [("galaxy2.txt", 5.613_278_636e33 - 2.034_458_324e34), ("galaxymerge1.txt", -1.966_518_356e34)]
+    {
+        let Some(text) = data(name) else { continue };
+        let mut bodies = parse(&text).expect("the file is right");
+        bodies.law.softening2 = 0.0;
+        let found = bodies.energy(&pulls(&bodies, 0.0));
+        assert!((found / energy - 1.0).abs() < 1e-8, "{name}: {found} {energy}");
+        set_input("bodies", text);
+        let answer = plain("file".to_owned(), 1).expect("the file is right");
+        assert_eq!(main("file".to_owned(), 1), Ok(answer), "{name}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let refused = |bodies: &str, steps| main(bodies.to_owned(), steps).expect_err("it is wrong").0;
+    assert_eq!(
+        refused("one", 1),
+        "argument `bodies` is `one`, but how many is expected, 2 to 1000000, or `file`"
+    );
+    assert_eq!(refused("2", 1_000_001), "1000001 steps are too many; 1000000 is the most");
+    assert_eq!(refused("file", 1), "the app needs the input `bodies`; give it with --input bodies=FILE");
+    set_input("bodies", "3\n0\n");
+    let why = "bodies, line 2: `0` where the radius of the universe is expected, a number above 0";
+    assert_eq!(plain("file".to_owned(), 1), Err(BadInput(why.to_owned())));
+}

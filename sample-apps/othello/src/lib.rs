@@ -1,0 +1,248 @@
+//! Othello: counts games, solves endgames, searches ahead.
+//!
+//! `board` moves discs; `evaluate` judges positions; `search` answers whether a position is worth so
+//! much, with what `table` remembers. A job is such a question. It asks the most promising move first;
+//! if that does not refute the opponent, all other moves are spawned at once (Feldmann's young brothers
+//! wait), and whatever refutes first makes the rest useless.
+//!
+//! An answer is yes or no and follows from its question alone, though tables differ from worker to
+//! worker. So value and move are the same on any number of hosts; how many positions are visited is not.
+
+mod board;
+mod commands;
+mod evaluate;
+mod search;
+mod table;
+
+use std::cell::RefCell;
+
+pub use board::Position;
+use board::{each, name};
+use commands::{Command, Task};
+use sateen::prelude::*;
+use search::{Opening, Question, Search, value_by_asking};
+use serde::{Deserialize, Serialize};
+use table::Table;
+
+/// Counts of so few moves do not spawn: some dozen microseconds of work.
+const PLAIN_PERFT: u32 = 5;
+
+/// Questions of so little depth are answered without spawning, when positions are judged at their end:
+/// some dozen microseconds of work.
+const PLAIN_DEPTH: u32 = 4;
+
+/// The same when games are played to the end.
+const PLAIN_EMPTIES: u32 = 8;
+
+/// How far ahead a position is judged for a first guess at its score.
+const GUESS_DEPTH: u32 = 6;
+
+/// Counts, solves or searches; the README has the words.
+///
+/// # Errors
+/// When the words or the positions are wrong; the message says what was expected.
+#[main]
+pub fn main(words: Vec<String>) -> Result<String, BadInput> {
+    let Command { task, aborts, stats } = commands::parse(&words)?;
+    let options = Options { aborts, counts: stats };
+    let report = perform(task, |depth| perft(Position::START, depth), |question| answer(question, options));
+    Ok(if stats { report.with_stats() } else { report.text })
+}
+
+/// The same without spawns: what the spawning version is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn plain(words: Vec<String>) -> Result<String, BadInput> {
+    let Command { task, stats, .. } = commands::parse(&words)?;
+    let report = perform(
+        task,
+        |depth| perft_plain(Position::START, depth),
+        |question| in_search(|search| search.is_worth(question)),
+    );
+    Ok(if stats { report.with_stats() } else { report.text })
+}
+
+/// What a task came to.
+struct Report {
+    text: String,
+    nodes: u64,
+}
+
+impl Report {
+    fn with_stats(self) -> String {
+        let Self { text, nodes } = self;
+        format!("{text}\n{nodes} positions")
+    }
+}
+
+fn perform(task: Task, perft: impl Fn(u32) -> u64, answer: impl Fn(Question) -> Answer) -> Report {
+    let mut nodes = 0;
+    let mut is_worth = |position, depth, beta| {
+        let answer = answer(Question { position, depth, beta });
+        nodes += answer.nodes;
+        answer.is_yes
+    };
+    let text = match task {
+        Task::Perft(depth) => {
+            let count = perft(depth);
+            return Report { text: count.to_string(), nodes: count };
+        }
+        Task::Solve(position) => {
+            let depth = position.empties();
+            let mut guess = 0;
+            if depth > GUESS_DEPTH {
+                guess = value_by_asking(0, 1, |beta| is_worth(position, GUESS_DEPTH, beta));
+            }
+            // The difference of 64 discs is even.
+            let value = value_by_asking(guess, 200, |beta| is_worth(position, depth, beta));
+            format!("{:+}", value / 100)
+        }
+        Task::Search(position, depth) => {
+            let mut value = 0;
+            for depth in 1..=depth {
+                value = value_by_asking(value, 1, |beta| is_worth(position, depth, beta));
+                sateen::progress(u64::from(depth), u64::from(depth));
+            }
+            // Of equally good moves, the one on the first square.
+            let is_best = |square: &u32| !is_worth(position.after(*square), depth - 1, 1 - value);
+            let best = each(position.moves()).find(is_best);
+            let sign = if value < 0 { '-' } else { '+' };
+            let (discs, rest) = (value.abs() / 100, value.abs() % 100);
+            format!("{sign}{discs}.{rest:02}\n{}", best.map_or("pass".to_owned(), name))
+        }
+    };
+    Report { text, nodes }
+}
+
+/// How jobs go about a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Options {
+    /// Whether jobs that have become useless are aborted.
+    aborts: bool,
+    /// Whether positions are counted. Counts depend on what tables hold, so answers without them are
+    /// the same everywhere, and answers with them are not.
+    counts: bool,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    is_yes: bool,
+    /// Positions that were visited, if they are counted.
+    nodes: u64,
+}
+
+impl Answer {
+    fn counted(self, options: Options) -> Self {
+        Self { nodes: if options.counts { self.nodes } else { 0 }, ..self }
+    }
+}
+
+/// Is a position worth so much?
+#[job]
+fn answer(question: Question, options: Options) -> Answer {
+    let is_endgame = question.depth >= question.position.empties();
+    if question.depth <= if is_endgame { PLAIN_EMPTIES } else { PLAIN_DEPTH } {
+        return in_search(|search| search.is_worth(question)).counted(options);
+    }
+    let (opening, mut nodes) = with_search(|search| search.open(question));
+    let moves = match opening {
+        Opening::Answered(is_yes) => return Answer { is_yes, nodes }.counted(options),
+        Opening::Pass(passed) => {
+            let passed = answer(passed, options);
+            return Answer { is_yes: !passed.is_yes, nodes: nodes + passed.nodes }.counted(options);
+        }
+        Opening::Moves(moves) => moves,
+    };
+    let mut squares = moves.squares();
+    let mut refutation = None;
+    if let Some(square) = squares.next() {
+        let reply = answer(question.after(square), options);
+        nodes += reply.nodes;
+        if !reply.is_yes {
+            refutation = Some(square);
+        }
+    }
+    if refutation.is_none() {
+        // The last spawned is synced first.
+        let spawn = |square: u32| (square, answer::spawn(question.after(square), options));
+        let brothers = squares.rev().map(spawn).collect();
+        let (found, visited) = first_refutation(brothers, options.aborts);
+        refutation = found;
+        nodes += visited;
+    }
+    with_search(|search| search.close(question, refutation));
+    Answer { is_yes: refutation.is_some(), nodes }.counted(options)
+}
+
+/// A move that refutes, and how many positions were visited. The last of `brothers` is the most
+/// promising.
+fn first_refutation(mut brothers: Vec<(u32, Spawned<answer>)>, aborts: bool) -> (Option<u32>, u64) {
+    let (mut refutation, mut nodes) = (None, 0);
+    while let Some((square, brother)) = brothers.pop() {
+        let reply = brother.sync();
+        nodes += reply.nodes;
+        if !reply.is_yes && refutation.is_none() {
+            refutation = Some(square);
+            if aborts {
+                break; // Those that are left are dropped, which aborts them.
+            }
+        }
+    }
+    (refutation, nodes)
+}
+
+/// Does something with a search over this sandbox's table; returns the visited positions as well.
+fn with_search<T>(work: impl FnOnce(&mut Search) -> T) -> (T, u64) {
+    thread_local! {
+        static TABLE: RefCell<Option<Table>> = const { RefCell::new(None) };
+    }
+    TABLE.with_borrow_mut(|table| {
+        let mut search = Search { table: table.get_or_insert_with(Table::new), nodes: 0 };
+        let done = work(&mut search);
+        (done, search.nodes)
+    })
+}
+
+/// The answer of a search that does not spawn.
+fn in_search(work: impl FnOnce(&mut Search) -> bool) -> Answer {
+    let (is_yes, nodes) = with_search(work);
+    Answer { is_yes, nodes }
+}
+
+/// How many games of `depth` moves go on from a position. Passing is a move; a game that ends before
+/// counts once.
+#[job]
+fn perft(position: Position, depth: u32) -> u64 {
+    let moves = position.moves();
+    if depth <= PLAIN_PERFT || moves == 0 {
+        return perft_plain(position, depth);
+    }
+    let mut squares = each(moves);
+    let first = squares.next();
+    let others: Vec<_> = squares.map(|square| perft::spawn(position.after(square), depth - 1)).collect();
+    let count = first.map_or(0, |square| perft(position.after(square), depth - 1));
+    count + others.into_iter().rev().map(Spawned::sync).sum::<u64>()
+}
+
+fn perft_plain(position: Position, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let mut moves = position.moves();
+    if moves == 0 {
+        let passed = position.passed();
+        return if passed.moves() == 0 { 1 } else { perft_plain(passed, depth - 1) };
+    }
+    if depth == 1 {
+        return u64::from(moves.count_ones());
+    }
+    let mut count = 0;
+    while moves != 0 {
+        count += perft_plain(position.after(moves.trailing_zeros()), depth - 1);
+        moves &= moves - 1;
+    }
+    count
+}

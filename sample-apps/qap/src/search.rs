@@ -1,0 +1,233 @@
+//! Depth-first branch and bound with the bound of Gilmore (1962) and Lawler (1963).
+
+use crate::instance::{Assignment, Instance, SIZE_MAX};
+use crate::matching::{Costs, reduce};
+
+/// No location yet.
+pub const OPEN: u8 = u8::MAX;
+
+/// The best assignment that is known: where a search reads it, and what it tells of better ones.
+pub trait Known {
+    /// What it costs.
+    fn cost(&self) -> i64;
+    /// Whether other places are before it in lexicographic order.
+    fn is_after(&self, places: &[u8]) -> bool;
+    /// Tells of an assignment that may be better.
+    fn offer(&mut self, assignment: Assignment);
+}
+
+/// An assignment that nobody else sees.
+impl Known for Assignment {
+    #[inline(always)]
+    fn cost(&self) -> i64 {
+        self.cost
+    }
+
+    fn is_after(&self, places: &[u8]) -> bool {
+        *places < *self.places
+    }
+
+    fn offer(&mut self, assignment: Assignment) {
+        if assignment < *self {
+            *self = assignment;
+        }
+    }
+}
+
+/// An assignment of some facilities: what is not located yet is [`OPEN`].
+pub type Partial = Vec<u8>;
+
+/// One more located facility: what no assignment with it is cheaper than, the facility, the location.
+pub type Child = (i64, u8, u8);
+
+/// A search below a partial assignment.
+pub struct Search<'a, K> {
+    pub instance: &'a Instance,
+    /// What costs are multiples of.
+    pub unit: i64,
+    pub known: K,
+    /// Bounds that were computed.
+    pub nodes: u64,
+}
+
+/// What the lower bound of a partial assignment is made of.
+struct Bound {
+    /// No assignment is cheaper.
+    least: i64,
+    /// The facilities that have no location yet.
+    facilities: Vec<u8>,
+    /// The locations that have no facility yet.
+    locations: Vec<u8>,
+    /// How much dearer than `least` it is to locate a facility there, at least.
+    dearer: Costs,
+}
+
+impl<'a, K: Known> Search<'a, K> {
+    /// A search that knows of `known`.
+    pub fn new(instance: &'a Instance, known: K) -> Self {
+        Self { instance, unit: if instance.is_even() { 2 } else { 1 }, known, nodes: 0 }
+    }
+
+    /// Whether an assignment better than the known one may be among those of `partial`, when none of
+    /// them is cheaper than `bound`.
+    pub fn is_open(&self, bound: i64, partial: &[u8]) -> bool {
+        let known = self.known.cost();
+        // Only the assignment that comes first of equally cheap ones will do: so it is the same one
+        // whoever finds it when.
+        bound < known || bound == known && self.known.is_after(&first_of(partial))
+    }
+
+    /// The ways to locate one more facility, the most promising first. What has two facilities open is
+    /// completed right away.
+    pub fn children(&mut self, partial: &[u8]) -> Vec<Child> {
+        self.nodes += 1;
+        let Bound { least, facilities, locations, dearer } = self.bound(partial);
+        let size = facilities.len();
+        if size <= 2 {
+            self.complete(partial, &facilities, &locations);
+            return Vec::new();
+        }
+        let sum_of_row = |row: usize| dearer[row][..size].iter().sum::<i64>();
+        let sum_of_column = |column: usize| dearer[..size].iter().map(|row| row[column]).sum::<i64>();
+        // Where most is known to be dear, few children stay open.
+        let row = (0..size).max_by_key(|row| (sum_of_row(*row), usize::MAX - row)).unwrap_or(0);
+        let column =
+            (0..size).max_by_key(|column| (sum_of_column(*column), usize::MAX - column)).unwrap_or(0);
+        let by_row = sum_of_row(row) >= sum_of_column(column);
+        let mut children = Vec::with_capacity(size);
+        let mut below = partial.to_vec();
+        for nth in 0..size {
+            let (row, column) = if by_row { (row, nth) } else { (nth, column) };
+            let (facility, location) = (facilities[row], locations[column]);
+            let bound = self.rounded(least + dearer[row][column]);
+            below[usize::from(facility)] = location;
+            if self.is_open(bound, &below) {
+                children.push((bound, facility, location));
+            }
+            below[usize::from(facility)] = OPEN;
+        }
+        children.sort_unstable();
+        children
+    }
+
+    /// Searches all below `partial`.
+    pub fn run(&mut self, partial: &mut [u8]) {
+        for (bound, facility, location) in self.children(partial) {
+            let place = usize::from(facility);
+            partial[place] = location;
+            if self.is_open(bound, partial) {
+                self.run(partial);
+            }
+            partial[place] = OPEN;
+        }
+    }
+
+    fn rounded(&self, bound: i64) -> i64 {
+        (bound + self.unit - 1) / self.unit * self.unit
+    }
+
+    fn complete(&mut self, partial: &[u8], facilities: &[u8], locations: &[u8]) {
+        let mut places = partial.to_vec();
+        for turn in 0..facilities.len() {
+            for (nth, facility) in facilities.iter().enumerate() {
+                places[usize::from(*facility)] = locations[(nth + turn) % locations.len()];
+            }
+            let assignment = Assignment::of(self.instance, places.clone());
+            self.known.offer(assignment);
+        }
+        if facilities.is_empty() {
+            self.known.offer(Assignment::of(self.instance, places));
+        }
+    }
+
+    fn bound(&self, partial: &[u8]) -> Bound {
+        let Instance { size, first, second } = self.instance;
+        let row = |matrix: &'a [i64], nth: u8| &matrix[usize::from(nth) * size..][..*size];
+        let (mut facilities, mut located) = (Vec::with_capacity(*size), Vec::with_capacity(*size));
+        let mut taken = 0_u64;
+        for (facility, place) in partial.iter().enumerate() {
+            if *place == OPEN {
+                facilities.push(facility as u8);
+            } else {
+                located.push((facility as u8, *place));
+                taken |= 1 << place;
+            }
+        }
+        let locations: Vec<u8> = (0..*size as u8).filter(|place| taken >> place & 1 == 0).collect();
+        let mut fixed = 0;
+        for (facility, place) in &located {
+            let (flows, ways) = (row(first, *facility), row(second, *place));
+            fixed += located.iter().map(|(f, p)| flows[usize::from(*f)] * ways[usize::from(*p)]).sum::<i64>();
+        }
+        // Between open facilities, whatever flows most goes the shortest way, in each row for itself.
+        let flows = sorted(&facilities, |from, to| first[usize::from(from) * size + usize::from(to)], false);
+        let ways = sorted(&locations, |from, to| second[usize::from(from) * size + usize::from(to)], true);
+        let mut dearer = [[0; SIZE_MAX]; SIZE_MAX];
+        let open = facilities.len();
+        for (i, facility) in facilities.iter().enumerate() {
+            let flows_from = row(first, *facility);
+            let own = usize::from(*facility);
+            for (j, place) in locations.iter().enumerate() {
+                let ways_from = row(second, *place);
+                let here = usize::from(*place);
+                let mut cost = flows_from[own] * ways_from[here];
+                for (other, there) in &located {
+                    let (other, there) = (usize::from(*other), usize::from(*there));
+                    cost += flows_from[other] * ways_from[there]
+                        + first[other * size + own] * second[there * size + here];
+                }
+                let pairs = flows[i][..open.saturating_sub(1)].iter().zip(&ways[j]);
+                dearer[i][j] = cost + pairs.map(|(flow, way)| flow * way).sum::<i64>();
+            }
+        }
+        // Rounded only when all that is dearer has been added.
+        let least = fixed + reduce(&mut dearer, open);
+        Bound { least, facilities, locations, dearer }
+    }
+}
+
+/// For each of `open`, the entries of its row for the others, ascending or descending.
+fn sorted(open: &[u8], entry: impl Fn(u8, u8) -> i64, ascending: bool) -> Costs {
+    let mut rows = [[0; SIZE_MAX]; SIZE_MAX];
+    for (row, from) in rows.iter_mut().zip(open) {
+        let others = open.iter().filter(|to| *to != from);
+        let mut count = 0;
+        for (place, to) in row.iter_mut().zip(others) {
+            *place = entry(*from, *to);
+            count += 1;
+        }
+        row[..count].sort_unstable();
+        if !ascending {
+            row[..count].reverse();
+        }
+    }
+    rows
+}
+
+/// The first in lexicographic order of all that `partial` can become.
+fn first_of(partial: &[u8]) -> Vec<u8> {
+    let taken = partial.iter().filter(|place| **place != OPEN).fold(0_u64, |set, place| set | 1 << place);
+    let mut free = !taken;
+    partial
+        .iter()
+        .map(|place| {
+            if *place != OPEN {
+                return *place;
+            }
+            let least = free.trailing_zeros() as u8;
+            free &= free - 1;
+            least
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_partial_assignment_fills_what_is_open_in_order() {
+        assert_eq!(first_of(&[OPEN, 0, OPEN, 3, OPEN]), [1, 0, 2, 3, 4]);
+        assert_eq!(first_of(&[2, 1, 0]), [2, 1, 0]);
+    }
+}

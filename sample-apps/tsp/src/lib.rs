@@ -1,0 +1,189 @@
+//! The travelling salesman's problem by branch and bound: which tour through all cities is the shortest?
+//!
+//! `parse` and `generate` give the [`Ways`] between cities; `problem` prices the cities so that shortest
+//! trees bound tours well; `search` makes paths from the first city longer. A job is a path. It spawns
+//! every city that may come next and syncs the most promising first.
+//!
+//! Of equally long tours the first in lexicographic order is the answer, so it is the same bytes
+//! whoever finds which tour when.
+
+mod generate;
+mod parse;
+mod problem;
+mod search;
+mod tour;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
+
+pub use generate::generate;
+pub use parse::parse;
+use problem::Problem;
+use search::{Known, Search};
+pub use tour::{CITIES_MAX, Tour, WAY_MAX, Ways};
+
+/// Paths that leave so few cities are searched without spawning. Each city that could come next costs a
+/// shortest tree, so even what turns out to be hopeless is microseconds of work.
+const PLAIN_CITIES: usize = 7;
+
+/// The shortest tour of the input `tsp`, or of `generated` cities made from `seed`, 1 unless given.
+///
+/// # Errors
+/// When the input is missing or is no TSPLIB instance, or too many cities are asked for.
+#[main]
+pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
+    let source = Source::new(generated, seed)?;
+    let map = source.map()?;
+    Ok(below(source, vec![0], map.opening(), true).best.to_string())
+}
+
+/// The same without spawns: what the spawning version is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
+    Ok(solve_plain(&Source::new(generated, seed)?.ways()?).to_string())
+}
+
+/// How many paths were made longer, by jobs that know the best tour when they are spawned and hear of
+/// none found since: what sharing it is measured against.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
+    let source = Source::new(generated, seed)?;
+    Ok(below(source, vec![0], source.map()?.opening(), false).nodes)
+}
+
+/// The shortest tour, found without spawns.
+pub fn solve_plain(ways: &Ways) -> Tour {
+    let problem = Problem::new(ways);
+    let known = Tour::of(ways, problem.nearest.clone());
+    let mut search = Search { problem: &problem, ways, known, nodes: 0 };
+    search.run(&mut vec![0]);
+    search.known
+}
+
+/// What a job found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Found {
+    /// The best tour of those known to the job and those below its path.
+    best: Tour,
+    /// Paths that were made longer.
+    nodes: u64,
+}
+
+/// The best of `best` and all tours that begin with `path`. If `respawns`, jobs are spawned anew when
+/// a better tour is found before they are synced.
+#[job]
+fn below(source: Source, path: Vec<u8>, best: Tour, respawns: bool) -> Found {
+    // The root job has read the same input, and has returned if it could not.
+    let map = source.map().expect("the input was read before");
+    let mut search = Search { problem: &map.problem, ways: &map.ways, known: best, nodes: 0 };
+    if path.len() + PLAIN_CITIES >= map.problem.count {
+        let mut path = path;
+        search.run(&mut path);
+        return Found { best: search.known, nodes: search.nodes };
+    }
+    let mut children = search.children(&path);
+    // The last spawned is synced first.
+    children.reverse();
+    let spawn = |children: &[(i64, u8)], best: &Tour| -> Vec<Spawned<_>> {
+        let to = |city| [path.as_slice(), &[city]].concat();
+        children.iter().map(|(_, city)| below::spawn(source, to(*city), best.clone(), respawns)).collect()
+    };
+    if !respawns && let Some(first) = children.pop() {
+        // The others are to know at least what the most promising one has found.
+        for job in spawn(&[first], &search.known) {
+            let found = job.sync();
+            search.nodes += found.nodes;
+            search.known.offer(found.best);
+        }
+        children.retain(|(bound, city)| search.is_open(*bound, &[path.as_slice(), &[*city]].concat()));
+    }
+    let mut waiting = spawn(&children, &search.known);
+    while let Some(next) = waiting.pop() {
+        children.pop();
+        let found = next.sync();
+        search.nodes += found.nodes;
+        if found.best < search.known {
+            search.known.offer(found.best);
+            if respawns {
+                children
+                    .retain(|(bound, city)| search.is_open(*bound, &[path.as_slice(), &[*city]].concat()));
+                waiting.clear();
+                waiting = spawn(&children, &search.known);
+            }
+        }
+    }
+    Found { best: search.known, nodes: search.nodes }
+}
+
+/// Where the cities come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Source {
+    /// The input `tsp`. The digest tells one content from another, for what is kept of it.
+    Input { digest: u64 },
+    /// See [`generate()`].
+    Generated { count: usize, seed: u64 },
+}
+
+impl Source {
+    fn new(generated: Option<u64>, seed: Option<u64>) -> Result<Self, BadInput> {
+        let Some(count) = generated else {
+            return Ok(Self::Input { digest: digest(&sateen::input("tsp")?) });
+        };
+        match usize::try_from(count) {
+            Ok(count @ 3..=CITIES_MAX) => Ok(Self::Generated { count, seed: seed.unwrap_or(1) }),
+            _ => Err(BadInput(format!("{count} cities cannot be generated, but 3 to {CITIES_MAX} can"))),
+        }
+    }
+
+    fn ways(self) -> Result<Ways, BadInput> {
+        match self {
+            Self::Input { .. } => parse(&sateen::input_text("tsp")?),
+            Self::Generated { count, seed } => Ok(generate(count, seed)),
+        }
+    }
+
+    /// The cities and what is known of them: found out once in each sandbox.
+    fn map(self) -> Result<Rc<Map>, BadInput> {
+        thread_local! {
+            static LAST: RefCell<Option<(Source, Rc<Map>)>> = const { RefCell::new(None) };
+        }
+        LAST.with_borrow_mut(|last| match last {
+            Some((source, map)) if *source == self => Ok(Rc::clone(map)),
+            _ => {
+                let ways = self.ways()?;
+                let map = Rc::new(Map { problem: Problem::new(&ways), ways });
+                *last = Some((self, Rc::clone(&map)));
+                Ok(map)
+            }
+        })
+    }
+}
+
+/// The cities and what is known of them.
+struct Map {
+    ways: Ways,
+    problem: Problem,
+}
+
+impl Map {
+    /// The tour to begin with.
+    fn opening(&self) -> Tour {
+        Tour::of(&self.ways, self.problem.nearest.clone())
+    }
+}
+
+/// FNV-1a, 64 bits.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,112 @@
+//! Optima that others have found, and tours that trying everything finds here.
+
+use std::path::PathBuf;
+
+use sateen::BadInput;
+use sateen::testing::set_input;
+use tsp::{Tour, Ways, generate, main, parse, plain, solve_plain, unshared};
+
+/// TSPLIB's list of optimal values, and how the answer is checked beside it.
+const SHARED: [(&str, i64); 7] = [
+    ("burma14", 3323),
+    ("ulysses16", 6859),
+    ("gr17", 2085),
+    ("gr21", 2707),
+    ("gr24", 1272),
+    ("fri26", 937),
+    ("bays29", 2020),
+];
+
+/// The best tour of all, found by trying all orders.
+fn by_trying(ways: &Ways) -> Tour {
+    fn extend(ways: &Ways, path: &mut Vec<u8>, best: &mut Option<Tour>) {
+        if path.len() == ways.count() {
+            let tour = Tour::of(ways, path.clone());
+            if best.as_ref().is_none_or(|best| tour < *best) {
+                *best = Some(tour);
+            }
+        }
+        for city in 0..ways.count() as u8 {
+            if !path.contains(&city) {
+                path.push(city);
+                extend(ways, path, best);
+                path.pop();
+            }
+        }
+    }
+    let mut best = None;
+    extend(ways, &mut vec![0], &mut best);
+    best.expect("there is a tour")
+}
+
+#[test]
+fn small_instances_are_solved_as_by_trying_everything() {
+    for seed in 0..40 {
+        for count in 3..=8 {
+            // Coarse lengths, so that many tours are equally long and the first of them must be found.
+            let fine = generate(count, seed);
+            let coarse = Ways::new(count, |from, to| fine.length(from, to) / (100 + 100 * (seed as i64 % 5)));
+            for ways in [&fine, &coarse] {
+                assert_eq!(solve_plain(ways), by_trying(ways), "{count} cities, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_versions_find_the_same_tour() {
+    for seed in 0..12 {
+        for count in [3, 9, 14, 18] {
+            let answer = plain(Some(count), Some(seed)).expect("so many cities can be generated");
+            assert_eq!(main(Some(count), Some(seed)), Ok(answer), "{count} cities, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn the_open_data_set_is_solved() {
+    let folder = std::env::var_os("SATEEN_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    for (name, optimum) in SHARED {
+        let path = folder.join("tsp").join(format!("{name}.tsp"));
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            continue;
+        };
+        let ways = parse(&text).expect("the file is an instance");
+        let tour = solve_plain(&ways);
+        assert_eq!(tour.length, optimum, "{name}");
+        assert_eq!(Tour::of(&ways, tour.order.clone()), tour, "{name}");
+        let mut cities = tour.order.clone();
+        cities.sort_unstable();
+        assert!(cities.into_iter().eq(0..ways.count() as u8), "{name}");
+        if let Ok(published) = std::fs::read_to_string(folder.join("tsp").join(format!("{name}.opt.tour"))) {
+            let order = published.lines().filter_map(|line| line.trim().parse::<u8>().ok());
+            let order: Vec<u8> = order.map(|city| city - 1).collect();
+            assert!(tour <= Tour::of(&ways, order), "{name}: the published tour is no better");
+        }
+        set_input("tsp", text);
+        assert_eq!(main(None, None), Ok(tour.to_string()), "{name}");
+    }
+}
+
+#[test]
+fn the_tour_is_printed_from_the_first_city() {
+    let text =
+        "DIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 9\n3 9 0\n4 9 9\nEOF\n";
+    set_input("tsp", text);
+    assert_eq!(main(None, None), Ok("36\n1 2 4 3".to_owned()));
+    assert!(unshared(None, None).is_ok_and(|nodes| nodes > 0));
+}
+
+#[test]
+fn bad_input_is_refused() {
+    set_input("tsp", "TYPE: TSP\nDIMENSION: many\n");
+    let refused = BadInput("tsp, line 2: `many` where the number of cities is expected, 3 to 64".to_owned());
+    assert_eq!(main(None, None), Err(refused.clone()));
+    assert_eq!(plain(None, None), Err(refused));
+    let refused = BadInput("2 cities cannot be generated, but 3 to 64 can".to_owned());
+    assert_eq!(main(Some(2), None), Err(refused));
+}
