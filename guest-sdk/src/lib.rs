@@ -56,6 +56,7 @@ mod input;
 mod job;
 mod output;
 mod report;
+mod set;
 pub mod testing;
 
 #[cfg(not(target_family = "wasm"))]
@@ -71,8 +72,9 @@ pub use job::{Job, Spawned, SpawnedAll, SyncAll};
 pub use output::{Outcome, Output};
 pub use report::{log_line, progress};
 pub use sateen_macros::{job, main};
+pub use set::{JobSet, Stream};
 
 /// What nearly every app needs.
 pub mod prelude {
-    pub use crate::{BadInput, JobError, Spawned, SyncAll, job, main};
+    pub use crate::{BadInput, JobError, JobSet, Spawned, SyncAll, job, main};
 }

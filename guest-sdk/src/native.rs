@@ -1,5 +1,6 @@
 //! Compiled for this machine there is no grid: a job runs where it is synced.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{Job, JobError};
@@ -29,5 +30,50 @@ impl<J: Job> Pending<J> {
                 .unwrap_or_else(|| "panicked".to_owned());
             JobError { job: J::NAME.to_owned(), message, backtrace: Vec::new() }
         })
+    }
+}
+
+/// The jobs of a set, in the order of their spawns, which is the order in which they run.
+pub struct Members<J: Job> {
+    waiting: VecDeque<J::Parameters>,
+    /// Of the oldest that waits.
+    index: usize,
+}
+
+impl<J: Job> Members<J> {
+    pub const fn new() -> Self {
+        Self { waiting: VecDeque::new(), index: 0 }
+    }
+
+    pub fn spawn(&mut self, parameters: J::Parameters) -> usize {
+        self.waiting.push_back(parameters);
+        self.index + self.waiting.len() - 1
+    }
+
+    fn oldest(&mut self) -> Option<(usize, Pending<J>)> {
+        let parameters = self.waiting.pop_front()?;
+        self.index += 1;
+        Some((self.index - 1, Pending { parameters }))
+    }
+
+    pub fn next(&mut self) -> Option<(usize, J::Output)> {
+        self.oldest().map(|(index, job)| (index, job.sync()))
+    }
+
+    pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
+        self.oldest().map(|(index, job)| (index, job.try_sync()))
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn latent(&mut self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn abort(&mut self) {
+        self.index += self.waiting.len();
+        self.waiting.clear();
     }
 }

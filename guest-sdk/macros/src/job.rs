@@ -1,6 +1,6 @@
 //! `#[job]`: the function, and beside it a type of the same name with `spawn` and `spawn_all`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
@@ -26,6 +26,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         [only] => (quote!(#only), quote!(|only| (only,))),
         _ => (quote!((#(#types,)*)), quote!(|tuple| tuple)),
     };
+    // A parameter of the job may have this name as well.
+    let set = Ident::new("set", Span::mixed_site());
     let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
 
     // A job that was inlined could not be named when it fails.
@@ -54,6 +56,22 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
             #[must_use = "jobs whose handles are dropped are aborted"]
             #visibility fn spawn_all(items: impl ::core::iter::IntoIterator<Item = #item>) -> ::sateen::SpawnedAll<#ident> {
                 ::sateen::SpawnedAll::new(::core::iter::IntoIterator::into_iter(items).map(#unpack))
+            }
+
+            /// Spawns the job in a set, whose results are taken in the order in which they come; gives
+            /// its index there.
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            #visibility fn spawn_in(#set: &mut ::sateen::JobSet<#ident>, #(#names: #types),*) -> usize {
+                #set.spawn((#(#names,)*))
+            }
+
+            /// The job for each item, of which there may be more than memory holds; results come in the
+            /// order in which they finish.
+            #visibility fn stream<I: ::core::iter::IntoIterator<Item = #item>>(
+                items: I,
+            ) -> ::sateen::Stream<#ident, impl ::core::iter::Iterator<Item = #tuple>> {
+                ::sateen::Stream::new(::core::iter::IntoIterator::into_iter(items).map(#unpack))
             }
         }
 

@@ -35,6 +35,11 @@ mod raw {
         pub fn expose(kind: u32, parameters: *const u8, length: usize, depth: usize) -> u32;
         /// Waits for an exposed job, or takes it back.
         pub fn sync(job: u32) -> u64;
+        /// As `sync` for whichever of `count` exposed jobs, the oldest first, comes to its end first: one
+        /// that is done, else the first that nobody has taken, else the first that is done later. All
+        /// ones instead of a wait, if `waits` is 0. The job's place among the `count` is in the answer
+        /// from bit 40 up.
+        pub fn sync_any(jobs: *const u32, count: usize, waits: u32) -> u64;
         /// The encoded result of a job that `sync` gave back to be called here and recorded.
         pub fn record(job: u32, result: *const u8, length: usize);
         /// Copies all of what waits to be taken: this instance's parameters at first, then what the last
@@ -74,7 +79,10 @@ pub fn expose(kind: u32, parameters: &[u8], depth: usize) -> u32 {
 
 pub fn sync(job: u32) -> Synced {
     // SAFETY: takes and gives plain numbers.
-    let answer = unsafe { raw::sync(job) };
+    synced(unsafe { raw::sync(job) })
+}
+
+fn synced(answer: u64) -> Synced {
     let length = answer as u32 as usize;
     match answer >> 32 {
         0 => Synced::Done(length),
@@ -82,6 +90,14 @@ pub fn sync(job: u32) -> Synced {
         3 => Synced::Reclaimed { depth: length, recorded: true },
         _ => Synced::Failed(length),
     }
+}
+
+/// The place of the one that is synced. `None` if it would have to wait, and is not to.
+pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
+    const PLACE: u32 = 40;
+    // SAFETY: the host only reads the numbers.
+    let answer = unsafe { raw::sync_any(jobs.as_ptr(), jobs.len(), waits.into()) };
+    (answer != u64::MAX).then(|| ((answer >> PLACE) as usize, synced(answer & ((1 << PLACE) - 1))))
 }
 
 pub fn record(job: u32, result: &[u8]) {

@@ -8,7 +8,7 @@ mod abi;
 mod latent;
 
 pub use abi::{log, progress};
-pub use latent::{Kind, Pending};
+pub use latent::{Kind, Members, Pending};
 
 /// The named inputs.
 pub mod inputs {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use sateen_module::IMPORT_MODULE;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
+use super::any::sync_any;
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
 use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below};
@@ -33,6 +34,9 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(IMPORT_MODULE, "register", register)?
         .func_wrap(IMPORT_MODULE, "expose", expose)?
         .func_wrap_async(IMPORT_MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
+        .func_wrap_async(IMPORT_MODULE, "sync_any", |caller, (jobs, count, waits): (u32, u32, u32)| {
+            Box::new(sync_any(caller, jobs, count, waits != 0))
+        })?
         .func_wrap(IMPORT_MODULE, "record", record)?
         .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
             let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
@@ -178,9 +182,18 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
             return Err(wasmtime::Error::new(stop));
         }
     };
-    guest.free_number(number);
     guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
-    match outcome.result {
+    answer_with(guest, number, outcome.result)
+}
+
+/// The answer of `sync` for a job that ran elsewhere.
+pub fn answer_with(
+    guest: &mut Guest,
+    number: u32,
+    result: Result<Vec<u8>, JobFailure>,
+) -> wasmtime::Result<u64> {
+    guest.free_number(number);
+    match result {
         Ok(result) => {
             let length = result.len() as u64;
             guest.offered = Offered::Owned(result);
@@ -195,7 +208,7 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
 }
 
 /// The answer of `sync` for a job that its owner calls in place.
-fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
+pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
     sound_alarm_if_wanted(caller);
     let guest = caller.data_mut();
     let depth = u64::from(job.spawned_at);

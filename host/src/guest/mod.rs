@@ -1,5 +1,6 @@
 //! One instance of an app: its imports, its heartbeat, and the job that it runs.
 
+mod any;
 mod clock;
 mod heartbeat;
 mod imports;

@@ -251,6 +251,11 @@ impl Guest {
         Some(job)
     }
 
+    /// An exposed job that has not been synced.
+    pub fn child(&self, number: u32) -> Option<&Arc<Job>> {
+        self.children.get((number as usize).checked_sub(1)?)?.as_ref()
+    }
+
     /// As `remove_child`, but the number is not given out again before it is freed.
     pub fn take_child(&mut self, number: u32) -> Option<Arc<Job>> {
         self.children.get_mut((number as usize).checked_sub(1)?)?.take()

@@ -157,6 +157,12 @@ impl Job {
         self.aborted.load(SeqCst)
     }
 
+    /// Its outcome, once.
+    pub fn take_outcome(&self) -> Option<Outcome> {
+        // Cheaper than the lock, and most that is asked is not taken.
+        if self.is_taken() { self.outcome.lock().take() } else { None }
+    }
+
     pub fn complete(&self, outcome: Outcome) {
         *self.outcome.lock() = Some(outcome);
     }
@@ -173,21 +179,25 @@ pub enum Waited {
 /// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
 /// something else.
 pub async fn wait_for(guest: &Guest, job: &Job) -> Result<Waited, Stop> {
+    wait_until(guest, || match job.take_outcome() {
+        Some(outcome) => Some(Waited::Outcome(outcome)),
+        None => guest.shared.reclaim(job).map(Waited::Reclaimed),
+    })
+    .await
+}
+
+/// Waits until `look` gives something, which it may whenever one of the guest's jobs has an outcome or is
+/// open again.
+pub async fn wait_until<T>(guest: &Guest, mut look: impl FnMut() -> Option<T>) -> Result<T, Stop> {
     let (shared, task) = (&guest.shared, guest.task);
     let result = poll_fn(|context| {
         // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
         // task or ends the run does so before it wakes.
         shared.register_waiting(task, context.waker());
-        if let Some(outcome) = job.outcome.lock().take() {
-            return Poll::Ready(Ok(Waited::Outcome(outcome)));
-        }
         if let Err(stop) = guest.check() {
             return Poll::Ready(Err(stop));
         }
-        match shared.reclaim(job) {
-            Some(parameters) => Poll::Ready(Ok(Waited::Reclaimed(parameters))),
-            None => Poll::Pending,
-        }
+        look().map_or(Poll::Pending, |found| Poll::Ready(Ok(found)))
     })
     .await;
     shared.forget_waiting(task);

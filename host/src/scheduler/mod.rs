@@ -14,7 +14,7 @@ mod threads;
 mod worker;
 
 pub use figures::{JobCounts, Snapshot};
-pub use job::{Job, Outcome, Waited, wait_for};
+pub use job::{Job, Outcome, Waited, wait_for, wait_until};
 pub use place::{Ancestry, Place};
 pub use priority::Priority;
 pub use remote::{ROOT, Remote, RemoteParts};

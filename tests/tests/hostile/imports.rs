@@ -95,6 +95,37 @@ fn sync_and_abandon_know_what_was_exposed() {
     }
 }
 
+#[test]
+fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
+    const EXPOSE: &str = "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
+        (i32.store (i32.const 516) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
+    let any = |list: &str, count: &str| {
+        format!("{EXPOSE} (drop (call $sync_any (i32.const {list}) (i32.const {count}) (i32.const 1)))")
+    };
+    let unknown = [("0", "1"), ("512", "2"), ("508", "1"), ("520", "1")];
+    // The pair is known; what lies beside it is not.
+    for (list, count) in unknown {
+        let end = if list == "512" { Fine } else { Broken("which it has not exposed") };
+        ends(list, &app(&any(list, count)), end);
+    }
+    for count in ["0", "3", "-1", "0x800000", "0x40000000"] {
+        ends(count, &app(&any("512", count)), Broken("jobs and has exposed 2"));
+    }
+    for list in ["65532", "65535", "65536", "-1", "-4"] {
+        ends(list, &app(&any(list, "2")), Broken("outside its memory"));
+    }
+    // The same one twice is that one; it is gone afterwards.
+    let twice = format!("{EXPOSE} (i32.store (i32.const 516) (i32.load (i32.const 512)))");
+    let call = "(drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const 1)))";
+    ends("one twice", &app(&format!("{twice} {call}")), Fine);
+    ends("one twice, twice", &app(&format!("{twice} {call} {call}")), Broken("which it has not exposed"));
+    // Whether it waits is any number; none is a wait without end, for there is nothing to wait for.
+    for waits in ["0", "2", "-1"] {
+        let body = format!("{EXPOSE} (drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const {waits})))");
+        ends(waits, &app(&body), Fine);
+    }
+}
+
 /// A whole run records nothing; `tests/portion` has what is asked for.
 #[test]
 fn record_needs_to_be_asked() {

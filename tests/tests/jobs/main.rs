@@ -7,6 +7,7 @@ mod limits;
 mod orders;
 mod parameters;
 mod random_programs;
+mod sets;
 mod shapes;
 mod statics;
 mod voice;

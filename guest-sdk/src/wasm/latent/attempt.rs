@@ -1,5 +1,6 @@
 //! Calling a job so that its failure is a value: the host stands in between and catches the trap.
 
+use super::older;
 use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
@@ -25,7 +26,7 @@ pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Ou
         parameters: Some(parameters),
         result: None,
     };
-    let (outer, own, outside) = (attempt_base(), top(), depth());
+    let (outer, own, outside, serial) = (attempt_base(), top(), depth(), older::serial());
     set_attempt_base(own);
     enter(inside);
     let failed = abi::attempt((&raw mut attempt).cast());
@@ -41,6 +42,7 @@ pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Ou
         Some(length) => {
             set_depth(outside);
             let error = taken_error(length);
+            older::abandon_since(serial);
             abort_from(own);
             Err(error)
         }

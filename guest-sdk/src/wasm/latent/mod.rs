@@ -26,16 +26,23 @@
 //!   go into a box until its sync. Older jobs are there to be exposed. (To run it at its spawn instead
 //!   would take no box, but then its failure came too early: not at its sync, and even if dropped.)
 //!
+//! The jobs of a *set* (`set.rs`) lie in rows on the same stack, and their oldest is called first. When one
+//! was exposed, its set moves its parameters away from the stack: so a set needs room here only for what
+//! is latent, and a stream of jobs without end passes through.
+//!
 //! The words that the host writes are read volatile: the compiler may not keep them in a register
 //! across a loop without calls.
 
 mod attempt;
 mod kind;
+mod older;
 mod pending;
 mod record;
+mod set;
 mod stack;
 
 pub use attempt::run_attempt;
 pub use kind::Kind;
 pub use pending::Pending;
+pub use set::Members;
 pub use stack::attach;

@@ -14,7 +14,7 @@ use crate::{Job, JobError, codec};
 
 /// Marks a handle's address, which is a multiple of 8: the stack was full, and this is where the job's
 /// parameters are.
-const KEPT: usize = 1;
+pub const KEPT: usize = 1;
 
 /// A spawned job: the address of its record on the stack or, when that was full, of its parameters in
 /// a box of their own.
@@ -55,6 +55,19 @@ impl<J: Job> Pending<J> {
         }
     }
 
+    /// The handle as a number; whoever has it makes it a handle again, once.
+    #[inline(always)]
+    pub fn into_record(self) -> usize {
+        let record = self.record;
+        forget(self);
+        record
+    }
+
+    /// The only handle of what `into_record` gave.
+    pub fn from_record(record: usize) -> Self {
+        Self { record, job: PhantomData }
+    }
+
     #[cold]
     #[inline(never)]
     fn spawn_slowly(parameters: J::Parameters) -> Self {
@@ -80,60 +93,41 @@ impl<J: Job> Pending<J> {
     #[cold]
     #[inline(never)]
     fn sync_slowly(self) -> J::Output {
-        match self.claim() {
-            Claimed::Parameters(parameters, inside, recorded) => {
-                let outside = depth();
-                enter(inside);
-                let result = J::call(parameters);
-                enter(outside);
-                if let Some(job) = recorded {
-                    abi::record(job, &codec::encode(&result));
-                }
-                result
-            }
-            Claimed::Result(result) => result,
-            Claimed::Failed(_) => abi::fail(Fault::Child, ""),
-        }
+        self.claim().finish()
     }
 
     #[inline(never)]
     pub fn try_sync(self) -> Result<J::Output, JobError> {
-        match self.claim() {
-            Claimed::Parameters(parameters, inside, recorded) => {
-                let result = attempt::<J>(parameters, inside);
-                match (recorded, &result) {
-                    (Some(job), Ok(result)) => abi::record(job, &codec::encode(result)),
-                    (Some(job), Err(_)) => abi::abandon(job),
-                    (None, _) => {}
-                }
-                result
-            }
-            Claimed::Result(result) => Ok(result),
-            Claimed::Failed(length) => Err(taken_error(length)),
+        self.claim().attempt()
+    }
+
+    /// The parameters of a job that was not exposed, and the depth of its spawn.
+    pub fn take_latent(self) -> (J::Parameters, usize) {
+        let record = self.into_record();
+        if record & KEPT != 0 {
+            let kept = take_kept::<J>(record);
+            return (kept.parameters, kept.depth);
         }
+        let depth = depth_of(record);
+        let parameters = Record::<J>::read(record);
+        remove(record, Record::<J>::BYTES);
+        (parameters, depth)
     }
 
     /// Ends the record's life, whatever has become of it.
     fn claim(self) -> Claimed<J> {
         let alarm = answer_alarm();
         let record = self.record;
-        forget(self);
-        if record & KEPT != 0 {
-            alarm.expose();
-            let kept = take_kept::<J>(record);
-            return Claimed::Parameters(kept.parameters, kept.depth + 1, None);
-        }
         if alarm == Alarm::Drain {
             // This one as well: another host goes on with it.
             alarm.expose();
         }
-        if !is_marked(record, EXPOSED) {
-            let depth = depth_of(record);
-            let parameters = Record::<J>::read(record);
-            remove(record, Record::<J>::BYTES);
+        if record & KEPT != 0 || !is_marked(record, EXPOSED) {
+            let (parameters, depth) = self.take_latent();
             alarm.expose();
             return Claimed::Parameters(parameters, depth + 1, None);
         }
+        forget(self);
         if alarm == Alarm::Hungry {
             alarm.expose();
         }
@@ -141,18 +135,7 @@ impl<J: Job> Pending<J> {
         let synced = abi::sync(job);
         let parameters = Record::<J>::read(record);
         remove(record, Record::<J>::BYTES);
-        match synced {
-            Synced::Reclaimed { depth, recorded } => {
-                // What runs here may be long and spawn nothing: leave something for the others.
-                answer_alarm().expose();
-                Claimed::Parameters(parameters, depth + 1, recorded.then_some(job))
-            }
-            Synced::Done(length) => match codec::decode(&abi::take(length)) {
-                Ok(result) => Claimed::Result(result),
-                Err(error) => abi::fail(Fault::Encoding, &error),
-            },
-            Synced::Failed(length) => Claimed::Failed(length),
-        }
+        Claimed::of(synced, job, parameters)
     }
 }
 
@@ -169,12 +152,65 @@ fn take_kept<J: Job>(record: usize) -> Kept<J::Parameters> {
 }
 
 /// What a sync finds.
-enum Claimed<J: Job> {
+pub enum Claimed<J: Job> {
     /// Nobody had taken the job: call it at this depth, and report its result if it has a number.
     Parameters(J::Parameters, usize, Option<u32>),
     Result(J::Output),
     /// The length of an error to be taken.
     Failed(usize),
+}
+
+impl<J: Job> Claimed<J> {
+    /// What the host says of the exposed `job`, whose parameters are still here.
+    pub fn of(synced: Synced, job: u32, parameters: J::Parameters) -> Self {
+        match synced {
+            Synced::Reclaimed { depth, recorded } => {
+                // What runs here may be long and spawn nothing: leave something for the others.
+                answer_alarm().expose();
+                Self::Parameters(parameters, depth + 1, recorded.then_some(job))
+            }
+            Synced::Done(length) => match codec::decode(&abi::take(length)) {
+                Ok(result) => Self::Result(result),
+                Err(error) => abi::fail(Fault::Encoding, &error),
+            },
+            Synced::Failed(length) => Self::Failed(length),
+        }
+    }
+
+    /// The job's result; a failure is this one's as well.
+    pub fn finish(self) -> J::Output {
+        match self {
+            Self::Parameters(parameters, inside, recorded) => {
+                let outside = depth();
+                enter(inside);
+                let result = J::call(parameters);
+                enter(outside);
+                if let Some(job) = recorded {
+                    abi::record(job, &codec::encode(&result));
+                }
+                result
+            }
+            Self::Result(result) => result,
+            Self::Failed(_) => abi::fail(Fault::Child, ""),
+        }
+    }
+
+    /// The job's result, or how it failed.
+    pub fn attempt(self) -> Result<J::Output, JobError> {
+        match self {
+            Self::Parameters(parameters, inside, recorded) => {
+                let result = attempt::<J>(parameters, inside);
+                match (recorded, &result) {
+                    (Some(job), Ok(result)) => abi::record(job, &codec::encode(result)),
+                    (Some(job), Err(_)) => abi::abandon(job),
+                    (None, _) => {}
+                }
+                result
+            }
+            Self::Result(result) => Ok(result),
+            Self::Failed(length) => Err(taken_error(length)),
+        }
+    }
 }
 
 impl<J: Job> Drop for Pending<J> {

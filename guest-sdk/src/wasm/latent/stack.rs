@@ -113,7 +113,7 @@ pub fn is_looking_up() -> bool {
 }
 
 /// Moves the boundary between exposed and latent records.
-fn move_floor(to: usize) {
+pub fn move_floor(to: usize) {
     set_real_floor(to);
     set_floor(if is_looking_up() { usize::MAX } else { to });
 }

@@ -6,6 +6,7 @@ pub mod limits;
 pub mod orders;
 pub mod parameters;
 pub mod program;
+pub mod sets;
 pub mod shapes;
 pub mod statics;
 pub mod voice;

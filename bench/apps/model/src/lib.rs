@@ -1,0 +1,93 @@
+//! What taking a child's result by a set costs, against a plain spawn and sync, and what an abort costs.
+
+use sateen::prelude::*;
+
+/// Next to nothing, of one parameter and a result (TOPLAS table III).
+#[job]
+pub fn step(n: u64) -> u64 {
+    n ^ 1
+}
+
+/// Spawns and syncs `count` children, one after another.
+#[main]
+pub fn synced(count: u64) -> u64 {
+    let mut sum = 0;
+    for n in 0..count {
+        sum += step::spawn(n).sync();
+    }
+    sum
+}
+
+/// As `synced`, but each child is taken from a set, and an inlet adds up.
+#[main]
+pub fn inlets(count: u64) -> u64 {
+    let mut sum = 0;
+    for n in 0..count {
+        let mut set = JobSet::new();
+        step::spawn_in(&mut set, n);
+        while let Some((_, result)) = set.next() {
+            sum += result;
+        }
+    }
+    sum
+}
+
+/// As `synced`, eight children at a time.
+#[main]
+pub fn synced_by_8(count: u64) -> u64 {
+    let mut sum = 0;
+    for n in 0..count / 8 {
+        let handles: [_; 8] = std::array::from_fn(|of_8| step::spawn(8 * n + of_8 as u64));
+        for handle in handles.into_iter().rev() {
+            sum += handle.sync();
+        }
+    }
+    sum
+}
+
+/// As `inlets`, eight children in a set.
+#[main]
+pub fn inlets_by_8(count: u64) -> u64 {
+    let mut sum = 0;
+    for n in 0..count / 8 {
+        let mut set = JobSet::new();
+        for of_8 in 0..8 {
+            step::spawn_in(&mut set, 8 * n + of_8);
+        }
+        while let Some((_, result)) = set.next() {
+            sum += result;
+        }
+    }
+    sum
+}
+
+/// Spawns `children` in a set, `rounds` times, and aborts them if `aborts`, else takes them.
+#[main]
+pub fn aborted(children: u64, rounds: u64, aborts: bool) -> u64 {
+    let mut left = 0;
+    for _ in 0..rounds {
+        let mut set = JobSet::new();
+        for n in 0..children {
+            step::spawn_in(&mut set, n);
+        }
+        left += set.len() as u64;
+        if aborts {
+            set.abort();
+        }
+        while set.next().is_some() {}
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn synced_or_taken_it_is_the_same() {
+        assert_eq!(synced(800), inlets(800));
+        assert_eq!(synced(800), synced_by_8(800));
+        assert_eq!(synced(800), inlets_by_8(800));
+        assert_eq!(aborted(10, 3, true), aborted(10, 3, false));
+    }
+}
