@@ -25,8 +25,8 @@ pub enum Fault {
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
-        /// Tells the host where the control words are: `limit`, `floor` and `lookup_below`, which it
-        /// writes at heartbeats and within calls; and, before the last, `depth`, which it leaves.
+        /// Tells the host where the control words are: `limit` and `floor`, `depth`, `lookup_below` and
+        /// `shield_below`. It writes all but `depth` at heartbeats and within calls.
         pub fn attach(control: *mut u32);
         /// Names a job kind and its record; gives its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;

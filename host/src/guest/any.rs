@@ -1,13 +1,19 @@
 //! The import `sync_any`: of several exposed jobs, the one that comes first.
+//!
+//! A guest that calls a job in place cannot hear of the others meanwhile, and nothing could stop that job
+//! when one of them makes it useless. So what takes long is not called in place: it gets an instance of
+//! its own, in which it can be stopped. The scheduler's `README.md` has the argument.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use wasmtime::Caller;
 
 use super::Guest;
 use super::imports::{answer_with, come_back};
 use super::memory::{broken, read};
-use crate::scheduler::{Job, Waited, wait_until};
+use super::task::Assignment;
+use crate::scheduler::{Job, Waited, begin_task, wait_until};
 
 /// Where the place of the chosen job is in the answer, above an answer of `sync`.
 const PLACE: u32 = 40;
@@ -37,14 +43,22 @@ pub async fn sync_any(
         return Err(broken(guest, format!("it syncs the job number {unknown}, which it has not exposed")));
     }
 
-    let now = look(guest, &numbers);
+    // Alone there is nobody to hear from, and with one job nothing.
+    let hears = guest.shared.hears() && (count > 1 || !waits);
+    let now = find(guest, &numbers, hears && begin_apart(guest, &numbers));
     let (place, waited) = match now {
-        Some(found) => found,
-        None if !waits => return Ok(NONE),
-        None => {
+        Look::Found(place, waited) => (place, waited),
+        Look::Nothing if !waits => return Ok(NONE),
+        Look::Apart | Look::Nothing => {
             guest.clock.stop();
+            guest.is_urgent.store(true, SeqCst);
             // Until one is chosen all stay among the guest's, with which they are given up.
-            let found = wait_until(guest, || look(guest, &numbers)).await;
+            let found = wait_until(guest, || match find(guest, &numbers, hears) {
+                Look::Found(place, waited) => Some((place, waited)),
+                Look::Apart | Look::Nothing => None,
+            });
+            let found = found.await;
+            guest.is_urgent.store(false, SeqCst);
             guest.clock.go_on();
             found.map_err(wasmtime::Error::new)?
         }
@@ -64,11 +78,67 @@ pub async fn sync_any(
     Ok(((place as u64) << PLACE) | answer)
 }
 
-/// The job that can be had now, by its place.
-fn look(guest: &Guest, numbers: &[u32]) -> Option<(usize, Waited)> {
-    let jobs = || numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.child(*number)?)));
-    let done = |(place, job): (usize, &Arc<Job>)| Some((place, Waited::Outcome(job.take_outcome()?)));
-    let back =
-        |(place, job): (usize, &Arc<Job>)| Some((place, Waited::Reclaimed(guest.shared.reclaim(job)?)));
-    jobs().find_map(done).or_else(|| jobs().find_map(back))
+enum Look {
+    /// The job that can be had now, by its place.
+    Found(usize, Waited),
+    /// None can; one that could is to have an instance of its own.
+    Apart,
+    /// None can.
+    Nothing,
+}
+
+/// What is done; else what comes back. While others are under way and the guest `hears` of them, nothing
+/// that takes long comes back: within a call in place, the guest could not hear.
+fn find(guest: &Guest, numbers: &[u32], hears: bool) -> Look {
+    if let Some((place, outcome)) =
+        jobs(guest, numbers).find_map(|(place, job)| Some((place, job.take_outcome()?)))
+    {
+        return Look::Found(place, Waited::Outcome(outcome));
+    }
+    // Never wait for open jobs alone: there may be no instance for any.
+    let hears = hears && jobs(guest, numbers).any(|(_, job)| !job.is_open());
+    for (place, job) in jobs(guest, numbers).filter(|(_, job)| job.is_open()) {
+        if hears && is_apart(guest, job) {
+            return Look::Apart;
+        }
+        if let Some(parameters) = guest.shared.reclaim(job) {
+            return Look::Found(place, Waited::Reclaimed(parameters));
+        }
+    }
+    Look::Nothing
+}
+
+/// Sees to it that one of the jobs runs here although the guest waits: if the first that nobody has taken
+/// takes long, it is begun in an instance of its own. False if that cannot be.
+fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
+    if jobs(guest, numbers).any(|(_, job)| job.is_finished()) {
+        return true;
+    }
+    let is_begun = |job: &Arc<Job>| guest.begun.as_ref().is_some_and(|begun| Arc::ptr_eq(job, begun));
+    if jobs(guest, numbers).any(|(_, job)| is_begun(job)) {
+        return true;
+    }
+    let Some(job) = jobs(guest, numbers).map(|(_, job)| job).find(|job| job.is_open()).cloned() else {
+        return true;
+    };
+    if !is_apart(guest, &job) {
+        return true;
+    }
+    let shared = guest.shared.clone();
+    let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };
+    if let Some(task) = shared.take(&job) {
+        begin_task(&shared, task, Assignment::Job(job.clone()), instance);
+        guest.begun = Some(job);
+    }
+    true
+}
+
+fn jobs<'a>(guest: &'a Guest, numbers: &'a [u32]) -> impl Iterator<Item = (usize, &'a Arc<Job>)> {
+    numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.child(*number)?)))
+}
+
+/// Whether a job is not to be called in place although its owner could.
+fn is_apart(guest: &Guest, job: &Job) -> bool {
+    let shared = &guest.shared;
+    !shared.is_draining() && (shared.is_pristine() || shared.grains.is_long(job.kind, job.depth))
 }

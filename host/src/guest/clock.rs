@@ -10,12 +10,20 @@
 //! stay, at each heartbeat and wait; in between the wall's is added to that, and is at most wrong by what
 //! others had of the processor since.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Runs while the instance computes, stands while it waits.
 #[derive(Debug)]
 pub struct Clock {
     running: Option<Running>,
+    /// The instance lets others go on; this tells when its turn has come again.
+    yielded: Option<Arc<Mutex<Option<Running>>>>,
     work: Duration,
     /// What children took that ran elsewhere.
     children_work: Duration,
@@ -61,6 +69,7 @@ impl Clock {
     pub fn start() -> Self {
         Self {
             running: Some(Running::begin()),
+            yielded: None,
             work: Duration::ZERO,
             children_work: Duration::ZERO,
             span: Duration::ZERO,
@@ -68,7 +77,15 @@ impl Clock {
         }
     }
 
+    /// The instance goes on after it let others go on.
+    fn take_turn(&mut self) {
+        if let Some(turn) = self.yielded.take() {
+            self.running = turn.lock().take();
+        }
+    }
+
     fn settle(&mut self) {
+        self.take_turn();
         if let Some(running) = &mut self.running {
             let now = Instant::now();
             let strand = now - running.wall;
@@ -80,6 +97,7 @@ impl Clock {
     }
 
     fn settle_exactly(&mut self) {
+        self.take_turn();
         if let Some(running) = &mut self.running {
             let now = Running::begin();
             let strand = now.processor.saturating_sub(running.processor);
@@ -93,6 +111,22 @@ impl Clock {
     pub fn stop(&mut self) {
         self.settle_exactly();
         self.running = None;
+    }
+
+    /// Stands until the future, which lets others go on once, has come to its end.
+    pub fn yield_now(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.stop();
+        let turn = Arc::new(Mutex::new(None));
+        self.yielded = Some(turn.clone());
+        let mut is_over = false;
+        Box::pin(poll_fn(move |context| {
+            if std::mem::replace(&mut is_over, true) {
+                *turn.lock() = Some(Running::begin());
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }))
     }
 
     /// The instance computes again; it waited for a child whose chain ended at `child_end`, and which

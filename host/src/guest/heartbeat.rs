@@ -1,6 +1,7 @@
 //! The heartbeat: about every millisecond, in each guest that computes.
 //!
-//! It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
+//! It lets a guest make room for one that waits for any of several jobs, one of which has come: who hears
+//! late cannot abort soon. It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
 //! somebody is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
 //! PLDI 2018), or when it is time that finished work be recorded. It also judges the grain of job
 //! kinds. A kind that is spawned seldom may run long without coming by a spawn or sync again, so it is
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
-use super::state::{Guest, LiveKind, sound_alarm, update_lookup_below};
+use super::state::{Guest, LiveKind, sound_alarm, update_lookup_below, update_shield_below};
 use crate::scheduler::Alarm;
 
 /// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
@@ -37,12 +38,17 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     sample(&mut store, true);
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
+    update_shield_below(store.as_context_mut());
     let hungry = store.data().shared.alarm_ahead();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
     // latent, and `expose` says when it is enough.
     let alarm = if is_time_to_record { Some(Alarm::All) } else { hungry };
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
-        sound_alarm(store, alarm);
+        sound_alarm(store.as_context_mut(), alarm);
+    }
+    let guest = store.data_mut();
+    if guest.shared.is_urgent() {
+        return Ok(UpdateDeadline::YieldCustom(1, guest.clock.yield_now()));
     }
     Ok(UpdateDeadline::Continue(1))
 }

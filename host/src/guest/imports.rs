@@ -9,7 +9,7 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 use super::any::sync_any;
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below};
+use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
@@ -79,6 +79,7 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     guest.lookup_bound = guest.ancestry.as_ref().map_or(0, |ancestry| ancestry.lookup_below_within());
     guest.announce_begun();
     update_lookup_below(caller.as_context_mut());
+    update_shield_below(caller.as_context_mut());
     sound_alarm_if_wanted(&mut caller);
 }
 
@@ -142,6 +143,7 @@ fn expose(
     let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters)));
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
     job.spawned_at = depth;
+    job.depth = guest.depth_below_root().saturating_add(depth).saturating_add(1);
     job.place = guest.ancestry.as_ref().map(|ancestry| {
         Place::below(ancestry, depth, guest.recorded_above(depth), guest.is_redone_above(depth))
     });

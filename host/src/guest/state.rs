@@ -1,7 +1,7 @@
 //! What the host knows of one instance.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use sateen_protocol::JobKey;
@@ -92,6 +92,12 @@ pub struct Guest {
     pub lookup_bound: u32,
     /// What the guest was told of it last.
     pub lookup_below: u32,
+    /// What it was told last of how deep jobs are that take long.
+    shield_below: u32,
+    /// A job that this guest had begun in an instance of its own rather than call it in place.
+    pub begun: Option<Arc<Job>>,
+    /// See [`Task`].
+    pub is_urgent: Arc<AtomicBool>,
     /// Calls in place that will be reported, the innermost last.
     pub recordings: Vec<Recording>,
     /// The work up to which something was exposed so that it be recorded, and how often.
@@ -124,6 +130,9 @@ impl Guest {
             ancestry: task.ancestry,
             lookup_bound: 0,
             lookup_below: 0,
+            shield_below: 0,
+            begun: None,
+            is_urgent: task.is_urgent,
             recordings: Vec::new(),
             recorded_to: Duration::ZERO,
             exposures: 0,
@@ -146,6 +155,14 @@ impl Guest {
         match &self.assignment {
             Assignment::Root { name, .. } => name,
             Assignment::Job(job) => self.shared.job_name(job.kind),
+        }
+    }
+
+    /// Spawns below the root, of its job.
+    pub fn depth_below_root(&self) -> u32 {
+        match &self.assignment {
+            Assignment::Root { .. } => 0,
+            Assignment::Job(job) => job.depth,
         }
     }
 
@@ -357,8 +374,9 @@ impl ResourceLimiter for Guest {
 /// `floor = MAX - 1`; see the SDK's `wasm/latent/`.
 const OLDEST: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
 const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
-/// Where `lookup_below` is among the control words.
+/// Where `lookup_below` and `shield_below` are among the control words.
 const LOOKUP_BELOW: usize = 12;
+const SHIELD_BELOW: usize = 16;
 
 /// Makes the guest look up at its next spawn or sync.
 pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
@@ -380,6 +398,17 @@ pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
     guest.lookup_below = below;
     write_control(store, LOOKUP_BELOW, &below.to_le_bytes());
     true
+}
+
+/// Tells the guest down to which depth the jobs of its sets are not to be called in place without asking.
+pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
+    let guest = store.data_mut();
+    let shared = &guest.shared;
+    let below = if shared.exposes() { shared.grains.long_levels(guest.depth_below_root()) } else { 0 };
+    if below != guest.shield_below {
+        guest.shield_below = below;
+        write_control(store, SHIELD_BELOW, &below.to_le_bytes());
+    }
 }
 
 /// What is outside the guest's memory is the guest's own loss.

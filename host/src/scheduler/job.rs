@@ -45,6 +45,8 @@ pub struct Job {
     pub exposed_at: Duration,
     /// How many in-place calls deep its owner's instance was.
     pub spawned_at: u32,
+    /// Spawns below the root.
+    pub depth: u32,
     /// Where it stands in a run of many hosts.
     pub place: Option<Place>,
     state: AtomicU8,
@@ -62,6 +64,7 @@ impl Job {
             owner,
             exposed_at,
             spawned_at: 0,
+            depth: 0,
             place: None,
             state: AtomicU8::new(OPEN),
             aborted: AtomicBool::new(false),
@@ -155,6 +158,11 @@ impl Job {
 
     pub fn is_aborted(&self) -> bool {
         self.aborted.load(SeqCst)
+    }
+
+    /// Whether its outcome is there and was not taken.
+    pub fn is_finished(&self) -> bool {
+        self.is_taken() && self.outcome.lock().is_some()
     }
 
     /// Its outcome, once.

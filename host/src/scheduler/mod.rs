@@ -2,6 +2,7 @@
 //! `README.md`.
 
 mod figures;
+mod grain;
 mod idle;
 mod job;
 mod pause;
@@ -20,4 +21,4 @@ pub use priority::Priority;
 pub use remote::{ROOT, Remote, RemoteParts};
 pub use shared::{Alarm, Ending, Shared, SharedParts, TaskId};
 pub use threads::Threads;
-pub use worker::{Task, run_worker, start_task};
+pub use worker::{Task, begin_task, run_worker, start_task};

@@ -308,6 +308,7 @@ impl Shared {
         }
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
         let mut job = Job::new(kind, spec.parameters, 0, Duration::ZERO);
+        job.depth = spec.depth;
         job.place = Some(Place::new(parent, spec.depth, spec.redone, spec.lookup_below));
         let job = Arc::new(job);
         remote.held.lock().insert(held, job.clone());
@@ -378,6 +379,7 @@ impl Shared {
         let mut away = remote.away.lock();
         let Some(job) = away.remove(&number) else { return };
         let was_looked_up = job.is_looked_up();
+        self.grains.note(job.kind, job.depth, outcome.work);
         if !job.settle(outcome) {
             return;
         }

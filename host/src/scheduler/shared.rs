@@ -11,6 +11,7 @@ use crossbeam_deque::{Injector, Steal, Stealer};
 use parking_lot::{Condvar, Mutex};
 
 use super::figures::Counters;
+use super::grain::Grains;
 use super::idle::Idle;
 use super::job::Job;
 use super::permits::Permits;
@@ -73,6 +74,8 @@ pub struct Shared {
     pub counters: Counters,
     /// By kind: whether it was measured to be fine.
     pub fine_kinds: Vec<AtomicBool>,
+    /// How long jobs take.
+    pub grains: Grains,
     pub attempts: Permits,
     pub instances: Permits,
     pub idle: Idle,
@@ -84,6 +87,8 @@ pub struct Shared {
     read_inputs: Mutex<Vec<String>>,
     /// Suspended tasks that can go on.
     ready: Injector<Runnable>,
+    /// Of these, those whose guests wait for any of several jobs: the others make room for them.
+    urgent: Injector<Runnable>,
     /// Jobs in deques that nobody has claimed.
     open_jobs: AtomicUsize,
     /// Tasks that exist.
@@ -102,6 +107,7 @@ impl Shared {
             app: parts.app.clone(),
             counters: Counters::default(),
             fine_kinds: parts.app.0.jobs.iter().map(|_| AtomicBool::new(false)).collect(),
+            grains: Grains::new(parts.app.0.jobs.len()),
             attempts: Permits::new(parts.limits.attempts_max),
             instances: Permits::new(parts.limits.instances_max),
             idle: Idle::default(),
@@ -109,6 +115,7 @@ impl Shared {
             parts,
             read_inputs: Mutex::default(),
             ready: Injector::new(),
+            urgent: Injector::new(),
             open_jobs: AtomicUsize::new(0),
             tasks: AtomicUsize::new(0),
             next_task: AtomicU64::new(1),
@@ -169,6 +176,15 @@ impl Shared {
     /// other hosts.
     pub fn exposes(&self) -> bool {
         (self.parts.threads > 1 || self.remote.is_some()) && !self.parts.pristine
+    }
+
+    /// Whether a job may finish while another of the same spawner runs.
+    pub fn hears(&self) -> bool {
+        self.exposes() || self.parts.pristine
+    }
+
+    pub fn is_pristine(&self) -> bool {
+        self.parts.pristine
     }
 
     /// So many instances are kept for jobs of other hosts, which nobody here can call in place.
@@ -302,7 +318,7 @@ impl Shared {
             }
             _ => None,
         };
-        Some(Task { id, parameters, ancestry })
+        Some(Task { id, is_urgent: Arc::default(), parameters, ancestry })
     }
 
     // ---- tasks ----
@@ -330,8 +346,8 @@ impl Shared {
     }
 
     /// A suspended task can go on, on whichever worker comes first.
-    pub fn schedule(self: &Arc<Self>, runnable: Runnable) {
-        self.ready.push(runnable);
+    pub fn schedule(self: &Arc<Self>, runnable: Runnable, is_urgent: bool) {
+        if is_urgent { &self.urgent } else { &self.ready }.push(runnable);
         // A worker that completes a job looks here next.
         if !is_worker_of(self) {
             self.idle.wake_one();
@@ -339,13 +355,12 @@ impl Shared {
     }
 
     pub fn next_ready(&self) -> Option<Runnable> {
-        loop {
-            match self.ready.steal() {
-                Steal::Success(runnable) => return Some(runnable),
-                Steal::Empty => return None,
-                Steal::Retry => {}
-            }
-        }
+        next_of(&self.urgent).or_else(|| next_of(&self.ready))
+    }
+
+    /// Whether a guest that computes should let another go on.
+    pub fn is_urgent(&self) -> bool {
+        !self.urgent.is_empty()
     }
 
     /// Whether a worker could do something now.
@@ -363,7 +378,7 @@ impl Shared {
     }
 
     pub fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.urgent.is_empty()
     }
 
     pub fn is_paused(&self) -> bool {
@@ -451,6 +466,16 @@ impl Shared {
     pub fn note_steal(&self, from: usize) {
         if own_index() != Some(from) {
             self.counters.stolen.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+fn next_of(queue: &Injector<Runnable>) -> Option<Runnable> {
+    loop {
+        match queue.steal() {
+            Steal::Success(runnable) => return Some(runnable),
+            Steal::Empty => return None,
+            Steal::Retry => {}
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
+use async_task::Runnable;
 use crossbeam_deque::{Steal, Worker as Deque};
 
 use super::job::{Job, Outcome};
@@ -209,6 +211,8 @@ fn find_others(shared: &Shared) -> Option<(Arc<Job>, Option<usize>)> {
 /// A job that a worker has claimed, to be run in an instance of its own.
 pub struct Task {
     pub id: TaskId,
+    /// While set, it does not wait behind others when it can go on.
+    pub is_urgent: Arc<AtomicBool>,
     pub parameters: Vec<u8>,
     /// In a portion of a run.
     pub ancestry: Option<Arc<Ancestry>>,
@@ -216,6 +220,21 @@ pub struct Task {
 
 /// Begins a task, and on a worker runs it until it ends or waits.
 pub fn start_task(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: Permit) {
+    let runnable = prepare(shared, task, assignment, instance);
+    if is_worker_of(shared) {
+        runnable.run();
+    } else {
+        runnable.schedule();
+    }
+}
+
+/// Begins a task on whichever worker comes first, from within another.
+pub fn begin_task(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: Permit) {
+    prepare(shared, task, assignment, instance).schedule();
+}
+
+fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: Permit) -> Runnable {
+    let is_urgent = task.is_urgent.clone();
     let alive = Alive::new(shared, instance);
     let future = {
         let shared = shared.clone();
@@ -235,15 +254,11 @@ pub fn start_task(shared: &Arc<Shared>, task: Task, assignment: Assignment, inst
     };
     let schedule = {
         let shared = shared.clone();
-        move |runnable| shared.schedule(runnable)
+        move |runnable| shared.schedule(runnable, is_urgent.load(SeqCst))
     };
     let (runnable, handle) = async_task::spawn(future, schedule);
     handle.detach();
-    if is_worker_of(shared) {
-        runnable.run();
-    } else {
-        runnable.schedule();
-    }
+    runnable
 }
 
 /// Counts a task for as long as it exists, and holds its instance.
@@ -286,5 +301,6 @@ fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: Task
         }
         Err(stop) => return shared.end_by(stop),
     };
+    shared.grains.note(job.kind, job.depth, end.work);
     shared.deliver(job, ancestry, Outcome { result, span: end.span, work: end.work });
 }

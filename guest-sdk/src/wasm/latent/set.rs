@@ -5,7 +5,9 @@ use std::ptr::null_mut;
 use super::older::Older;
 use super::pending::{Claimed, KEPT, Pending};
 use super::record::{EXPOSED, HOLE, Record, depth_of, is_marked, job_of, mark};
-use super::stack::{Alarm, answer_alarm, depth, floor, move_floor, real_floor, set_depth, set_top, top};
+use super::stack::{
+    Alarm, answer_alarm, depth, expose_oldest, floor, is_shielded, move_floor, real_floor, set_depth, set_top, top,
+};
 use crate::wasm::abi;
 use crate::{Job, JobError};
 
@@ -51,6 +53,10 @@ impl<J: Job> Members<J> {
         self.first = record;
         self.end = record + Record::<J>::BYTES;
         self.index = self.spawned;
+        if is_shielded() {
+            // Closes the fast path.
+            Older::of(&mut self.older);
+        }
     }
 
     /// The new job's record does not follow the row's end: other spawns lie between, or the stack is full.
@@ -131,6 +137,10 @@ impl<J: Job> Members<J> {
             // These as well: other hosts go on with them.
             alarm.expose();
         }
+        if is_shielded() {
+            // As many as are welcome: only what is exposed can run elsewhere.
+            while self.latent() > 0 && expose_oldest() {}
+        }
         let latent = self.latent();
         if self.older.is_null() || Older::of(&mut self.older).jobs.is_empty() {
             let taken = self.take_oldest();
@@ -143,15 +153,21 @@ impl<J: Job> Members<J> {
         let older = Older::of(&mut self.older);
         let Some((place, synced)) = abi::sync_any(&older.jobs, latent == 0) else { return self.take_oldest() };
         let (job, index, parameters) = older.remove(place);
-        Older::free_if_empty(&mut self.older);
+        self.trim();
         Some((index, Claimed::of(synced, job, parameters)))
+    }
+
+    fn trim(&mut self) {
+        if !is_shielded() {
+            Older::free_if_empty(&mut self.older);
+        }
     }
 
     fn take_oldest(&mut self) -> Option<(usize, Claimed<J>)> {
         if !self.older.is_null()
             && let Some((index, record)) = Older::of(&mut self.older).single.pop_front()
         {
-            Older::free_if_empty(&mut self.older);
+            self.trim();
             let (parameters, depth) = Pending::<J>::from_record(record).take_latent();
             return Some((index, Claimed::Parameters(parameters, depth + 1, None)));
         }

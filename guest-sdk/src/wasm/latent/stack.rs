@@ -14,7 +14,7 @@ struct Stack {
     bytes: UnsafeCell<[u8; STACK_BYTES]>,
 }
 
-/// Where the stack stands. The host knows the first four words; see the module's text.
+/// Where the stack stands. The host knows the first five words; see the module's text.
 #[repr(C)]
 struct Control {
     limit: UnsafeCell<usize>,
@@ -23,6 +23,9 @@ struct Control {
     depth: UnsafeCell<usize>,
     /// While the depth is less, the host is shown every spawn. It writes this at `attach`.
     lookup_below: UnsafeCell<usize>,
+    /// Jobs of sets that are spawned from less than this depth take long, for all that the host knows:
+    /// they are not called in place without asking it.
+    shield_below: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
     /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
@@ -42,6 +45,7 @@ static CONTROL: Control = Control {
     floor: UnsafeCell::new(usize::MAX),
     depth: UnsafeCell::new(0),
     lookup_below: UnsafeCell::new(0),
+    shield_below: UnsafeCell::new(0),
     top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
@@ -110,6 +114,13 @@ impl Alarm {
 pub fn is_looking_up() -> bool {
     // SAFETY: one thread; the host writes the word between, hence volatile.
     depth() < unsafe { read_volatile(CONTROL.lookup_below.get()) }
+}
+
+/// Whether the jobs of a set that is used here are not called in place without asking the host.
+#[inline(always)]
+pub fn is_shielded() -> bool {
+    // SAFETY: one thread; the host writes the word between, hence volatile.
+    depth() < unsafe { read_volatile(CONTROL.shield_below.get()) }
 }
 
 /// Moves the boundary between exposed and latent records.

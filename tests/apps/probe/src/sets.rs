@@ -217,14 +217,14 @@ pub fn streamed(count: u64, rounds: u64) -> u64 {
 
 /// Parameters that are large: a million of these are 2 GB.
 #[job]
-pub fn weigh(ballast: Vec<u64>) -> u64 {
+pub fn heavy_item(ballast: Vec<u64>) -> u64 {
     ballast.iter().sum()
 }
 
 /// As `streamed`, of large ones.
 #[main]
 pub fn streamed_weights(count: u64) -> u64 {
-    weigh::stream((0..count).map(|n| vec![n; 256])).map(|(_, weight)| weight / 256).sum()
+    heavy_item::stream((0..count).map(|n| vec![n; 256])).map(|(_, weight)| weight / 256).sum()
 }
 
 /// A stream that is left before its end.

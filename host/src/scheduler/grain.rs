@@ -1,0 +1,92 @@
+//! How long jobs take, by kind and depth: whether one is worth an instance of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A job that takes as long is not called in place by a spawner that may hear from others meanwhile. An
+/// instance costs some 30 µs.
+const LONG: Duration = Duration::from_millis(4);
+/// Jobs deeper than this count as so deep.
+const DEPTHS: usize = 64;
+
+/// The work of jobs that had an instance of their own, descendants included, as a running mean. Trees are
+/// irregular, but the depth tells more of a job than anything else that costs nothing.
+pub struct Grains {
+    /// By kind and depth, in nanoseconds; 0 while nothing is known.
+    mean_ns: Vec<[AtomicU64; DEPTHS]>,
+}
+
+impl Grains {
+    pub fn new(kinds: usize) -> Self {
+        Self { mean_ns: (0..kinds).map(|_| [const { AtomicU64::new(0) }; DEPTHS]).collect() }
+    }
+
+    /// A job took so long.
+    pub fn note(&self, kind: usize, depth: u32, work: Duration) {
+        let Some(depths) = self.mean_ns.get(kind) else { return };
+        let mean_ns = &depths[(depth as usize).min(DEPTHS - 1)];
+        let new_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let old_ns = mean_ns.load(Relaxed);
+        // What another worker notes at the same moment may be lost; it is a mean.
+        mean_ns.store(if old_ns == 0 { new_ns } else { old_ns - old_ns / 4 + new_ns / 4 }, Relaxed);
+    }
+
+    fn mean(&self, kind: usize, depth: u32) -> Option<Duration> {
+        let mean_ns = self.mean_ns.get(kind)?[(depth as usize).min(DEPTHS - 1)].load(Relaxed);
+        (mean_ns > 0).then(|| Duration::from_nanos(mean_ns))
+    }
+
+    /// Whether a job of this kind and depth takes long, for all that is known.
+    pub fn is_long(&self, kind: usize, depth: u32) -> bool {
+        self.mean(kind, depth).is_none_or(|mean| mean >= LONG)
+    }
+
+    /// So many levels below `depth` hold jobs that take long, the first of which nothing is known
+    /// included.
+    pub fn long_levels(&self, depth: u32) -> u32 {
+        let longest = |depth| (0..self.mean_ns.len()).filter_map(|kind| self.mean(kind, depth)).max();
+        for level in 1..DEPTHS as u32 {
+            match longest(depth + level) {
+                None => return level,
+                Some(longest) if longest < LONG => return level - 1,
+                Some(_) => {}
+            }
+        }
+        DEPTHS as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_is_unknown_is_long_and_what_was_short_is_short() {
+        let grains = Grains::new(2);
+        assert!(grains.is_long(0, 3) && grains.is_long(1, 1000));
+        assert_eq!(grains.long_levels(0), 1, "of the second level nothing can be known");
+        grains.note(0, 1, 100 * MS);
+        grains.note(1, 1, MS);
+        assert!(grains.is_long(0, 1) && !grains.is_long(1, 1));
+        assert_eq!(grains.long_levels(0), 2);
+        grains.note(0, 2, MS);
+        assert_eq!((grains.long_levels(0), grains.long_levels(1)), (1, 0));
+        grains.note(usize::MAX, 1, MS);
+    }
+
+    #[test]
+    fn the_mean_follows() {
+        let grains = Grains::new(1);
+        grains.note(0, 1, MS);
+        for _ in 0..10 {
+            grains.note(0, 1, 100 * MS);
+        }
+        assert!(grains.is_long(0, 1));
+        for _ in 0..20 {
+            grains.note(0, 1, MS / 1000);
+        }
+        assert!(!grains.is_long(0, 1));
+    }
+}
