@@ -10,6 +10,7 @@ mod grid;
 mod leaf;
 mod machine;
 mod measure;
+mod model;
 mod native;
 mod report;
 mod sandbox;
@@ -34,6 +35,7 @@ cargo xtask bench NAME [--json]
   spawn   what a spawn and its sync cost
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
+  model   what sets of jobs, inlets and aborts cost
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
@@ -46,10 +48,11 @@ type Bench = fn() -> Result<Vec<Figure>>;
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 8] = [
+const BENCHES: [(&str, Bench); 9] = [
     ("start", start::bench),
     ("spawn", spawn::bench),
     ("leaf", leaf::bench),
+    ("model", model::bench),
     ("scale", scale::bench),
     ("steal", steal::bench),
     ("faults", faults::bench),

@@ -2,11 +2,11 @@
 
 use std::iter::FusedIterator;
 
-use crate::{Job, JobError};
 #[cfg(not(target_family = "wasm"))]
 use crate::native::Members;
 #[cfg(target_family = "wasm")]
 use crate::wasm::Members;
+use crate::{Job, JobError};
 
 /// Jobs of one kind, whose results are taken in the order in which they finish, by and in the context
 /// of their spawner (TOPLAS 3.3: inlets). What is left when the set is dropped is aborted.
@@ -44,8 +44,10 @@ use crate::wasm::Members;
 /// An abort is asynchronous and best effort (TOPLAS 4.3): the spawner goes on at once, whatever the
 /// network's latency. Jobs that nobody has begun are forgotten, those that run are stopped within a
 /// millisecond or so of the news, wherever they are, and so are the jobs that they have spawned. A job
-/// that runs in place, called by [`next`](Self::next), is a call like any other and cannot be stopped from
-/// within `next`: [`for_each`](Self::for_each) can.
+/// that is called in place, by [`next`](Self::next), is a call like any other: nothing can stop it, and
+/// nobody hears of the others before it returns. So where others take part, only what is short is called in
+/// place, a few milliseconds as far as jobs of its kind and depth have shown; what takes longer runs beside
+/// its waiting spawner, in an instance of its own.
 #[must_use = "the jobs of a set that is dropped are aborted"]
 pub struct JobSet<J: Job> {
     members: Members<J>,

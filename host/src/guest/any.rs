@@ -45,8 +45,8 @@ pub async fn sync_any(
 
     // Alone there is nobody to hear from, and with one job nothing.
     let hears = guest.shared.hears() && (count > 1 || !waits);
-    let now = find(guest, &numbers, hears && begin_apart(guest, &numbers));
-    let (place, waited) = match now {
+    let is_apart = hears && begin_apart(guest, &numbers);
+    let (place, waited) = match find(guest, &numbers, is_apart) {
         Look::Found(place, waited) => (place, waited),
         Look::Nothing if !waits => return Ok(NONE),
         Look::Apart | Look::Nothing => {

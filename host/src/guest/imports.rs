@@ -9,7 +9,9 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 use super::any::sync_any;
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below};
+use super::state::{
+    Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below,
+};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;

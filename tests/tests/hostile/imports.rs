@@ -97,7 +97,8 @@ fn sync_and_abandon_know_what_was_exposed() {
 
 #[test]
 fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
-    const EXPOSE: &str = "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
+    const EXPOSE: &str =
+        "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
         (i32.store (i32.const 516) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     let any = |list: &str, count: &str| {
         format!("{EXPOSE} (drop (call $sync_any (i32.const {list}) (i32.const {count}) (i32.const 1)))")
@@ -121,7 +122,8 @@ fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
     ends("one twice, twice", &app(&format!("{twice} {call} {call}")), Broken("which it has not exposed"));
     // Whether it waits is any number; none is a wait without end, for there is nothing to wait for.
     for waits in ["0", "2", "-1"] {
-        let body = format!("{EXPOSE} (drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const {waits})))");
+        let body =
+            format!("{EXPOSE} (drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const {waits})))");
         ends(waits, &app(&body), Fine);
     }
 }

@@ -6,7 +6,8 @@ use super::older::Older;
 use super::pending::{Claimed, KEPT, Pending};
 use super::record::{EXPOSED, HOLE, Record, depth_of, is_marked, job_of, mark};
 use super::stack::{
-    Alarm, answer_alarm, depth, expose_oldest, floor, is_shielded, move_floor, real_floor, set_depth, set_top, top,
+    Alarm, answer_alarm, depth, expose_oldest, floor, is_shielded, move_floor, real_floor, set_depth,
+    set_top, top,
 };
 use crate::wasm::abi;
 use crate::{Job, JobError};
@@ -151,7 +152,9 @@ impl<J: Job> Members<J> {
             alarm.expose();
         }
         let older = Older::of(&mut self.older);
-        let Some((place, synced)) = abi::sync_any(&older.jobs, latent == 0) else { return self.take_oldest() };
+        let Some((place, synced)) = abi::sync_any(&older.jobs, latent == 0) else {
+            return self.take_oldest();
+        };
         let (job, index, parameters) = older.remove(place);
         self.trim();
         Some((index, Claimed::of(synced, job, parameters)))

@@ -141,7 +141,8 @@ pub fn search(seed: u64, depth: u32) -> Option<u64> {
         return seed.is_multiple_of(16).then_some(seed % 16);
     }
     let children = 2 + mix(seed) % 6;
-    let mut set: JobSet<search> = (0..children).map(|n| (mix(seed.wrapping_mul(31) + n), depth - 1)).collect();
+    let mut set: JobSet<search> =
+        (0..children).map(|n| (mix(seed.wrapping_mul(31) + n), depth - 1)).collect();
     while let Some((_, found)) = set.next() {
         if found.is_some() {
             return found;
@@ -262,4 +263,34 @@ pub fn moved_set(n: u64) -> u64 {
         sum += n;
     }
     sum
+}
+
+/// Number 0 takes a while; the others, and what is below them, never end.
+#[job]
+pub fn decision(n: u64, rounds: u64) -> u64 {
+    if n == 0 {
+        spin(rounds);
+        return 0;
+    }
+    loop {
+        let below = decision::spawn(n, rounds);
+        spin(1_000_000);
+        if spin(n) == n {
+            return below.sync();
+        }
+    }
+}
+
+/// Aborts the `others` when number 0 is done, says so, and goes on by itself.
+#[main]
+pub fn decided(others: u64, before: u64, after: u64) -> u64 {
+    let mut set = JobSet::new();
+    for n in 0..=others {
+        decision::spawn_in(&mut set, n, before);
+    }
+    let first = set.next();
+    set.abort();
+    sateen::log!("aborted");
+    spin(after);
+    first.map_or(u64::MAX, |(index, _)| index as u64)
 }

@@ -1,0 +1,51 @@
+//! Aborts reach jobs on other hosts, and inlets hear of them while their own host computes.
+
+use sateen_tests::random::seed;
+
+use crate::shuttle::{Shuttle, Task, probe};
+
+#[track_caller]
+fn comes_to_rest(shuttle: &mut Shuttle) {
+    shuttle.run_until(|shuttle| shuttle.counts().iter().all(|host| host.instances == 0));
+}
+
+/// The oldest of the set never ends, and runs on the spawner's only worker; the next is lent and says yes.
+#[test]
+fn a_result_from_elsewhere_ends_what_runs_where_its_spawner_waits() {
+    for round in 0..6 {
+        let mut shuttle = Shuttle::new(Task::new(probe(), "first_yes", &["20", "1"]), &[1, 1], seed(round));
+        shuttle.begin(0);
+        assert_eq!(shuttle.finish(), "1");
+        comes_to_rest(&mut shuttle);
+        let aborted: u64 = shuttle.counts().iter().map(|host| host.jobs.aborted).sum();
+        assert!(aborted >= 1, "{:#?}", shuttle.counts());
+    }
+}
+
+#[test]
+fn searches_that_abort_find_the_same_on_many_hosts() {
+    let expected = ::probe::sets::searches(30, 5).to_string();
+    for round in 0..4 {
+        let task = Task::new(probe(), "searches", &["30", "5"]);
+        let mut shuttle = Shuttle::new(task, &[1, 2, 1], seed(round));
+        shuttle.begin(0);
+        assert_eq!(shuttle.finish(), expected);
+        comes_to_rest(&mut shuttle);
+    }
+}
+
+/// Thief or aborter, sooner or later.
+#[test]
+fn whoever_crashes_amid_aborts_leaves_nothing_running() {
+    let expected = ::probe::sets::searches(30, 5).to_string();
+    for round in 0..8 {
+        let task = Task::new(probe(), "searches", &["30", "5"]);
+        let mut shuttle = Shuttle::new(task, &[1, 1, 1], seed(100 + round));
+        shuttle.begin(0);
+        let enough = 1 + 3 * (round as usize / 2);
+        shuttle.run_until(|shuttle| shuttle.moved >= enough || shuttle.result.is_some());
+        shuttle.crash(round as usize % 2, 2);
+        assert_eq!(shuttle.finish(), expected);
+        comes_to_rest(&mut shuttle);
+    }
+}
