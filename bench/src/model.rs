@@ -37,10 +37,11 @@ fn inlets(app: &Sandbox) -> Result<Vec<Figure>> {
         Figure::ratio(BENCH, "spawn, sync and inlet of a finished child", taken.over(&synced))
             .against(format!("a plain spawn and sync, {ns} ns"))
             .goal(1.5, 1.2),
-        Figure::ratio(BENCH, "the same, eight children in a set", taken_8.over(&synced_8)).against(format!(
-            "eight plain spawns, then their syncs, {} ns each",
-            shown(each(&synced_8).median())
-        )),
+        Figure::ratio(BENCH, "the same, eight children in a set, in a loop", taken_8.over(&synced_8))
+            .against(format!(
+                "eight plain spawns, then their syncs, {} ns each",
+                shown(each(&synced_8).median())
+            )),
         Figure::ratio(BENCH, "time of a spawn, sync and inlet", each(&taken))
             .unit("ns")
             .against(format!("a plain spawn and sync, {ns} ns")),

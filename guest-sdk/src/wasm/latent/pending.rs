@@ -26,6 +26,15 @@ pub struct Pending<J: Job> {
 impl<J: Job> Pending<J> {
     #[inline(always)]
     pub fn spawn(parameters: J::Parameters) -> Self {
+        match Self::spawn_fast(parameters) {
+            Ok(record) => Self::from_record(record),
+            Err(parameters) => Self::spawn_slowly(parameters),
+        }
+    }
+
+    /// Spawns the job if nothing stands in the way: its record, else its parameters.
+    #[inline(always)]
+    pub fn spawn_fast(parameters: J::Parameters) -> Result<usize, J::Parameters> {
         let kind = J::kind();
         kind.count_spawn();
         let record = top();
@@ -33,9 +42,9 @@ impl<J: Job> Pending<J> {
         if next <= limit() && !kind.is_coarse() {
             Record::<J>::write(record, depth(), parameters);
             set_top(next);
-            Self { record, job: PhantomData }
+            Ok(record)
         } else {
-            Self::spawn_slowly(parameters)
+            Err(parameters)
         }
     }
 
@@ -64,13 +73,14 @@ impl<J: Job> Pending<J> {
     }
 
     /// The only handle of what `into_record` gave.
+    #[inline(always)]
     pub fn from_record(record: usize) -> Self {
         Self { record, job: PhantomData }
     }
 
     #[cold]
     #[inline(never)]
-    fn spawn_slowly(parameters: J::Parameters) -> Self {
+    pub fn spawn_slowly(parameters: J::Parameters) -> Self {
         let alarm = answer_alarm();
         let kind = J::kind();
         kind.number();

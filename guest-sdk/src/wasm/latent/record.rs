@@ -67,6 +67,13 @@ impl<J: Job> Record<J> {
         }
     }
 
+    /// Marks a latent record, whose parameters were moved out, as dead.
+    #[inline(always)]
+    pub fn bury(record: usize) {
+        // SAFETY: `record` is a record on the stack. Its kind is known, so it need not be read.
+        unsafe { (*header(record)).kind = std::ptr::from_ref(J::kind()) as usize | HOLE }
+    }
+
     pub fn encode(record: *const u8) -> Vec<u8> {
         // SAFETY: as for `read`, but the parameters stay: an unstolen job is called with them.
         unsafe {

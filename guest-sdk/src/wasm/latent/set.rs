@@ -12,10 +12,16 @@ use super::stack::{
 use crate::wasm::abi;
 use crate::{Job, JobError};
 
-/// What is left of a set: a row of records that lie one behind the other on the stack, and what is older.
-/// The oldest is called first; what is called or was exposed becomes a hole, and when the row is at its
-/// end, all of it goes.
+/// What is left of a set.
+///
+/// What is seldom done works on a copy: so the compiler can keep a set in registers.
 pub struct Members<J: Job> {
+    row: Row<J>,
+}
+
+/// A row of records that lie one behind the other on the stack, and what is older. The oldest is called
+/// first; what is called or was exposed becomes a hole, and when the row is at its end, all of it goes.
+struct Row<J: Job> {
     /// Where the row began; of what is left of it, the first; and its end.
     base: usize,
     first: usize,
@@ -28,42 +34,130 @@ pub struct Members<J: Job> {
     older: *mut Older<J>,
 }
 
+impl<J: Job> Copy for Row<J> {}
+impl<J: Job> Clone for Row<J> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
 impl<J: Job> Members<J> {
     #[inline(always)]
     pub const fn new() -> Self {
-        Self { base: 0, first: 0, end: 0, index: 0, spawned: 0, older: null_mut() }
+        Self { row: Row { base: 0, first: 0, end: 0, index: 0, spawned: 0, older: null_mut() } }
     }
 
     #[inline(always)]
     pub fn spawn(&mut self, parameters: J::Parameters) -> usize {
-        let record = Pending::<J>::spawn(parameters).into_record();
-        if self.first == self.end && record & KEPT == 0 {
-            self.begin_row(record);
-        } else if record == self.end {
-            self.end = record + Record::<J>::BYTES;
-        } else {
-            self.spawn_apart(record);
+        let index = self.row.spawned;
+        match Pending::<J>::spawn_fast(parameters) {
+            Ok(record) if self.row.first == self.row.end => {
+                self.row.begin(record);
+                if is_shielded() {
+                    self.row = self.row.shielded();
+                }
+            }
+            Ok(record) if record == self.row.end => self.row.end = record + Record::<J>::BYTES,
+            Ok(record) => self.row = self.row.with_apart(record),
+            Err(parameters) => self.row = self.row.with_slowly(parameters),
         }
-        self.spawned += 1;
-        self.spawned - 1
+        self.row.spawned = index + 1;
+        index
     }
 
     #[inline(always)]
-    fn begin_row(&mut self, record: usize) {
+    pub fn next(&mut self) -> Option<(usize, J::Output)> {
+        let Row { base, first, end, index, older, .. } = self.row;
+        let floor = floor();
+        if first >= floor && first < end && older.is_null() {
+            let parameters = Record::<J>::read(first);
+            self.row.first = first + Record::<J>::BYTES;
+            self.row.index = index + 1;
+            if self.row.first != end {
+                Record::<J>::bury(first);
+            } else if end == top() && base >= floor {
+                set_top(base);
+            } else {
+                self.row.end_slowly(first);
+            }
+            // As `Pending::sync`.
+            set_depth(depth() + 1);
+            let result = J::call(parameters);
+            set_depth(depth() - 1);
+            Some((index, result))
+        } else if first == end && older.is_null() {
+            None
+        } else {
+            let (row, next) = self.row.next_slowly();
+            self.row = row;
+            next
+        }
+    }
+
+    pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
+        self.row.choose().map(|(index, claimed)| (index, claimed.attempt()))
+    }
+
+    pub fn latent(&mut self) -> usize {
+        self.row.latent()
+    }
+
+    pub fn len(&self) -> usize {
+        self.row.len()
+    }
+
+    #[inline(always)]
+    pub fn abort(&mut self) {
+        self.row = self.row.aborted();
+    }
+}
+
+impl<J: Job> Drop for Members<J> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.row.first != self.row.end || !self.row.older.is_null() {
+            self.row.aborted();
+        }
+    }
+}
+
+impl<J: Job> Row<J> {
+    #[inline(always)]
+    fn begin(&mut self, record: usize) {
         self.base = record;
         self.first = record;
         self.end = record + Record::<J>::BYTES;
         self.index = self.spawned;
-        if is_shielded() {
-            // Closes the fast path.
-            Older::of(&mut self.older);
-        }
     }
 
-    /// The new job's record does not follow the row's end: other spawns lie between, or the stack is full.
+    /// With its fast path closed.
     #[cold]
     #[inline(never)]
-    fn spawn_apart(&mut self, record: usize) {
+    fn shielded(mut self) -> Self {
+        Older::of(&mut self.older);
+        self
+    }
+
+    /// With a new job that finds the stack full, or that needs the host's attention.
+    #[cold]
+    #[inline(never)]
+    fn with_slowly(mut self, parameters: J::Parameters) -> Self {
+        let record = Pending::<J>::spawn_slowly(parameters).into_record();
+        if self.first == self.end && record & KEPT == 0 {
+            self.begin(record);
+            return if is_shielded() { self.shielded() } else { self };
+        }
+        if record == self.end {
+            self.end = record + Record::<J>::BYTES;
+            return self;
+        }
+        self.with_apart(record)
+    }
+
+    /// With a new job whose record does not follow the row's end: other spawns lie between.
+    #[cold]
+    #[inline(never)]
+    fn with_apart(mut self, record: usize) -> Self {
         let older = Older::of(&mut self.older);
         while self.first < self.end {
             older.single.push_back((self.index, self.first));
@@ -71,48 +165,23 @@ impl<J: Job> Members<J> {
             self.index += 1;
         }
         if record & KEPT == 0 {
-            self.begin_row(record);
+            self.begin(record);
         } else {
             older.single.push_back((self.spawned, record));
         }
+        self
     }
 
-    #[inline(always)]
-    pub fn next(&mut self) -> Option<(usize, J::Output)> {
-        let (record, index) = (self.first, self.index);
-        if record >= floor() && record < self.end && self.older.is_null() {
-            let parameters = self.take_first();
-            // As `Pending::sync`.
-            set_depth(depth() + 1);
-            let result = J::call(parameters);
-            set_depth(depth() - 1);
-            Some((index, result))
-        } else if record == self.end && self.older.is_null() {
-            None
-        } else {
-            self.next_slowly()
-        }
-    }
-
-    /// Takes the row's first, which is latent.
-    #[inline(always)]
-    fn take_first(&mut self) -> J::Parameters {
-        let record = self.first;
-        let parameters = Record::<J>::read(record);
-        self.first += Record::<J>::BYTES;
-        self.index += 1;
-        if self.first == self.end && self.end == top() && self.base >= real_floor() {
-            set_top(self.base);
-        } else {
-            mark(record, HOLE);
-            self.end_row();
-        }
-        parameters
+    /// The row's last, at `record`, is taken.
+    #[cold]
+    #[inline(never)]
+    fn end_slowly(self, record: usize) {
+        mark(record, HOLE);
+        self.free_holes();
     }
 
     /// Frees the row's holes, if there is nothing else in it and nothing above it.
-    #[inline]
-    fn end_row(&self) {
+    fn free_holes(&self) {
         if self.first == self.end && self.end == top() && self.base < top() {
             set_top(self.base);
             if real_floor() > self.base {
@@ -123,12 +192,9 @@ impl<J: Job> Members<J> {
 
     #[cold]
     #[inline(never)]
-    fn next_slowly(&mut self) -> Option<(usize, J::Output)> {
-        self.choose().map(|(index, claimed)| (index, claimed.finish()))
-    }
-
-    pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
-        self.choose().map(|(index, claimed)| (index, claimed.attempt()))
+    fn next_slowly(mut self) -> (Self, Option<(usize, J::Output)>) {
+        let chosen = self.choose();
+        (self, chosen.map(|(index, claimed)| (index, claimed.finish())))
     }
 
     /// What has finished; or else the oldest that nobody has taken; or else what finishes first.
@@ -177,12 +243,16 @@ impl<J: Job> Members<J> {
         if self.first == self.end {
             return None;
         }
-        let (index, depth) = (self.index, depth_of(self.first));
-        Some((index, Claimed::Parameters(self.take_first(), depth + 1, None)))
+        let (record, index) = (self.first, self.index);
+        let (parameters, depth) = (Record::<J>::read(record), depth_of(record));
+        self.first += Record::<J>::BYTES;
+        self.index += 1;
+        self.end_slowly(record);
+        Some((index, Claimed::Parameters(parameters, depth + 1, None)))
     }
 
     /// How many jobs nobody but the guest knows of.
-    pub fn latent(&mut self) -> usize {
+    fn latent(&mut self) -> usize {
         if !self.older.is_null() {
             Older::of(&mut self.older).gather();
         }
@@ -193,7 +263,7 @@ impl<J: Job> Members<J> {
             self.first += Record::<J>::BYTES;
             self.index += 1;
         }
-        self.end_row();
+        self.free_holes();
         let single = if self.older.is_null() { 0 } else { Older::of(&mut self.older).single.len() };
         self.row_length() + single
     }
@@ -202,16 +272,16 @@ impl<J: Job> Members<J> {
         (self.end - self.first) / Record::<J>::BYTES
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         // SAFETY: null, or this set's own.
         let older = unsafe { self.older.as_ref() };
         self.row_length() + older.map_or(0, |older| older.single.len() + older.jobs.len())
     }
 
-    /// Drops all, the newest first, as the stack has them.
+    /// Without all that is left, which is dropped, the newest first, as the stack has them.
     #[cold]
     #[inline(never)]
-    pub fn abort(&mut self) {
+    fn aborted(mut self) -> Self {
         let mut record = self.end;
         while record > self.first {
             record -= Record::<J>::BYTES;
@@ -219,18 +289,10 @@ impl<J: Job> Members<J> {
         }
         if top() == self.first {
             self.end = self.first;
-            self.end_row();
+            self.free_holes();
         }
         self.first = self.end;
         Older::free(&mut self.older);
-    }
-}
-
-impl<J: Job> Drop for Members<J> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.first != self.end || !self.older.is_null() {
-            self.abort();
-        }
+        self
     }
 }
