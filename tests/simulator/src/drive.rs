@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::host::{Command, Event as HostEvent, Transmit};
+use sateen_protocol::host::{Command, Event as HostEvent, Notice, Transmit};
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{HostId, Time, coordinator};
 
@@ -55,6 +55,9 @@ impl World {
                 self.queue.push(wake.at, event);
             }
             while let Some((run, notice)) = process.runtime.poll_notice() {
+                if matches!(notice, Notice::Abandoned { .. }) {
+                    self.sometimes.hit("a job was aborted that was away");
+                }
                 process.inputs.push_back(Input::Notice(run, notice));
             }
             let input = process.inputs.pop_front();
@@ -209,7 +212,13 @@ impl World {
                     portion.lookups(jobs);
                 }
             }
-            Command::Abort { run, held } => process.runtime.abort(now, run, held),
+            Command::Abort { run, held } => {
+                let portion = process.runtime.portions.get(&run);
+                if portion.is_some_and(|portion| portion.held.contains_key(&held)) {
+                    self.sometimes.hit("an abort stopped a job of another host");
+                }
+                process.runtime.abort(now, run, held);
+            }
             Command::Drain { run } => {
                 if let Some(portion) = process.runtime.portions.get_mut(&run) {
                     portion.is_draining = true;

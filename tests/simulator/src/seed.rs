@@ -105,6 +105,7 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
     let kind = random.below(6);
     let runs = 1 + random.below(2) as u64;
     let mut length_ns = 0;
+    let mut choices = Random::new(seed ^ 0xab0_27ed);
     for run in 0..runs {
         let per_worker_ns = between(&mut random, S, 8 * S);
         length_ns += per_worker_ns;
@@ -116,6 +117,8 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
             share_percent_max: [50, 70, 90, 98][random.below(4)],
             twins_per_mille: [0, 0, 50][random.below(3)],
             heavy_per_mille: [0, 0, 10][random.below(3)],
+            // From another stream, so that all else of the seed stays as it is.
+            decisive_per_mille: [0, 0, 30, 300][choices.below(4)],
         });
         let spec = run_spec(&tree, &mut random, kind);
         world.submit(RunId(run + 1), spec, Rc::new(tree));

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// What must have happened in some seed. A name that is not here may be counted as well.
 pub const MUST_HAPPEN: &[&str] = &[
-    "an app was loaded after a restart",
     "a coordinator crashed within a second of a host",
     "a host came back under a new id",
-    "a host crashed",
     "a host crashed silently",
+    "a host crashed",
     "a host froze",
     "a host left",
+    "a job was aborted that was away",
     "a job was lost with its thief",
     "a job was lost, without a crash, and taken back",
     "a late job was returned",
@@ -25,6 +25,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "a run was suspended",
     "a site crashed",
     "all hosts crashed",
+    "an abort stopped a job of another host",
+    "an app was loaded after a restart",
     "an orphan was left",
     "the coordinator crashed",
     "two hosts crashed within a second",

@@ -2,7 +2,8 @@
 //!
 //! A node costs something before its children (divide) and something after them (combine). Its answer is
 //! a hash of its own name and its children's answers, so that any result in a wrong place shows. Some
-//! nodes are twins of others: equal parameters, equal keys.
+//! nodes are twins of others: equal parameters, equal keys. Some want the answer of one child only, and
+//! abort the others as soon as they have it.
 
 use sateen_protocol::{BlobHash, KeyMaker, Random};
 
@@ -22,8 +23,14 @@ pub struct Node {
     pub first_child: NodeIndex,
     /// How many.
     pub children: u32,
-    /// Work of the whole subtree.
+    /// The child whose answer makes the others useless.
+    pub decisive: Option<u32>,
+    /// Work of the whole subtree, one job after another: what comes after a decisive child is not done.
     pub work_ns: u64,
+    /// The work without which there is no answer, and that of all jobs.
+    pub least_ns: u64,
+    /// See `least_ns`.
+    pub most_ns: u64,
     /// Its critical path.
     pub span_ns: u64,
     /// Its jobs.
@@ -50,6 +57,8 @@ pub struct TreePlan {
     pub share_percent_max: u32,
     /// So many nodes of a thousand are a twin of their elder sibling.
     pub twins_per_mille: u32,
+    /// So many nodes of a thousand that have children want the answer of one only.
+    pub decisive_per_mille: u32,
     /// So many nodes of a thousand cost fifty times as much as others.
     pub heavy_per_mille: u32,
 }
@@ -59,6 +68,13 @@ pub struct TreePlan {
 pub struct Tree {
     nodes: Vec<Node>,
     app: BlobHash,
+}
+
+impl Node {
+    /// How many of its children run if they run one after another.
+    fn in_order(&self) -> usize {
+        self.decisive.map_or(self.children, |decisive| decisive + 1) as usize
+    }
 }
 
 impl Tree {
@@ -76,6 +92,9 @@ impl Tree {
                 nodes[at].first_child = first as NodeIndex;
                 let shares = shares(plan, below, &mut random);
                 nodes[at].children = shares.len() as u32;
+                if plan.decisive_per_mille > 0 && random.below(1000) < plan.decisive_per_mille as usize {
+                    nodes[at].decisive = Some(random.below(shares.len()) as u32);
+                }
                 for (child, jobs) in shares.into_iter().enumerate() {
                     let index = nodes.len() as NodeIndex;
                     let twin = child > 0 && random.below(1000) < plan.twins_per_mille as usize;
@@ -105,6 +124,11 @@ impl Tree {
     pub fn child(&self, parent: NodeIndex, child: usize) -> NodeIndex {
         let index = self.node(parent).first_child as usize + child;
         self.nodes[index].original
+    }
+
+    /// Whether anything may be aborted.
+    pub fn has_decisive(&self) -> bool {
+        self.nodes.iter().any(|node| node.decisive.is_some())
     }
 
     /// Whether equal jobs stand in several places.
@@ -137,7 +161,7 @@ impl Tree {
         let mut sums = weights.to_vec();
         for index in (0..self.nodes.len()).rev() {
             if self.nodes[index].original as usize == index {
-                sums[index] += (0..self.nodes[index].children as usize)
+                sums[index] += (0..self.nodes[index].in_order())
                     .map(|child| sums[self.child(index as NodeIndex, child) as usize])
                     .sum::<u64>();
             }
@@ -156,13 +180,22 @@ impl Tree {
             node.before_ns = cost_ns - node.after_ns;
             let below: Vec<NodeIndex> =
                 (0..node.children as usize).map(|child| self.child(index as NodeIndex, child)).collect();
-            let sum = |of: fn(&Node) -> u64| below.iter().map(|child| of(self.node(*child))).sum::<u64>();
-            node.work_ns = cost_ns + sum(|node| node.work_ns);
-            node.jobs = 1 + sum(|node| node.jobs);
-            let longest = below.iter().map(|child| self.node(*child).span_ns).max();
+            let needed = match node.decisive {
+                None => &below[..],
+                Some(child) => &below[child as usize..=child as usize],
+            };
+            let in_order = &below[..node.in_order()];
+            let sum_of = |below: &[NodeIndex], of: fn(&Node) -> u64| -> u64 {
+                below.iter().map(|child| of(self.node(*child))).sum()
+            };
+            node.work_ns = cost_ns + sum_of(in_order, |node| node.work_ns);
+            node.least_ns = cost_ns + sum_of(needed, |node| node.least_ns);
+            node.most_ns = cost_ns + sum_of(&below, |node| node.most_ns);
+            node.jobs = 1 + sum_of(in_order, |node| node.jobs);
+            let longest = needed.iter().map(|child| self.node(*child).span_ns).max();
             node.span_ns = cost_ns + longest.unwrap_or(0);
             node.answer =
-                self.combine(index as NodeIndex, below.iter().map(|child| self.node(*child).answer));
+                self.combine(index as NodeIndex, needed.iter().map(|child| self.node(*child).answer));
             self.nodes[index] = node;
         }
     }
@@ -207,14 +240,30 @@ mod tests {
             children_max: 4,
             share_percent_max: 80,
             twins_per_mille: 0,
+            decisive_per_mille: 0,
             heavy_per_mille: 10,
         }
     }
 
     fn answer(tree: &Tree, node: NodeIndex) -> u64 {
-        let children =
-            (0..tree.node(node).children as usize).map(|child| answer(tree, tree.child(node, child)));
+        let needed = match tree.node(node).decisive {
+            None => 0..tree.node(node).children,
+            Some(child) => child..child + 1,
+        };
+        let children = needed.map(|child| answer(tree, tree.child(node, child as usize)));
         tree.combine(node, children)
+    }
+
+    #[test]
+    fn a_decisive_child_makes_others_useless() {
+        let tree = Tree::new(&TreePlan { decisive_per_mille: 300, ..plan() });
+        assert!(tree.has_decisive());
+        let root = tree.root();
+        assert_eq!(root.answer, answer(&tree, 0));
+        assert!(root.least_ns < root.work_ns && root.work_ns < root.most_ns, "{root:?}");
+        let without = Tree::new(&plan());
+        let root = without.root();
+        assert_eq!((root.least_ns, root.most_ns), (root.work_ns, root.work_ns));
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub struct World {
     pub lost_workers: usize,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
+    /// The same.
+    pub unwanted: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// What happens, if it is to be written down.
     pub log: Option<Vec<String>>,
     /// What is to be done to it, and when.
@@ -99,6 +101,7 @@ impl World {
             crashes: Vec::new(),
             lost_workers: 0,
             suspects: BTreeMap::new(),
+            unwanted: BTreeMap::new(),
             log: None,
             schedule: Vec::new(),
             directory: BTreeMap::new(),

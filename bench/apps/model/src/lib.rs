@@ -79,6 +79,39 @@ pub fn aborted(children: u64, rounds: u64, aborts: bool) -> u64 {
     left
 }
 
+/// Turns a generator `turns` times if it is number 0; the others never end.
+#[job]
+pub fn decision(number: u64, turns: u64) -> u64 {
+    let mut state = 1_u64;
+    let mut turn = 0;
+    while number > 0 || turn < turns {
+        // Marsaglia's xorshift, which never reaches zero.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        turn += 1;
+        if state == 0 {
+            break;
+        }
+    }
+    state
+}
+
+/// Number 0 decides after so many turns; then `others` that never end are aborted, and the root goes on for
+/// as many turns again.
+#[main]
+pub fn reach(others: u64, turns: u64) -> u64 {
+    let mut set = JobSet::new();
+    for number in 0..=others {
+        decision::spawn_in(&mut set, number, turns);
+    }
+    let decided = set.next();
+    set.abort();
+    let (index, state) = decided.unwrap_or_default();
+    assert!(decision(0, turns) == state, "turns depend on nothing else");
+    index as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

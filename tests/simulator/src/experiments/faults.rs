@@ -58,6 +58,7 @@ pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
         children_max: 2,
         share_percent_max: 80,
         twins_per_mille: 0,
+        decisive_per_mille: 0,
         heavy_per_mille: 0,
     }))
 }

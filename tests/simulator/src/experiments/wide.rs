@@ -40,6 +40,7 @@ pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, steal
         children_max: 4,
         share_percent_max: 70,
         twins_per_mille: 0,
+        decisive_per_mille: 0,
         heavy_per_mille: 0,
     }));
     let mut world = grid(seed, sites, hosts, network(20_000_000));

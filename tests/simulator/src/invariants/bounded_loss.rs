@@ -19,7 +19,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
             return None;
         }
         let tree = world.trees.get(run)?;
-        let lost_ns = world.executed_ns(*run).saturating_sub(tree.root().work_ns);
+        let lost_ns = world.executed_ns(*run).saturating_sub(tree.root().most_ns);
         let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
         let flush_ns = limits::FLUSH.as_nanos() as u64;
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;

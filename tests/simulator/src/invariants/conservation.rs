@@ -8,16 +8,16 @@ use crate::world::World;
 pub fn check(world: &World, calm: &Calm) -> Option<String> {
     world.server.runs.iter().find_map(|(run, stored)| {
         let Some((RunEnd::Finished(_), _)) = stored.end else { return None };
-        let total_ns = world.trees.get(run)?.root().work_ns;
+        let root = world.trees.get(run)?.root();
         let executed_ns = world.executed_ns(*run);
-        if calm.is_undisturbed && executed_ns > total_ns {
-            let twice_ms = (executed_ns - total_ns) as f64 / 1e6;
+        if calm.is_undisturbed && executed_ns > root.most_ns {
+            let twice_ms = (executed_ns - root.most_ns) as f64 / 1e6;
             return Some(format!("{twice_ms:.3} ms of run {run} were computed twice, undisturbed"));
         }
         // Twins may be computed once where recovery finds their results.
         let has_twins = world.trees.get(run)?.has_twins();
-        if executed_ns < total_ns && !has_twins {
-            let missing_ms = (total_ns - executed_ns) as f64 / 1e6;
+        if executed_ns < root.least_ns && !has_twins {
+            let missing_ms = (root.least_ns - executed_ns) as f64 / 1e6;
             return Some(format!("{missing_ms:.3} ms of run {run} were never computed"));
         }
         None

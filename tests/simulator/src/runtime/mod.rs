@@ -243,7 +243,12 @@ impl Runtime {
                 state.running = None;
                 continue;
             };
-            match portion.step(task, around, &mut state.next_record) {
+            let step = portion.step(task, around, &mut state.next_record);
+            for other in std::mem::take(&mut portion.interrupted) {
+                self.interrupt(now, other);
+            }
+            let state = &mut self.workers[worker];
+            match step {
                 Step::Compute { cost_ns } => {
                     let takes_ns = (u128::from(cost_ns) * 100 / u128::from(self.speed_percent)) as u64;
                     let ends = Time(now.0 + takes_ns);

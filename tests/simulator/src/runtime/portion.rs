@@ -61,6 +61,8 @@ pub struct Portion {
     pub counts_told: Time,
     /// Work that was done here.
     pub executed_ns: u64,
+    /// Workers whose tasks were aborted by their spawners.
+    pub interrupted: Vec<usize>,
     /// What the machine is to be told.
     pub notices: VecDeque<Notice>,
     /// Rules that the machine broke.
@@ -92,6 +94,7 @@ impl Portion {
             counts: Counts { workers: workers as u32, ..Counts::default() },
             counts_told: Time::default(),
             executed_ns: 0,
+            interrupted: Vec::new(),
             notices: VecDeque::new(),
             complaints: Vec::new(),
             keys,
@@ -184,16 +187,19 @@ impl Portion {
             for child in task.frames.iter().flat_map(|frame| &frame.children) {
                 match child {
                     Child::Local(task) => waiting.push(*task),
-                    Child::Away(number) => {
-                        self.away.remove(number);
-                        self.abandoned.insert(*number);
-                        self.notices.push_back(Notice::Abandoned { number: *number });
-                    }
+                    Child::Away(number) => self.give_up(*number),
                     _ => {}
                 }
             }
         }
         workers
+    }
+
+    /// Nobody wants a child any more that the machine has.
+    pub fn give_up(&mut self, number: JobNumber) {
+        self.away.remove(&number);
+        self.abandoned.insert(number);
+        self.notices.push_back(Notice::Abandoned { number });
     }
 
     /// A task is over.
@@ -292,8 +298,13 @@ impl Portion {
     /// The task goes on if it waits for this child.
     fn wake(&mut self, place: Place) {
         if let Some(task) = self.tasks.get_mut(&place.task)
-            && task.doing == Doing::Waiting(place)
+            && let Doing::Waiting(awaited) = task.doing
+            && awaited.frame == place.frame
         {
+            let frame = &task.frames[place.frame];
+            if awaited != place && !frame.is_decided(self.tree.node(frame.node)) {
+                return;
+            }
             task.doing = Doing::Ready;
             self.resumed.push_back(place.task);
         }

@@ -75,6 +75,13 @@ impl Portion {
                         }
                     }
                 }
+                Stage::Syncing(_) if frame.is_decided(&node) => {
+                    frame.stage = Stage::Combining;
+                    self.abort_children(id, top);
+                    if node.after_ns > 0 {
+                        return Step::Compute { cost_ns: node.after_ns };
+                    }
+                }
                 Stage::Syncing(child) if child == frame.children.len() => {
                     frame.stage = Stage::Combining;
                     if node.after_ns > 0 {
@@ -90,15 +97,21 @@ impl Portion {
                 }
                 Stage::Combining => {
                     let (mut work_ns, mut span_ns) = (0, 0);
-                    let values = frame.children.iter().map(|child| match child {
-                        Child::Done(answer) => {
-                            work_ns += answer.work_ns;
-                            span_ns = span_ns.max(answer.span_ns);
-                            answer.value
-                        }
+                    let answers = frame.children.iter().map(|child| match child {
+                        Child::Done(answer) => Some(answer),
+                        Child::Aborted => None,
                         other => unreachable!("a synced child is {other:?}"),
                     });
-                    let value = self.tree.combine(frame.node, values);
+                    let mut values = Vec::new();
+                    for (child, answer) in answers.enumerate() {
+                        let Some(answer) = answer else { continue };
+                        work_ns += answer.work_ns;
+                        span_ns = span_ns.max(answer.span_ns);
+                        if node.decisive.is_none_or(|decisive| decisive as usize == child) {
+                            values.push(answer.value);
+                        }
+                    }
+                    let value = self.tree.combine(frame.node, values.into_iter());
                     let own_ns = node.before_ns + node.after_ns;
                     let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
                     self.counts.executed += 1;
@@ -107,6 +120,30 @@ impl Portion {
                     }
                 }
             }
+        }
+    }
+
+    /// Nobody wants the children of this call any more that are not done.
+    fn abort_children(&mut self, id: TaskId, frame: usize) {
+        let Some(task) = self.tasks.get(&id) else { return };
+        for child in 0..task.frames[frame].children.len() {
+            let place = Place { task: id, frame, child };
+            let Some(task) = self.tasks.get(&id) else { return };
+            match task.frames[frame].children[child] {
+                Child::Done(_) | Child::Aborted => continue,
+                Child::Latent => self.counts.aborted += 1,
+                Child::Open => {
+                    self.withdraw(place);
+                    self.counts.aborted += 1;
+                }
+                Child::Local(task) => {
+                    let workers = self.abort(task);
+                    self.interrupted.extend(workers);
+                }
+                Child::Away(number) => self.give_up(number),
+                Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
+            }
+            self.set(place, Child::Aborted);
         }
     }
 
@@ -133,7 +170,9 @@ impl Portion {
                 return false;
             }
             Child::Open => {}
-            Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
+            Child::InPlace | Child::Aborted => {
+                unreachable!("a call in place returns, and a decided one goes on, before its parent syncs")
+            }
             Child::Local(_) | Child::Away(_) => {
                 task.doing = Doing::Waiting(place);
                 return true;

@@ -2,7 +2,7 @@
 
 use sateen_protocol::{JobNumber, JobSpec};
 
-use crate::tree::NodeIndex;
+use crate::tree::{Node, NodeIndex};
 
 /// The number of a task in its portion.
 pub type TaskId = u64;
@@ -33,6 +33,8 @@ pub enum Child {
     Away(JobNumber),
     /// Its result.
     Done(Answer),
+    /// Nobody wants its result.
+    Aborted,
 }
 
 /// A result and what it took.
@@ -116,6 +118,12 @@ pub struct Task {
 }
 
 impl Frame {
+    /// Whether the children that are not done have become useless.
+    pub fn is_decided(&self, node: &Node) -> bool {
+        let child = node.decisive.and_then(|child| self.children.get(child as usize));
+        matches!(child, Some(Child::Done(_)))
+    }
+
     /// A call that has not begun.
     pub fn new(node: NodeIndex, depth: u32, redone: bool, lookup_below: u32) -> Self {
         Self { node, depth, stage: Stage::Fresh, children: Vec::new(), exposed: None, redone, lookup_below }

@@ -1,0 +1,41 @@
+//! An abort reaches all that it should: where nobody was lost, nothing runs for long that nobody wants.
+//!
+//! After a crash there are orphans, which go on although nobody may ever ask for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sateen_protocol::{JobKey, ROOT_KIND, RunId, limits};
+
+use crate::world::World;
+
+pub fn check(world: &mut World) -> Option<String> {
+    if world.disturbed_at.0 > 0 {
+        return None;
+    }
+    let mut wanted: BTreeMap<RunId, BTreeSet<JobKey>> = BTreeMap::new();
+    for (_, process) in world.alive() {
+        for (run, portion) in &process.runtime.portions {
+            wanted.entry(*run).or_default().extend(portion.away.values().map(|(_, spec)| spec.key));
+        }
+    }
+    let mut unwanted = BTreeMap::new();
+    for (index, process) in world.alive() {
+        for (run, portion) in &process.runtime.portions {
+            for (held, task) in &portion.held {
+                let spec = portion.tasks.get(task).map(|task| &task.spec);
+                let is_unwanted = |spec: &&sateen_protocol::JobSpec| {
+                    spec.kind != ROOT_KIND && !wanted.get(run).is_some_and(|keys| keys.contains(&spec.key))
+                };
+                if spec.filter(is_unwanted).is_some() {
+                    let job = (index, *run, *held);
+                    unwanted.insert(job, world.unwanted.get(&job).copied().unwrap_or(world.now));
+                }
+            }
+        }
+    }
+    world.unwanted = unwanted;
+    // A message that was lost is made good by reconciliation.
+    let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
+    let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
+    Some(format!("host {index} still runs job {} of run {run}, which nobody wants", held.0))
+}
