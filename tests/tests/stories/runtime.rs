@@ -158,6 +158,18 @@ impl Runtime {
         Ok((sum, None))
     }
 
+    /// The spawner of a job does not want it any more, and goes on as if it had given `value`.
+    pub fn abandon(&mut self, name: &str, value: u64) -> Result<Option<Notice>, String> {
+        let is_there = |state: &State| matches!(state, State::Open | State::Away(_));
+        let held = self.find(name, is_there).ok_or("it is neither open nor lent there")?;
+        let node = self.node(held, name).ok_or("nobody knows it")?;
+        let state = std::mem::replace(&mut node.state, State::Done(finished(value, 0)));
+        self.open.retain(|(_, open)| open != name);
+        let State::Away(number) = state else { return Ok(None) };
+        self.away.remove(&number);
+        Ok(Some(Notice::Abandoned { number }))
+    }
+
     /// A lent or looked-up job has a result: its name.
     pub fn complete(&mut self, number: JobNumber, finished: &Finished) -> Option<String> {
         let (held, name) = self.away.remove(&number)?;

@@ -10,7 +10,7 @@ use sateen_protocol::message::PeerMessage;
 
 use crate::names::ROOT;
 use crate::seeds::Seeds;
-use crate::work::{complete, finish, open, steal, tell};
+use crate::work::{abandon, complete, finish, open, steal, tell};
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
 /// The script of `text` with the output that belongs to it, and what the machines were told. Lines in which a word is in capitals, such as
@@ -179,6 +179,7 @@ fn at_work(world: &mut World, words: &[&str]) -> Result<(), String> {
                 return Err("the job is not open there".to_owned());
             }
         }
+        ["abandon", name, job] => abandon(world, name, job)?,
         ["finish", name, job] => finish(world, name, job, 0)?,
         ["finish", name, job, "large"] => finish(world, name, job, 5000)?,
         ["record", name] => {

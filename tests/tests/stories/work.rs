@@ -36,6 +36,19 @@ pub fn finish(world: &mut World, name: &str, job: &str, padding: usize) -> Resul
     notice.map_or(Ok(()), |notice| tell(world, name, notice))
 }
 
+/// The spawner of `job`, at `name`, has become indifferent to it; the answer is what it would have been.
+pub fn abandon(world: &mut World, name: &str, job: &str) -> Result<(), String> {
+    let value = jobs(world, job);
+    let notice = process(world, name)?.runtime.abandon(job, value)?;
+    notice.map_or(Ok(()), |notice| tell(world, name, notice))
+}
+
+/// The jobs in the tree of `job`.
+fn jobs(world: &World, job: &str) -> u64 {
+    let children = world.tree.get(job).into_iter().flatten();
+    1 + children.map(|child| jobs(world, child)).sum::<u64>()
+}
+
 /// The thief throws its dice until they say the victim; whoever else they say refuses.
 pub fn steal(world: &mut World, thief: &str, victim: &str) -> Result<(), String> {
     let wanted = process(world, victim)?.host.id().ok_or("the victim has no id")?;

@@ -93,9 +93,28 @@ impl Handle {
                 handle.try_sync().map(|result| result.unwrap_or_else(|error| digest(&error)))
             }
         };
-        // Where a panic stands in the source is told on the grid and not natively.
-        caught.unwrap_or_else(|error| digest(error.message.split(", at ").next().unwrap_or_default()))
+        caught.unwrap_or_else(|error| digest_of(&error))
     }
+}
+
+fn digest_of(error: &JobError) -> u64 {
+    // Where a panic stands in the source is told on the grid and not natively.
+    digest(error.message.split(", at ").next().unwrap_or_default())
+}
+
+/// Takes what is in the set; the first result that is a multiple of five makes the others useless. In
+/// whichever order they come, the value is the same.
+fn taken(set: &mut JobSet<node>) -> u64 {
+    let mut value = 0;
+    while let Some((index, result)) = set.try_next() {
+        let result = result.unwrap_or_else(|error| digest_of(&error));
+        if result.is_multiple_of(5) {
+            set.abort();
+            return 5;
+        }
+        value ^= mix(result.wrapping_add(index as u64));
+    }
+    value
 }
 
 fn digest(text: &str) -> u64 {
@@ -117,7 +136,12 @@ fn body(seed: u64, depth: u32) -> u64 {
     let mut value = 0;
     // In some nodes each round leaves handles to the next.
     let mut left: Vec<(u64, Handle)> = Vec::new();
+    let mut set = JobSet::<node>::new();
+    let has_set = choices.one_in(3);
     for _round in 0..=choices.below(2) {
+        for _ in 0..if has_set { choices.below(4) } else { 0 } {
+            set.spawn((choices.next(), depth - 1));
+        }
         let children = choices.below(5);
         left.extend((0..children).map(|child| (child, Handle::spawn(&mut choices, depth - 1))));
         if choices.one_in(3) {
@@ -127,6 +151,9 @@ fn body(seed: u64, depth: u32) -> u64 {
             0 => left.reverse(),
             1 => {}
             _ => choices.shuffle(&mut left),
+        }
+        if has_set && choices.one_in(2) {
+            value ^= taken(&mut set);
         }
         let kept = if choices.one_in(3) { choices.below(left.len() as u64 + 1) as usize } else { 0 };
         for (child, handle) in left.split_off(kept) {
@@ -140,6 +167,9 @@ fn body(seed: u64, depth: u32) -> u64 {
             };
             value = mix(value ^ result.wrapping_add(child));
         }
+    }
+    if !choices.one_in(4) {
+        value ^= taken(&mut set);
     }
     for (_, handle) in left {
         value = mix(value ^ handle.sync());
