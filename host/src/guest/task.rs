@@ -49,6 +49,8 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
 }
 
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
+    // It may have been aborted, or the run have ended, before its turn came.
+    store.data().check()?;
     let limits = store.data().shared.limits().clone();
     store.limiter(|guest| guest);
     store.set_epoch_deadline(1);
