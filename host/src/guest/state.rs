@@ -404,7 +404,10 @@ pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
 pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
     let guest = store.data_mut();
     let shared = &guest.shared;
-    let below = if shared.exposes() { shared.grains.long_levels(guest.depth_below_root()) } else { 0 };
+    if !shared.app.0.has_sets || !shared.exposes() {
+        return;
+    }
+    let below = shared.grains.long_levels(guest.depth_below_root());
     if below != guest.shield_below {
         guest.shield_below = below;
         write_control(store, SHIELD_BELOW, &below.to_le_bytes());

@@ -27,6 +27,8 @@ pub(crate) struct Loaded {
     /// By kind: the job's name and its export.
     pub jobs: Vec<(String, ModuleExport)>,
     pub attempt: Option<ModuleExport>,
+    /// Whether it takes jobs from sets: only such a guest has the control word for them.
+    pub has_sets: bool,
 }
 
 impl App {
@@ -61,6 +63,7 @@ impl App {
             .collect();
         let attempt = export("sateen_attempt");
         let stack_pointer = export("__stack_pointer");
+        let has_sets = module.imports().any(|import| import.name() == "sync_any");
         let instance_pre =
             linker(&engine.inner).and_then(|linker| linker.instantiate_pre(&module)).map_err(refused)?;
         Ok(Self(Arc::new(Loaded {
@@ -72,6 +75,7 @@ impl App {
             stack_pointer,
             jobs,
             attempt,
+            has_sets,
         })))
     }
 
