@@ -27,10 +27,16 @@ fn sets_and_single_spawns_may_lie_between_one_another() {
     gives_everywhere("moved_set", &["100"], probe::sets::moved_set(100));
 }
 
+/// A set whose row was empty once took whatever lay there later for its own.
+#[test]
+fn handles_may_lie_where_a_sets_jobs_lay() {
+    gives_everywhere("handles_in_a_sets_place", &["60"], probe::sets::handles_in_a_sets_place(60));
+}
+
 /// On one worker jobs run in the order of their spawns.
 #[test]
 fn the_first_answer_ends_the_others() {
-    gives_everywhere("first_yes", &["20", "0"], 0);
+    gives_everywhere("first_yes", &["20", "0"], 1);
     for setting in [shared(1), pristine(1)] {
         let jobs = call(&usual(), "first_yes", &["20", "0"], setting).expect("it runs").jobs;
         assert_eq!(jobs.aborted, 19, "{jobs:?}");

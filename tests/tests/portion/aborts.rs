@@ -9,7 +9,7 @@ fn comes_to_rest(shuttle: &mut Shuttle) {
     shuttle.run_until(|shuttle| shuttle.counts().iter().all(|host| host.instances == 0));
 }
 
-/// The oldest of the set never ends, and runs on the spawner's only worker; the next is lent and says yes.
+/// The oldest of the set never ends. Where it runs on the spawner's only worker, another is lent and says yes.
 #[test]
 fn a_result_from_elsewhere_ends_what_runs_where_its_spawner_waits() {
     for round in 0..6 {

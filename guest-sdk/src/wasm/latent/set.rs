@@ -180,7 +180,8 @@ impl<J: Job> Row<J> {
         self.free_holes();
     }
 
-    /// Frees the row's holes, if there is nothing else in it and nothing above it.
+    /// Frees the row's holes, if there is nothing else in it and nothing above it. Only for a row whose last
+    /// has just gone: later there may be others' records in its place.
     fn free_holes(&self) {
         if self.first == self.end && self.end == top() && self.base < top() {
             set_top(self.base);
@@ -256,6 +257,7 @@ impl<J: Job> Row<J> {
         if !self.older.is_null() {
             Older::of(&mut self.older).gather();
         }
+        let had_any = self.first < self.end;
         while self.first < self.end && is_marked(self.first, EXPOSED) {
             let parameters = Record::<J>::read(self.first);
             Older::of(&mut self.older).push(job_of(self.first), self.index, parameters);
@@ -263,7 +265,9 @@ impl<J: Job> Row<J> {
             self.first += Record::<J>::BYTES;
             self.index += 1;
         }
-        self.free_holes();
+        if had_any {
+            self.free_holes();
+        }
         let single = if self.older.is_null() { 0 } else { Older::of(&mut self.older).single.len() };
         self.row_length() + single
     }
@@ -282,12 +286,13 @@ impl<J: Job> Row<J> {
     #[cold]
     #[inline(never)]
     fn aborted(mut self) -> Self {
+        let had_any = self.first < self.end;
         let mut record = self.end;
         while record > self.first {
             record -= Record::<J>::BYTES;
             drop(Pending::<J>::from_record(record));
         }
-        if top() == self.first {
+        if had_any && top() == self.first {
             self.end = self.first;
             self.free_holes();
         }

@@ -97,17 +97,13 @@ pub fn thickets(depth: u32) -> u64 {
     thicket(1, depth)
 }
 
-/// One in `count` says yes, and does so at once; the others say no, much later or never.
+/// Says yes from the number `yes` upwards; the others never come to an end.
 #[job]
-pub fn oracle(n: u64, yes: u64, forever: bool) -> bool {
-    if n == yes {
+pub fn oracle(n: u64, yes: u64) -> bool {
+    if n >= yes {
         return true;
     }
     loop {
-        spin(20_000);
-        if !forever {
-            return false;
-        }
         // A tree below it, for the abort to reach.
         let below = item::spawn(n, 1000);
         spin(1000);
@@ -115,21 +111,17 @@ pub fn oracle(n: u64, yes: u64, forever: bool) -> bool {
     }
 }
 
-/// The first yes ends it; on one worker `yes` must be 0.
+/// The first yes ends it; on one worker `yes` must be 0, and else less than there are workers.
 #[main]
 pub fn first_yes(count: u64, yes: u64) -> u64 {
     let mut set = JobSet::new();
     for n in 0..count {
-        oracle::spawn_in(&mut set, n, yes, true);
+        oracle::spawn_in(&mut set, n, yes);
     }
-    while let Some((index, answer)) = set.next() {
-        if answer {
-            set.abort();
-            assert!(set.is_empty() && set.next().is_none());
-            return index as u64;
-        }
-    }
-    u64::MAX
+    let answer = set.next();
+    set.abort();
+    assert!(set.is_empty() && set.next().is_none());
+    u64::from(answer.is_some_and(|(index, answer)| answer && index as u64 >= yes))
 }
 
 /// A search for any leaf with a property: what it returns does not depend on which is found, or on what
@@ -265,32 +257,46 @@ pub fn moved_set(n: u64) -> u64 {
     sum
 }
 
-/// Number 0 takes a while; the others, and what is below them, never end.
+/// So much work, and a tree below it that is always a little behind.
 #[job]
-pub fn decision(n: u64, rounds: u64) -> u64 {
-    if n == 0 {
-        spin(rounds);
-        return 0;
-    }
-    loop {
-        let below = decision::spawn(n, rounds);
+pub fn long(steps: u64) -> u64 {
+    for _ in 0..steps / 2_000_000 {
+        let below = item::spawn(steps, 1_000_000);
         spin(1_000_000);
-        if spin(n) == n {
-            return below.sync();
-        }
+        below.sync();
     }
+    1
 }
 
-/// Aborts the `others` when number 0 is done, says so, and goes on by itself.
+/// Spawns `others` that take as many steps, and after `before` aborts them, says so, and goes on by itself.
 #[main]
-pub fn decided(others: u64, before: u64, after: u64) -> u64 {
+pub fn aborted_later(others: u64, steps: u64, before: u64, after: u64) -> u64 {
     let mut set = JobSet::new();
-    for n in 0..=others {
-        decision::spawn_in(&mut set, n, before);
+    for _ in 0..others {
+        long::spawn_in(&mut set, steps);
     }
-    let first = set.next();
+    spin(before);
     set.abort();
     sateen::log!("aborted");
     spin(after);
-    first.map_or(u64::MAX, |(index, _)| index as u64)
+    others
+}
+
+/// Handles whose records lie where a set's lay, which still has jobs elsewhere.
+#[main]
+pub fn handles_in_a_sets_place(rounds: u64) -> u64 {
+    let mut sum = 0;
+    for round in 0..rounds {
+        let spawn =
+            |from: u64| -> Vec<_> { (from..from + 3).map(|n| heavy_item::spawn(vec![n; 5])).collect() };
+        let mut set: JobSet<heavy_item> = (0..3).map(|n| (vec![round + n; 5],)).collect();
+        let mut taken = |set: &mut JobSet<heavy_item>| sum += set.next().map_or(0, |(_, weight)| weight);
+        taken(&mut set);
+        let handles = spawn(round);
+        taken(&mut set);
+        let more = spawn(round + 7);
+        taken(&mut set);
+        sum += more.sync_all().into_iter().chain(handles.sync_all()).sum::<u64>();
+    }
+    sum
 }
