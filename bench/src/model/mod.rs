@@ -1,7 +1,5 @@
 //! What the programming model costs beyond a plain spawn and sync.
 
-mod reach;
-
 use anyhow::{Result, ensure};
 
 use crate::figure::{Figure, shown};
@@ -21,7 +19,6 @@ pub fn bench() -> Result<Vec<Figure>> {
     let app = Sandbox::bench_app("model")?;
     let mut figures = inlets(&app)?;
     figures.extend(aborts(&app)?);
-    figures.extend(reach::figures()?);
     Ok(figures)
 }
 

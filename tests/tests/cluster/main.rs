@@ -3,7 +3,6 @@
 
 #![cfg(unix)]
 
-mod aborts;
 mod answers;
 mod bad_input;
 mod coordinator;
