@@ -21,7 +21,9 @@ pub fn bench() -> Result<Vec<Figure>> {
     // The first round fetches and compiles.
     for round in 0..=ROUNDS {
         eprintln!("steal: round {round} of {ROUNDS}");
-        let (one, other) = (steals(&[])?, steals(&["--direct", "off"])?);
+        // As volunteers' hosts run.
+        let idle = ["--priority", "idle"];
+        let (one, other) = (steals(&idle)?, steals(&[&idle[..], &["--direct", "off"]].concat())?);
         if round > 0 {
             direct.push(one);
             relayed.push(other);

@@ -1,13 +1,14 @@
 //! A host as the coordinator sees it: a websocket, and somebody who knows the protocol.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
 
 use sateen_protocol::codec::{Decoder, Encoder};
 use sateen_protocol::message::{HostReport, ToCoordinator, ToHost};
 use sateen_protocol::{Finished, GridId, HostId, JobNumber, MainOutcome, Outcome, RunId};
-use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
+use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client};
 
 use crate::server::{PATIENCE, Server};
 
@@ -96,6 +97,8 @@ impl Host {
                 Ok(Message::Close(Some(close))) => return Err(close.reason.to_string()),
                 Ok(Message::Close(None)) => return Err(String::new()),
                 Ok(_) => {}
+                // A read with a time limit ends so when this process was stopped and goes on.
+                Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(format!("{error}")),
             }
         }

@@ -131,10 +131,14 @@ impl Cluster {
         self.start_host_with(name, site, &format!("http://{}", self.address), &[]);
     }
 
-    /// As `start_host`, which finds its coordinator at `url`, with more words.
+    /// As `start_host`, which finds its coordinator at `url`, with more words. Its workers do not stand back,
+    /// unless these words say so: whatever else this machine does must not keep a test from its end.
     #[track_caller]
     pub fn start_host_with(&mut self, name: &str, site: &str, url: &str, more: &[&str]) {
         let mut command = self.host_command(name, site, url);
+        if !more.contains(&"--priority") {
+            command.args(["--priority", "normal"]);
+        }
         command.args(more);
         self.start_host_command(name, command);
     }
