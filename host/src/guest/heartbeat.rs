@@ -39,7 +39,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());
-    let hungry = store.data().shared.alarm_ahead();
+    let hungry = store.data().shared.alarm();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
     // latent, and `expose` says when it is enough.
     let alarm = if is_time_to_record { Some(Alarm::All) } else { hungry };

@@ -30,8 +30,6 @@ pub type TaskId = u64;
 /// Exposed jobs that lie in deques, for each worker and in all: beyond, coarse kinds stay latent.
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
-/// So many jobs are kept open for thieves elsewhere.
-const KEPT_OPEN: usize = 4;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -208,14 +206,6 @@ impl Shared {
             hungry = thieves;
         }
         hungry > self.open_jobs.load(SeqCst)
-    }
-
-    /// What guests are asked to expose at a heartbeat. In a portion some jobs are kept open though nobody is
-    /// hungry, so that a thief elsewhere need not wait for the guest's next spawn. It is at most one a
-    /// heartbeat unless the guest has more to spawn at once.
-    pub fn alarm_ahead(&self) -> Option<Alarm> {
-        let is_short = || self.remote.is_some() && self.open_jobs.load(SeqCst) < KEPT_OPEN;
-        self.alarm().or_else(|| is_short().then_some(Alarm::Oldest))
     }
 
     /// What guests are asked to expose now.
