@@ -22,7 +22,7 @@ pub fn wide() -> Result<Vec<Figure>> {
 /// How fast the simulator is.
 pub fn simulator() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for hosts in [100, 1_000] {
+    for hosts in [1_000, 10_000] {
         eprintln!("sim: {hosts} hosts");
         let measured = throughput::measure(1, hosts, 3600, 60);
         ensure!(measured.runs > 0, "no run has ended");

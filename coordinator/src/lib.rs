@@ -121,6 +121,7 @@ pub async fn run(
             secret: restored.secret,
             seed: restored.seed,
             table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
+            circle: sateen_protocol::limits::CIRCLE,
             restarted: restored.restarted,
         },
         restored.runs,

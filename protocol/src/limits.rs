@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::coordinator::Circle;
+
 /// So many ancestors of a job travel with it.
 pub const LINEAGE_LENGTH_MAX: usize = 48;
 /// One websocket message: a whole protocol message, a batch of them, or a fragment of one.
@@ -57,6 +59,16 @@ pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
 pub const NOTED_PARAMETERS_BYTES_MAX: usize = 4 << 10;
 /// The parameters of all notes that wait to be sent.
 pub const NOTED_PARAMETERS_WAITING_BYTES_MAX: usize = 1 << 20;
+/// Hosts that a host may know.
+pub const ACQUAINTANCES_MAX: usize = 64 * 1024;
+/// Who knows whom, unless a coordinator is set up differently.
+pub const CIRCLE: Circle = Circle {
+    near_all: 256,
+    near_drawn: 64,
+    far_all: 512,
+    far_drawn: 64,
+    renewed_every: Duration::from_secs(60),
+};
 /// Runs that are given to hosts at once; more wait their turn.
 pub const RUNS_ACTIVE_MAX: usize = 8;
 
@@ -80,6 +92,10 @@ pub const FLUSH: Duration = Duration::from_millis(100);
 pub const COUNTS: Duration = Duration::from_millis(500);
 /// The same when a job has ended, so that a run that ends has the figures of its last moments.
 pub const COUNTS_SOON: Duration = Duration::from_millis(50);
+/// Who came and who went is told to a host about so often, if much happens.
+pub const NEWS: Duration = Duration::from_millis(10);
+/// So many messages of that kind go out at once.
+pub const NEWS_AT_ONCE: u32 = 16;
 /// The coordinator pings hosts so often.
 pub const PING: Duration = Duration::from_secs(1);
 /// A host whose link is open and from which nothing has come for so long is given up.

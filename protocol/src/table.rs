@@ -39,6 +39,14 @@ pub enum EntryState {
 }
 
 impl EntryState {
+    /// Whom to ask for the result, if the table has not got it.
+    pub fn place(&self) -> Option<HostId> {
+        match self {
+            Self::Done(_) => None,
+            Self::DoneAt { host, .. } | Self::Running(host) => Some(*host),
+        }
+    }
+
     fn work_ns(&self) -> u64 {
         match self {
             Self::Done(finished) => finished.work_ns,
@@ -205,13 +213,15 @@ impl Table {
         Some(entry)
     }
 
+    /// Whether something is with this host.
+    pub fn refers_to(&self, at: HostId) -> bool {
+        self.entries.values().any(|entry| entry.state.place() == Some(at))
+    }
+
     /// Forgets what a host had or ran that is gone.
     pub fn forget_host(&mut self, gone: HostId) {
         let keys: Vec<JobKey> = (self.entries.values())
-            .filter(|entry| match entry.state {
-                EntryState::Done(_) => false,
-                EntryState::DoneAt { host, .. } | EntryState::Running(host) => host == gone,
-            })
+            .filter(|entry| entry.state.place() == Some(gone))
             .map(|entry| entry.key)
             .collect();
         for key in keys {

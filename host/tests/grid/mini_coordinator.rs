@@ -51,6 +51,7 @@ impl MiniCoordinator {
                     secret: [1; 32],
                     seed: 1,
                     table_bytes_max: 1 << 20,
+                    circle: sateen_protocol::limits::CIRCLE,
                     restarted: false,
                 };
                 let start = Instant::now();

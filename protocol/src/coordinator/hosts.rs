@@ -1,9 +1,10 @@
 //! Who is there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::limits::{PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
-use crate::message::{Departure, HostInfo, HostReport, ToHost};
+use crate::message::{Departure, HostReport, ToHost};
 use crate::{Counts, GridId, HostId, JobNumber, RunId, Time};
 
 use super::{Command, Coordinator, Event, HostView, LinkId, Misbehaviour};
@@ -15,15 +16,18 @@ const ROOT_NUMBER_MAX: u64 = 1 << 48;
 
 /// A host, from its first hello until it is gone.
 pub struct HostState {
-    pub report: HostReport,
+    pub report: Arc<HostReport>,
     pub direct_secret: u64,
     pub link: Option<LinkId>,
     pub since: Time,
     pub heard: Time,
     /// When its link broke.
     pub down_since: Option<Time>,
-    /// It has told all that it has of those gone up to this epoch.
-    pub recovered: u64,
+    /// It may be told of other hosts from then on, and what it was told is spread out until then.
+    pub news_from: Time,
+    pub news_paid: Time,
+    /// It was there before the coordinator was started again, and will say whom it knows.
+    pub tells_whom_it_knows: bool,
     pub paused: Option<String>,
     pub ready: BTreeSet<RunId>,
     pub unready: BTreeMap<RunId, String>,
@@ -36,17 +40,13 @@ impl HostState {
         self.counts.values().for_each(|more| counts.add(more));
         HostView {
             id,
-            report: self.report.clone(),
+            report: (*self.report).clone(),
             since: self.since,
             connected: self.link.is_some(),
             paused: self.paused.clone(),
             ready: self.ready.iter().copied().collect(),
             counts,
         }
-    }
-
-    fn info(&self, id: HostId) -> HostInfo {
-        HostInfo { id, report: self.report.clone(), direct_secret: self.direct_secret }
     }
 }
 
@@ -125,7 +125,6 @@ impl Coordinator {
         paused: Option<String>,
     ) -> bool {
         let direct_secret = self.secret_of(host, b"direct");
-        let epoch = self.epoch;
         let before = self.hosts.get_mut(&host);
         let old_link = before.as_ref().and_then(|state| state.link);
         let is_new = match before {
@@ -133,8 +132,8 @@ impl Coordinator {
                 if let Some(since) = state.down_since.take() {
                     self.down.remove(&(since + RECONNECT_GRACE, host));
                 }
-                let is_changed = state.report != report || state.paused != paused;
-                state.report = report;
+                let is_changed = *state.report != report || state.paused != paused;
+                state.report = Arc::new(report);
                 state.link = Some(link);
                 state.heard = now;
                 state.paused = paused;
@@ -142,13 +141,15 @@ impl Coordinator {
             }
             None => {
                 let state = HostState {
-                    report,
+                    report: Arc::new(report),
                     direct_secret,
                     link: Some(link),
                     since: now,
                     heard: now,
                     down_since: None,
-                    recovered: epoch,
+                    news_from: now,
+                    news_paid: now,
+                    tells_whom_it_knows: false,
                     paused,
                     ready: BTreeSet::new(),
                     unready: BTreeMap::new(),
@@ -169,34 +170,32 @@ impl Coordinator {
 
     fn welcome(&mut self, now: Time, host: HostId, is_new: bool) {
         let secret = self.secret_of(host, b"identity");
-        let Some(state) = self.hosts.get(&host) else { return };
-        let (info, is_paused) = (state.info(host), state.paused.is_some());
-        let hosts = if is_paused { Vec::new() } else { self.working_hosts() };
+        let complete = self.waits_until.is_none();
+        self.newsroom.drop(host);
+        self.circles.stop_partings(host);
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let is_paused = state.paused.is_some();
+        state.tells_whom_it_knows = !complete;
+        if is_paused {
+            self.newsroom.settle(host, u64::MAX);
+            self.circles.step_aside(host);
+        } else if is_new {
+            self.show_round(now, host);
+        }
         let welcome = ToHost::Welcome {
             host,
             secret,
             grid: self.config.grid,
-            hosts,
-            complete: self.waits_until.is_none(),
+            hosts: if is_paused { Vec::new() } else { self.circle_of(host) },
+            complete,
             runs: self.runs.keys().copied().collect(),
             epoch: self.epoch,
         };
         self.send(host, welcome);
-        if is_paused {
-            return;
+        if !is_paused {
+            self.tell_news(now);
+            self.start_runs_at(now, host);
         }
-        if is_new {
-            let joined = vec![info];
-            self.broadcast(Some(host), &ToHost::Hosts { epoch: self.epoch, joined, gone: Vec::new() });
-        }
-        self.start_runs_at(now, host);
-    }
-
-    fn working_hosts(&self) -> Vec<HostInfo> {
-        (self.hosts.iter())
-            .filter(|(_, state)| state.paused.is_none())
-            .map(|(id, state)| state.info(*id))
-            .collect()
     }
 
     pub(super) fn on_paused(&mut self, now: Time, host: HostId, reason: Option<String>) {
@@ -204,10 +203,14 @@ impl Coordinator {
         let was_paused = state.paused.is_some();
         let is_paused = reason.is_some();
         state.paused = reason;
-        if was_paused && !is_paused {
-            let joined = vec![state.info(host)];
-            self.broadcast(Some(host), &ToHost::Hosts { epoch: self.epoch, joined, gone: Vec::new() });
-            let hosts = ToHost::Hosts { epoch: self.epoch, joined: self.working_hosts(), gone: Vec::new() };
+        if is_paused {
+            self.newsroom.drop(host);
+            self.newsroom.settle(host, u64::MAX);
+            self.circles.step_aside(host);
+        } else if was_paused {
+            self.show_round(now, host);
+            self.tell_news(now);
+            let hosts = ToHost::Hosts { epoch: self.epoch, joined: self.circle_of(host), gone: Vec::new() };
             self.send(host, hosts);
             self.start_runs_at(now, host);
         }
@@ -244,6 +247,7 @@ impl Coordinator {
             return;
         }
         self.next_ping = now + PING;
+        self.renew_circles(now);
         self.ping += 1;
         let ping = ToHost::Ping { ping: self.ping };
         let links: Vec<LinkId> = self.hosts.values().filter_map(|state| state.link).collect();
@@ -269,19 +273,23 @@ impl Coordinator {
         }
     }
 
-    /// A host is gone: all others are told, and what it ran of the coordinator's is given to another.
+    /// A host is gone: who knew it is told, and what it ran of the coordinator's is given to another.
     fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
         let Some(state) = self.hosts.remove(&host) else { return };
         if let Some(since) = state.down_since {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
         self.events.push_back(Event::HostGone(host, departure));
-        if state.paused.is_none() {
+        self.newsroom.drop(host);
+        self.newsroom.settle(host, u64::MAX);
+        let knew = self.circles.leave(host);
+        if state.paused.is_none() || !knew.is_empty() {
             self.epoch += 1;
-            let hosts =
-                ToHost::Hosts { epoch: self.epoch, joined: Vec::new(), gone: vec![(host, departure)] };
-            self.broadcast(Some(host), &hosts);
         }
+        for other in knew {
+            self.tell_gone(now, other, host, departure);
+        }
+        self.tell_news(now);
         self.searches.retain(|search| search.host != host);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
@@ -294,8 +302,17 @@ impl Coordinator {
     pub(super) fn end_waiting(&mut self, now: Time) {
         self.waits_until = None;
         self.epoch += 1;
-        let hosts = self.working_hosts().into_iter().map(|info| info.id).collect();
-        self.broadcast(None, &ToHost::Present { epoch: self.epoch, hosts });
+        self.forget_absent();
+        let working: Vec<(HostId, bool)> = (self.hosts.iter())
+            .filter(|(_, state)| state.paused.is_none())
+            .map(|(host, state)| (*host, state.tells_whom_it_knows))
+            .collect();
+        for (host, is_to_say_more) in working {
+            self.newsroom.owe(host, self.epoch);
+            if !is_to_say_more {
+                self.tell_present(now, host);
+            }
+        }
         self.settle(now);
         self.assign_roots(now);
     }

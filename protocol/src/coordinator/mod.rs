@@ -1,13 +1,16 @@
 //! The coordinator's state machine.
 //!
-//! `hosts` is who is there: hellos, silence, goodbyes; `part` is a run as the coordinator has it, `runs`
+//! `hosts` is who is there: hellos, silence, goodbyes; `circles` is who knows whom, and `news` who is told
+//! of whom; `part` is a run as the coordinator has it, `runs`
 //! the states of runs, `root` who has their root jobs; `results` is the coordinator's result table and the
 //! barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
 //! another host in redone mode when the first is gone, and waits for its result.
 
+mod circles;
 mod hosts;
+mod news;
 mod part;
 mod results;
 mod root;
@@ -19,7 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::limits::{ENTRIES_PER_MESSAGE_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX, shortened};
 use crate::message::{ToCoordinator, ToHost};
 use crate::{HostId, Random, RunId, Time};
+pub use circles::Circle;
+use circles::Circles;
 use hosts::HostState;
+use news::Newsroom;
 use part::RunPart;
 use results::Search;
 
@@ -40,6 +46,8 @@ pub struct Coordinator {
     closing: BTreeSet<LinkId>,
     /// Hosts whose link is down, by when they are given up.
     down: BTreeSet<(Time, HostId)>,
+    circles: Circles,
+    newsroom: Newsroom,
     /// Counts the departures.
     epoch: u64,
     /// Hosts from before the restart may come back until then.
@@ -65,6 +73,8 @@ impl Coordinator {
             links: BTreeMap::new(),
             closing: BTreeSet::new(),
             down: BTreeSet::new(),
+            circles: Circles::new(config.circle),
+            newsroom: Newsroom::default(),
             epoch: 0,
             waits_until: config.restarted.then(|| now + RESTART_GRACE),
             runs: restored.collect(),
@@ -85,6 +95,11 @@ impl Coordinator {
     /// All hosts that are there.
     pub fn hosts(&self) -> Vec<HostView> {
         self.hosts.iter().map(|(id, host)| host.view(*id)).collect()
+    }
+
+    /// Whom a host knows, as far as it was told.
+    pub fn circle(&self, host: HostId) -> impl Iterator<Item = HostId> {
+        self.circles.of(host)
     }
 
     /// All runs that are not over.
@@ -108,6 +123,7 @@ impl Coordinator {
         if let Err(misbehaviour) = self.message(now, link, message) {
             self.handle_misbehaviour(now, link, misbehaviour.to_string());
         }
+        self.tell_news(now);
     }
 
     fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) -> Result<(), Misbehaviour> {
@@ -144,9 +160,7 @@ impl Coordinator {
                 self.on_entries(now, host, run, entries)?;
             }
             ToCoordinator::Recovered { epoch } => {
-                if let Some(state) = self.hosts.get_mut(&host) {
-                    state.recovered = state.recovered.max(epoch);
-                }
+                self.newsroom.settle(host, epoch);
                 self.settle(now);
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
@@ -160,6 +174,10 @@ impl Coordinator {
             ToCoordinator::Suspended { run } => self.on_suspended(run, host),
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
+            ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,
+            ToCoordinator::Forgot { ask, host: other, forgotten } => {
+                self.on_forgot(now, host, ask, other, forgotten);
+            }
             ToCoordinator::Misbehaved { host: accused, reason } => {
                 check_text(&reason)?;
                 self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
@@ -188,6 +206,7 @@ impl Coordinator {
         }
         self.settle(now);
         self.time_out_runs(now);
+        self.tell_news(now);
     }
 
     // ---- what is to be done ----
@@ -212,7 +231,8 @@ impl Coordinator {
         let down = self.down.first().map(|(time, _)| (*time, "a host has not come back"));
         let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
         let ping = (!self.hosts.is_empty()).then_some((self.next_ping, "hosts are pinged"));
-        [down, waits, ping, self.next_settle(), self.next_run_timeout()]
+        let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
+        [down, waits, ping, news, self.next_settle(), self.next_run_timeout()]
             .into_iter()
             .flatten()
             .min_by_key(|(time, _)| *time)

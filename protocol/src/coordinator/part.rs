@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Counts, Entry, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec, RunState, Table, Time};
+use crate::{
+    Counts, Entry, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec, RunState, Stealing, Table, Time,
+};
 
 use super::root::root_job;
 use super::{RunView, StoredRun};
@@ -103,6 +105,11 @@ impl RunPart {
             table: (self.table.len(), self.table.bytes()),
             since: self.since,
         }
+    }
+
+    /// Whether hosts steal from nobody but the root's.
+    pub fn is_of_master_and_workers(&self) -> bool {
+        self.spec.stealing == Stealing::MasterWorker
     }
 
     /// Who has the root job.

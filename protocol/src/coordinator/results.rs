@@ -66,26 +66,27 @@ impl Coordinator {
         }
         part.unsaved_since.get_or_insert(now);
         for (subscriber, entries) in forwarded {
-            self.send_entries(subscriber, run, &entries);
+            self.send_entries(now, subscriber, run, &entries);
         }
         Ok(())
     }
 
-    fn send_entries(&mut self, host: HostId, run: RunId, entries: &[Entry]) {
+    fn send_entries(&mut self, now: Time, host: HostId, run: RunId, entries: &[Entry]) {
+        self.introduce_places(now, host, entries.iter().map(|entry| &entry.state));
         for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
             self.send(host, ToHost::Entries { run, entries: entries.to_vec() });
         }
     }
 
     /// Sends what is known of a job and below it, and from now on what comes.
-    pub(super) fn send_below(&mut self, host: HostId, run: RunId, key: JobKey) {
+    pub(super) fn send_below(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.subscribers.len() < SUBSCRIBED_JOBS_MAX || part.subscribers.contains_key(&key.tag()) {
             part.subscribers.entry(key.tag()).or_default().insert(host);
         }
         let own = part.table.get(&key).into_iter();
         let entries: Vec<Entry> = own.chain(part.table.below(key.tag())).cloned().collect();
-        self.send_entries(host, run, &entries);
+        self.send_entries(now, host, run, &entries);
     }
 
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
@@ -96,7 +97,7 @@ impl Coordinator {
 
     /// Whether all hosts that can have said what they hold of those gone up to `epoch`.
     pub(super) fn has_settled(&self, epoch: u64) -> bool {
-        self.hosts.values().all(|host| host.recovered >= epoch || host.paused.is_some())
+        self.newsroom.has_settled(epoch)
     }
 
     /// Answers the searches that have waited for what they wait for.
@@ -108,7 +109,7 @@ impl Coordinator {
                 continue;
             }
             let Search { host, run, key, .. } = search;
-            self.send_below(host, run, key);
+            self.send_below(now, host, run, key);
             self.send(host, ToHost::Found { run, key });
         }
         self.searches = waiting;

@@ -7,6 +7,7 @@ use crate::{
     RunSpec, RunState, Time,
 };
 
+use super::part::RunPart;
 use super::{Coordinator, Event, Misbehaviour};
 
 /// Version of the ABI that a root's key names.
@@ -108,12 +109,23 @@ impl Coordinator {
         part.root.redone |= !part.table.is_empty();
         let spec = part.root.clone();
         if spec.redone {
-            self.send_below(host, run, spec.key);
+            self.send_below(now, host, run, spec.key);
         }
         self.send(host, ToHost::Assign { run, number, spec });
+        self.introduce_master(now, run, host);
         self.broadcast(None, &ToHost::Master { run, host });
         self.events.push_back(Event::RootAssigned(run, host));
         self.set_state(run, RunState::Running);
+    }
+
+    /// Whoever steals from nobody but the master is to know it.
+    fn introduce_master(&mut self, now: Time, run: RunId, master: HostId) {
+        if self.runs.get(&run).is_some_and(RunPart::is_of_master_and_workers) {
+            let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
+            for host in hosts {
+                self.introduce(now, host, master);
+            }
+        }
     }
 
     /// A host that is ready and has the fewest roots.

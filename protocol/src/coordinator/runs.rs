@@ -121,18 +121,22 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn start_runs_at(&mut self, _now: Time, host: HostId) {
-        let mut messages = Vec::new();
+    pub(super) fn start_runs_at(&mut self, now: Time, host: HostId) {
+        let (mut messages, mut masters) = (Vec::new(), Vec::new());
         for (run, part) in &self.runs {
             if part.is_active {
                 messages.push(ToHost::StartRun { run: *run, spec: part.spec.clone() });
                 if let Some((master, _)) = part.assigned {
+                    masters.extend(part.is_of_master_and_workers().then_some(master));
                     messages.push(ToHost::Master { run: *run, host: master });
                 }
             } else if matches!(part.state, RunState::Suspended | RunState::Suspending) {
                 // It may not have heard.
                 messages.push(ToHost::SuspendRun { run: *run });
             }
+        }
+        for master in masters {
+            self.introduce(now, host, master);
         }
         for message in messages {
             self.send(host, message);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Circle;
 use crate::message::{Departure, HostReport, JobNote};
 use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
@@ -21,6 +22,8 @@ pub struct CoordinatorConfig {
     pub seed: u64,
     /// The bound on the result table of each run, in bytes.
     pub table_bytes_max: usize,
+    /// How many others each host knows.
+    pub circle: Circle,
     /// It ran before: hosts may come back, and are waited for.
     pub restarted: bool,
 }

@@ -1,5 +1,8 @@
 //! The link to the coordinator, and who else is there.
 
+use std::collections::BTreeSet;
+
+use crate::limits::ACQUAINTANCES_MAX;
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
@@ -41,6 +44,7 @@ impl Host {
             _ if !self.is_connected => {}
             ToHost::Hosts { epoch, joined, gone } => self.on_hosts(now, epoch, joined, &gone),
             ToHost::Present { epoch, hosts } => {
+                let hosts: BTreeSet<HostId> = hosts.into_iter().collect();
                 let gone: Vec<_> = (self.peers.keys())
                     .filter(|peer| !hosts.contains(peer))
                     .map(|peer| (*peer, Departure::Crashed))
@@ -65,6 +69,7 @@ impl Host {
             ToHost::Relayed { .. } | ToHost::Unreachable { .. } => {}
             ToHost::Ping { ping } => self.tell_coordinator(ToCoordinator::Pong { ping }),
             ToHost::Farewell => self.on_farewell(),
+            ToHost::Forget { ask, host } => self.on_forget(ask, host),
         }
     }
 
@@ -100,8 +105,9 @@ impl Host {
             Some(_) => {}
         }
         // What others have given up, or what went while the link was down.
+        let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
         let lost: Vec<HostId> = (self.peers.keys())
-            .filter(|peer| is_reborn || (complete && !hosts.iter().any(|info| info.id == **peer)))
+            .filter(|peer| is_reborn || (complete && !there.contains(peer)))
             .copied()
             .collect();
         for peer in lost {
@@ -112,6 +118,10 @@ impl Host {
         }
         self.sort_peers();
         self.epoch = epoch;
+        if !complete {
+            let hosts = self.peers.keys().copied().take(ACQUAINTANCES_MAX).collect();
+            self.tell_coordinator(ToCoordinator::Knows { hosts });
+        }
         self.tell_coordinator(ToCoordinator::Recovered { epoch });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
@@ -198,6 +208,17 @@ impl Host {
         for run in runs {
             self.seek(now, run);
         }
+    }
+
+    /// Asks this peer for jobs no more, and forgets it unless there is something between the two: the
+    /// coordinator would not say any more when it goes.
+    fn on_forget(&mut self, ask: u64, host: HostId) {
+        self.unlist_peer(host);
+        let forgotten = !self.runs.values().any(|part| part.has_to_do_with(host));
+        if forgotten {
+            self.peers.remove(&host);
+        }
+        self.tell_coordinator(ToCoordinator::Forgot { ask, host, forgotten });
     }
 
     fn on_start(&mut self, now: Time, run: RunId, spec: RunSpec) {

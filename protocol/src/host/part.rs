@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::limits::STEAL_REST_MIN;
 use crate::message::JobNote;
 use crate::{
-    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, StealId, Table, Time,
+    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, StealId, Stealing, Table,
+    Time,
 };
 
 /// For whom a job is held.
@@ -224,6 +225,19 @@ impl Part {
             next_report: now,
             last_report: None,
         }
+    }
+
+    /// Whether this host would have to know if that one went.
+    pub fn has_to_do_with(&self, host: HostId) -> bool {
+        (self.spec.stealing == Stealing::MasterWorker && self.master == Some(host))
+            || self.requests.values().any(|request| request.victim == host)
+            || self.parked.iter().any(|parked| parked.thief == host)
+            || self.loans.values().any(|loan| loan.thief == host)
+            || (self.held_by_loan.range((Owner::Host(host), JobNumber(0))..).next())
+                .is_some_and(|((owner, _), _)| *owner == Owner::Host(host))
+            || self.unresolved.values().any(|unresolved| unresolved.wanted_from == Some(host))
+            || self.owner_outbox.contains_key(&host)
+            || self.table.refers_to(host)
     }
 
     /// A number never used before.

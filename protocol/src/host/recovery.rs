@@ -128,12 +128,20 @@ impl Host {
             self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below: 0 });
             return;
         }
+        if self.is_with_stranger(run, &spec) && is_connected {
+            return self.search(now, run, number, spec);
+        }
         if self.use_known(now, run, number, &spec) {
             return;
         }
         if !is_connected {
             return self.redo(now, run, number, &spec);
         }
+        self.search(now, run, number, spec);
+    }
+
+    /// Asks the coordinator what it knows of a job.
+    fn search(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
         let key = spec.key;
         if let Some(part) = self.runs.get_mut(&run) {
             part.unresolved.insert(number, Unresolved { spec, since: now, wanted_from: None });
@@ -141,8 +149,20 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Find { run, key });
     }
 
+    /// Whether a job's result is to be had from a host that this one does not know: a peer's entries may
+    /// name hosts outside this one's circle.
+    fn is_with_stranger(&self, run: RunId, spec: &JobSpec) -> bool {
+        let entry = self.runs.get(&run).and_then(|part| part.table.get(&spec.key));
+        let place = entry.and_then(|entry| entry.state.place());
+        place.is_some_and(|host| Some(host) != self.id() && !self.peers.contains_key(&host))
+    }
+
     /// The runtime asks about a descendant of a redone job.
     pub(super) fn look_up(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+        if self.is_with_stranger(run, &spec) && self.is_connected {
+            // The coordinator knows whether that one is there still, and makes the two acquainted.
+            return self.search(now, run, number, spec);
+        }
         if self.use_known(now, run, number, &spec) {
             return;
         }

@@ -238,7 +238,7 @@ impl Host {
     }
 
     fn is_far(&self, peer: HostId) -> bool {
-        self.peers.get(&peer).is_none_or(|info| info.report.site != self.config.report.site)
+        self.near.binary_search(&peer).is_err()
     }
 
     // ---- the victim ----
@@ -252,7 +252,7 @@ impl Host {
         holding: u64,
     ) -> Result<(), Misbehaviour> {
         let is_far = self.is_far(thief);
-        let knows_thief = self.peers.contains_key(&thief);
+        let knows_thief = !is_far || self.peers.contains_key(&thief);
         let threads = self.config.report.threads as usize;
         let nothing = PeerMessage::Nothing { run, steal };
         let Some(part) = self.runs.get_mut(&run) else {

@@ -1,5 +1,7 @@
 //! Host to coordinator.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Entry, Finished, GridId, HostId, JobKey, JobNumber, JobTag, RunId};
@@ -24,8 +26,9 @@ pub struct HostReport {
 pub struct HostInfo {
     /// Which.
     pub id: HostId,
-    /// What it says of itself.
-    pub report: HostReport,
+    /// What it says of itself; shared by all who are told.
+    #[serde(with = "shared")]
+    pub report: Arc<HostReport>,
     /// Whoever dials it directly shows this.
     pub direct_secret: u64,
 }
@@ -143,6 +146,20 @@ pub enum ToCoordinator {
         /// The ping's number.
         ping: u64,
     },
+    /// Answers a welcome that is not complete: whom the host knows from before the restart.
+    Knows {
+        /// At most `ACQUAINTANCES_MAX`.
+        hosts: Vec<HostId>,
+    },
+    /// Answers [`ToHost::Forget`](super::ToHost::Forget).
+    Forgot {
+        /// Its number.
+        ask: u64,
+        /// Who was to be forgotten.
+        host: HostId,
+        /// Whether that was done; not if there is something between the two.
+        forgotten: bool,
+    },
 }
 
 /// A job with an instance of its own, for the tree of a run.
@@ -188,4 +205,21 @@ pub enum NoteKind {
     Reused,
     /// It went on running and has a new owner.
     Adopted,
+}
+
+/// A report is one of many copies in memory, and travels like any other.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::HostReport;
+
+    pub fn serialize<S: Serializer>(report: &Arc<HostReport>, serializer: S) -> Result<S::Ok, S::Error> {
+        (**report).serialize(serializer)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Arc<HostReport>, D::Error> {
+        HostReport::deserialize(deserializer).map(Arc::new)
+    }
 }

@@ -25,10 +25,10 @@ pub enum ToHost {
         secret: u64,
         /// Which grid this is.
         grid: GridId,
-        /// All who are there, this host included.
+        /// Whom the host is to know, and itself.
         hosts: Vec<HostInfo>,
-        /// Who is not in `hosts` is gone; false while a coordinator that was started again waits for
-        /// them.
+        /// Who is not in `hosts` is gone, or not to be known; false while a coordinator that was started
+        /// again waits for them. Then to be answered with [`Knows`](super::ToCoordinator::Knows).
         complete: bool,
         /// Runs that are not over; all others are.
         runs: Vec<RunId>,
@@ -40,7 +40,7 @@ pub enum ToHost {
         /// Why, in a sentence.
         reason: String,
     },
-    /// Who came and who went.
+    /// Who came and who went, of those whom the host is to know.
     Hosts {
         /// Counts the departures. To be answered with [`Recovered`](super::ToCoordinator::Recovered)
         /// if anybody is gone.
@@ -50,12 +50,12 @@ pub enum ToHost {
         /// Went.
         gone: Vec<(HostId, Departure)>,
     },
-    /// A coordinator that was started again has waited for its hosts: these are all. To be answered
-    /// with [`Recovered`](super::ToCoordinator::Recovered).
+    /// A coordinator that was started again has waited for its hosts. To be answered with
+    /// [`Recovered`](super::ToCoordinator::Recovered).
     Present {
         /// See [`Self::Hosts`].
         epoch: u64,
-        /// Who is there; all others are gone.
+        /// Who is there of those that the host knows; all others are gone.
         hosts: Vec<HostId>,
     },
     /// A run to take part in.
@@ -132,4 +132,11 @@ pub enum ToHost {
     },
     /// The goodbye was heard; the host may end.
     Farewell,
+    /// The host need not know another any more. Answered by [`Forgot`](super::ToCoordinator::Forgot).
+    Forget {
+        /// Counts these messages.
+        ask: u64,
+        /// Whom.
+        host: HostId,
+    },
 }

@@ -1,6 +1,6 @@
 //! The coordinator's machine.
 
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
+use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{Entry, GridId, RunId, RunSpec, RunState, Time};
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,17 @@ pub const TABLE_BYTES_MAX: usize = 1 << 16;
 pub struct Start {
     /// For its dice.
     pub seed: u64,
+    /// How many others each host knows; not part of a record.
+    #[serde(skip, default = "usual_circle")]
+    pub circle: Circle,
     /// It ran before.
     pub restarted: bool,
     /// What it has stored.
     pub runs: Vec<(RunId, RunSpec, RunState, Vec<Entry>)>,
+}
+
+fn usual_circle() -> Circle {
+    sateen_protocol::limits::CIRCLE
 }
 
 impl Start {
@@ -27,6 +34,7 @@ impl Start {
             secret: [7; 32],
             seed: self.seed,
             table_bytes_max: TABLE_BYTES_MAX,
+            circle: self.circle,
             restarted: self.restarted,
         };
         let stored = |(run, spec, state, entries): &(RunId, RunSpec, RunState, Vec<Entry>)| StoredRun {

@@ -91,7 +91,7 @@ impl World {
     fn relist(&mut self, index: ProcessIndex) {
         let process = &mut self.processes[index as usize];
         if let Some(was) = process.listed.take() {
-            self.directory.remove(&was);
+            self.directory.remove(was);
         }
         if let Some(is) = process.host.id() {
             process.listed = Some(is);
@@ -117,7 +117,7 @@ impl World {
     fn send_to_peer(&mut self, index: ProcessIndex, from: HostId, to: HostId, message: PeerMessage) {
         let process = &self.processes[index as usize];
         let (site, link) = (process.plan.site, process.link);
-        let target = self.directory.get(&to).copied();
+        let target = self.directory.get(to);
         let direct = target.and_then(|target| {
             let config = &self.network.config;
             let is_near = self.processes[target as usize].plan.site == site;
@@ -277,7 +277,7 @@ impl World {
         }
         retire(&mut process.runtime, now);
         if let Some(was) = was {
-            self.directory.remove(&was);
+            self.directory.remove(was);
         }
     }
 
@@ -323,9 +323,9 @@ impl World {
                 }
                 let process = state.process;
                 if let Some(host) = state.host
-                    && self.server.links.get(&host) == Some(&link)
+                    && self.server.links.get(host) == Some(link)
                 {
-                    self.server.links.remove(&host);
+                    self.server.links.remove(host);
                 }
                 let site = self.processes[process as usize].plan.site;
                 let event = Event::HostClosed(process, link);

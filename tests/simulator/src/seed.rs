@@ -2,10 +2,12 @@
 //! laws held.
 
 use std::rc::Rc;
+use std::time::Duration;
 
-use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealing, Time};
+use sateen_protocol::coordinator::Circle;
+use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealing, Time, limits};
 
-use crate::invariants::{Calm, check_end};
+use crate::invariants::{Calm, check_end, is_reconciled};
 use crate::network::{NetworkConfig, Weather};
 use crate::process::HostPlan;
 use crate::schedule::Fault;
@@ -60,6 +62,9 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     if !is_broken(&world) {
         let rest = Time(world.now.0 + REST_S * S);
         world.run_until(rest, is_broken);
+        // Circles are renewed for ever; the next moment in which nothing is on its way will do.
+        let rest = Time(rest.0 + 2 * S);
+        world.run_until(rest, |world| is_broken(world) || is_reconciled(world));
         check_end(&mut world, calm);
     }
     SeedResult {
@@ -85,9 +90,23 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
         bytes_per_second: 0,
         is_direct_in_site: random.below(4) > 0,
     };
+    // In half of the seeds everybody knows everybody, in the others few know few.
+    let mut drawn = Random::new(seed ^ 0xc1_4c1e);
+    let circle = if drawn.below(2) == 0 {
+        limits::CIRCLE
+    } else {
+        Circle {
+            near_all: drawn.below(3),
+            near_drawn: 1 + drawn.below(3),
+            far_all: drawn.below(4),
+            far_drawn: 1 + drawn.below(3),
+            renewed_every: Duration::from_millis(between(&mut drawn, 1000, 5000)),
+        }
+    };
     let config = WorldConfig {
         seed: random.next_u64(),
         network,
+        circle,
         grain_ns: between(&mut random, 0, 5 * MS),
         load_ns: between(&mut random, MS, 300 * MS),
         is_observed: true,

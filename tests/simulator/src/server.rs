@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
+use crate::by_id::ById;
+use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::{
     Counts, Entry, GridId, HostId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits,
 };
@@ -33,26 +34,28 @@ pub struct Server {
     /// What is on disk.
     pub runs: BTreeMap<RunId, Stored>,
     /// Whose link is whose.
-    pub links: BTreeMap<HostId, LinkId>,
+    pub(crate) links: ById<LinkId>,
     /// The earliest timer on the heap.
     pub timer_at: Time,
     /// How often it was started.
     pub starts: u32,
     unsaved: Vec<Unsaved>,
     seed: u64,
+    circle: Circle,
 }
 
 impl Server {
     /// One that has never run.
-    pub fn new(seed: u64, now: Time) -> Self {
+    pub fn new(seed: u64, circle: Circle, now: Time) -> Self {
         let mut server = Self {
             machine: None,
             runs: BTreeMap::new(),
-            links: BTreeMap::new(),
+            links: ById::default(),
             timer_at: Time::NEVER,
             starts: 0,
             unsaved: Vec::new(),
             seed,
+            circle,
         };
         server.start(now);
         server
@@ -65,6 +68,7 @@ impl Server {
             secret: [self.seed as u8; 32],
             seed: self.seed.wrapping_add(u64::from(self.starts) + 1),
             table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
+            circle: self.circle,
             restarted: self.starts > 0,
         };
         self.starts += 1;

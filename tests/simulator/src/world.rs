@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use sateen_protocol::coordinator::{Coordinator, LinkId};
+use sateen_protocol::coordinator::{Circle, Coordinator, LinkId};
 use sateen_protocol::message::PeerMessage;
 use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 
+use crate::by_id::ById;
 use crate::digest::Digest;
 use crate::event::{Event, ProcessIndex, Queue};
 use crate::network::{Network, NetworkConfig, Node, Way};
@@ -29,6 +30,8 @@ pub struct WorldConfig {
     pub seed: u64,
     /// How long messages take.
     pub network: NetworkConfig,
+    /// How many others each host knows.
+    pub circle: Circle,
     /// See [`crate::runtime::Runtime::new`].
     pub grain_ns: u64,
     /// How long an app takes to load.
@@ -75,7 +78,7 @@ pub struct World {
     pub log: Option<Vec<String>>,
     /// What is to be done to it, and when.
     pub schedule: Vec<crate::schedule::Fault>,
-    pub(crate) directory: BTreeMap<HostId, ProcessIndex>,
+    pub(crate) directory: ById<ProcessIndex>,
     pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, JobNumber)>,
     random: Random,
 }
@@ -85,7 +88,7 @@ impl World {
     pub fn new(config: WorldConfig) -> Self {
         let mut random = Random::new(config.seed);
         let network = Network::new(config.network.clone(), random.next_u64());
-        let server = Server::new(random.next_u64(), Time(0));
+        let server = Server::new(random.next_u64(), config.circle, Time(0));
         let mut world = Self {
             now: Time(0),
             queue: Queue::default(),
@@ -104,7 +107,7 @@ impl World {
             unwanted: BTreeMap::new(),
             log: None,
             schedule: Vec::new(),
-            directory: BTreeMap::new(),
+            directory: ById::default(),
             results_seen: BTreeSet::new(),
             random,
             config,
@@ -283,9 +286,9 @@ impl World {
                 let state = self.network.link_mut(link);
                 if std::mem::take(&mut state.open_at_coordinator) {
                     if let Some(host) = state.host
-                        && self.server.links.get(&host) == Some(&link)
+                        && self.server.links.get(host) == Some(link)
                     {
-                        self.server.links.remove(&host);
+                        self.server.links.remove(host);
                     }
                     self.with_coordinator(|machine| machine.handle_closed(now, link));
                 }
@@ -325,7 +328,7 @@ impl World {
         if !sender.open_at_coordinator || self.server.machine.is_none() {
             return;
         }
-        let Some(next) = self.server.links.get(&to).copied() else {
+        let Some(next) = self.server.links.get(to) else {
             let message = sateen_protocol::message::ToHost::Unreachable { host: to };
             self.send_down(link, message);
             return;

@@ -43,6 +43,9 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
             reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
         }
         ToCoordinator::Leaving => "Leaving".to_owned(),
+        ToCoordinator::Knows { hosts: all } => format!("Knows {}", hosts(names, all.iter().copied())),
+        ToCoordinator::Forgot { host, forgotten: true, .. } => format!("Forgot {}", names.host(*host)),
+        ToCoordinator::Forgot { host, .. } => format!("Needs {}", names.host(*host)),
         ToCoordinator::Misbehaved { host, reason } => format!("Misbehaved {}: {reason}", names.host(*host)),
         ToCoordinator::Log { lines, .. } => format!("Log, {} lines", lines.len()),
         ToCoordinator::Relay { to, .. } => format!("Relay to {}", names.host(*to)),
@@ -82,6 +85,7 @@ pub fn down(names: &Names, message: &ToHost) -> Option<String> {
         ToHost::Relayed { from, .. } => format!("Relayed from {}", names.host(*from)),
         ToHost::Unreachable { host } => format!("Unreachable {}", names.host(*host)),
         ToHost::Farewell => "Farewell".to_owned(),
+        ToHost::Forget { host, .. } => format!("Forget {}", names.host(*host)),
         ToHost::Ping { .. } => return None,
     })
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use sateen_driven::{coordinator, host};
 use sateen_protocol::FaultTolerance;
+use sateen_protocol::coordinator::Circle;
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::CIRCLE;
 use sateen_protocol::message::PeerMessage;
 
 use crate::names::ROOT;
@@ -56,6 +58,11 @@ fn run_line(world: &mut World, line: &str, folder: &Path) -> Result<(), String> 
                 "redo-only" => FaultTolerance::RedoOnly,
                 _ => return Err("no such fault tolerance".to_owned()),
             };
+        }
+        ["circle", others] => {
+            let others: usize = others.parse().map_err(|_| "not a number")?;
+            world.circle =
+                Circle { near_all: 0, near_drawn: 2 * others, far_all: 0, far_drawn: 2 * others, ..CIRCLE };
         }
         ["tree", parent, children @ ..] => {
             let children = children.iter().map(|child| format!("{parent}.{child}")).collect();

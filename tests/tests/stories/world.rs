@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use sateen_driven::record::Record;
 use sateen_driven::{coordinator, host};
-use sateen_protocol::coordinator::{Coordinator, LinkId, Standing, StoredRun};
+use sateen_protocol::coordinator::{Circle, Coordinator, LinkId, Standing, StoredRun};
 use sateen_protocol::host::Host;
+use sateen_protocol::limits::CIRCLE;
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{
     BlobHash, Entry, FaultTolerance, HostId, RunId, RunLimits, RunSpec, RunState, Stealing, Time,
@@ -99,6 +100,8 @@ pub struct World {
     /// Runtimes compute on their own, and once the run is over nothing is of interest.
     pub completes: bool,
     pub fault_tolerance: FaultTolerance,
+    /// How many others each host knows.
+    pub circle: Circle,
     pub is_quiet: bool,
     /// What machines were told that are no more.
     pub seeds: Seeds,
@@ -124,6 +127,7 @@ impl World {
             is_over: false,
             completes: false,
             fault_tolerance: FaultTolerance::Full,
+            circle: CIRCLE,
             is_quiet: false,
             seeds: Seeds::default(),
             lines: Vec::new(),
@@ -149,7 +153,8 @@ impl World {
         let runs = stored
             .map(|stored| (stored.run, stored.spec.clone(), stored.state, stored.entries.clone()))
             .collect();
-        let start = coordinator::Start { seed: 7 + u64::from(restarted), restarted, runs };
+        let start =
+            coordinator::Start { seed: 7 + u64::from(restarted), circle: self.circle, restarted, runs };
         let (machine, record) = (start.coordinator(self.now), Record::new(&start));
         self.coordinator = Some(Server { machine, record });
     }

@@ -6,7 +6,7 @@ pub mod wide;
 
 use std::rc::Rc;
 
-use sateen_protocol::{FaultTolerance, RunId, RunLimits, RunSpec, Stealing, Time};
+use sateen_protocol::{FaultTolerance, RunId, RunLimits, RunSpec, Stealing, Time, limits};
 
 use crate::network::NetworkConfig;
 use crate::process::HostPlan;
@@ -52,7 +52,14 @@ type Step = (Time, Box<dyn FnOnce(&mut World)>);
 
 /// A world with sites of equal hosts.
 fn grid(seed: u64, sites: usize, hosts: usize, network: NetworkConfig) -> World {
-    let config = WorldConfig { seed, network, grain_ns: 1_000_000, load_ns: 1_000_000, is_observed: false };
+    let config = WorldConfig {
+        seed,
+        network,
+        circle: limits::CIRCLE,
+        grain_ns: 1_000_000,
+        load_ns: 1_000_000,
+        is_observed: false,
+    };
     let mut world = World::new(config);
     for site in 0..sites {
         add_site(&mut world, site, hosts);

@@ -31,6 +31,11 @@ pub fn check_end(world: &mut World, calm: &Calm) {
     report(world, found.into_iter().flatten());
 }
 
+/// Whether all hosts are connected and know whom they are to know.
+pub fn is_reconciled(world: &World) -> bool {
+    reconciled::check(world).is_none()
+}
+
 /// Whether a run of an experiment has ended with the right answer.
 pub fn at_end(world: &World) -> Vec<String> {
     [liveness::check(world), answer::check(world), obedience::check(world)].into_iter().flatten().collect()

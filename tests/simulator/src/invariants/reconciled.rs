@@ -1,8 +1,9 @@
-//! When faults have stopped, all hosts are connected, know one another, and have forgotten what is over.
+//! When faults have stopped, all hosts are connected, know whom they are to know, in a small grid all others,
+//! and have forgotten what is over.
 
 use std::collections::BTreeSet;
 
-use sateen_protocol::HostId;
+use sateen_protocol::{HostId, limits};
 
 use crate::world::World;
 
@@ -16,10 +17,19 @@ pub fn check(world: &World) -> Option<String> {
         if !listed.contains(&id) {
             return Some(format!("the coordinator does not know {id}"));
         }
-        let mut known: BTreeSet<HostId> = process.host.peers().map(|info| info.id).collect();
-        known.insert(id);
-        if known != listed {
+        let known: BTreeSet<HostId> = process.host.peers().map(|info| info.id).collect();
+        let circle: BTreeSet<HostId> = machine.circle(id).collect();
+        if known != circle {
+            return Some(format!("host {index}, {id}, knows {known:?}, and is to know {circle:?}"));
+        }
+        if !known.is_subset(&listed) {
             return Some(format!("host {index}, {id}, knows {known:?}, and there are {listed:?}"));
+        }
+        if world.config.circle == limits::CIRCLE && known.len() + 1 != listed.len() {
+            return Some(format!("host {index}, {id}, knows only {known:?}, and there are {listed:?}"));
+        }
+        if let Some(unlisted) = known.iter().find(|other| !machine.circle(**other).any(|known| known == id)) {
+            return Some(format!("{id} knows {unlisted}, which is not to know it"));
         }
         let over = |run: &sateen_protocol::RunId| {
             world.server.runs.get(run).is_some_and(|stored| stored.end.is_some())

@@ -1,0 +1,423 @@
+//! Who knows whom.
+//!
+//! A small grid is a village where everybody knows everybody. In a large one a host has a *circle*: all of
+//! its site, or some of it if that is large, and some hosts elsewhere, drawn at random and renewed now and
+//! then; and whomever it has come to deal with. Acquaintance is mutual, and only acquaintances lend one
+//! another jobs, so that who goes is told to its circle and to nobody else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{HostId, Random};
+
+/// How large circles are. Where there are at most `…_all` others, a host knows all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Circle {
+    /// So many others in its own site.
+    pub near_all: usize,
+    /// Of a larger site, about so many, drawn at random.
+    pub near_drawn: usize,
+    /// So many hosts of other sites.
+    pub far_all: usize,
+    /// Of more, about so many, drawn at random.
+    pub far_drawn: usize,
+    /// A host whose circle is drawn gets another acquaintance so often.
+    pub renewed_every: Duration,
+}
+
+/// Where a host is to be found among those who may be drawn.
+struct Place {
+    site: Arc<str>,
+    in_site: usize,
+    in_all: usize,
+}
+
+/// Whom a host knows, and who of them is in its site.
+#[derive(Default)]
+struct Known {
+    others: BTreeMap<HostId, bool>,
+    near: usize,
+}
+
+impl Known {
+    fn insert(&mut self, other: HostId, is_near: bool) -> bool {
+        let before = self.others.insert(other, is_near);
+        self.near += usize::from(is_near);
+        self.near -= usize::from(before == Some(true));
+        before.is_none()
+    }
+
+    fn remove(&mut self, other: HostId) {
+        self.near -= usize::from(self.others.remove(&other) == Some(true));
+    }
+}
+
+/// Two who were asked to forget one another.
+struct Parting {
+    ask: u64,
+    /// Who has done so.
+    forgotten_by: Option<HostId>,
+}
+
+/// What is to be done when a host has answered that it forgot another, or did not.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Parted {
+    /// Nothing: the other has not answered, or both have forgotten.
+    Nothing,
+    /// This host has forgotten somebody whom it is to know after all.
+    Remind(HostId, HostId),
+}
+
+/// The circles of all hosts.
+pub struct Circles {
+    bounds: Circle,
+    /// Mutual.
+    known: BTreeMap<HostId, Known>,
+    all: Vec<HostId>,
+    sites: BTreeMap<Arc<str>, Vec<HostId>>,
+    places: BTreeMap<HostId, Place>,
+    partings: BTreeMap<(HostId, HostId), Parting>,
+    asks: u64,
+    /// Whose circle is renewed next.
+    turn: usize,
+    /// How many are due; what is less than one waits.
+    due: f64,
+}
+
+impl Circles {
+    /// Of nobody yet.
+    pub fn new(bounds: Circle) -> Self {
+        Self {
+            bounds,
+            known: BTreeMap::new(),
+            all: Vec::new(),
+            sites: BTreeMap::new(),
+            places: BTreeMap::new(),
+            partings: BTreeMap::new(),
+            asks: 0,
+            turn: 0,
+            due: 0.0,
+        }
+    }
+
+    /// Whom a host knows, as far as the coordinator has told it.
+    pub fn of(&self, host: HostId) -> impl Iterator<Item = HostId> {
+        self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
+    }
+
+    /// Who is known and not there.
+    pub fn absent(&self, is_there: impl Fn(HostId) -> bool) -> Vec<HostId> {
+        self.known.keys().copied().filter(|host| !is_there(*host)).collect()
+    }
+
+    /// A host takes part, in this site: others may come to know it.
+    pub fn enter(&mut self, host: HostId, site: &str) {
+        if self.places.get(&host).is_some_and(|place| *place.site == *site) {
+            return;
+        }
+        self.step_aside(host);
+        let site = self.sites.get_key_value(site).map_or_else(|| Arc::from(site), |(site, _)| site.clone());
+        let members = self.sites.entry(site.clone()).or_default();
+        self.places.insert(host, Place { site, in_site: members.len(), in_all: self.all.len() });
+        members.push(host);
+        self.all.push(host);
+    }
+
+    /// A host is not to become acquainted with further ones.
+    pub fn step_aside(&mut self, host: HostId) {
+        let Some(place) = self.places.remove(&host) else { return };
+        if let Some(members) = self.sites.get_mut(&place.site) {
+            members.swap_remove(place.in_site);
+            let moved = members.get(place.in_site).copied();
+            if let Some(moved) = moved.and_then(|moved| self.places.get_mut(&moved)) {
+                moved.in_site = place.in_site;
+            }
+            if members.is_empty() {
+                self.sites.remove(&place.site);
+            }
+        }
+        self.all.swap_remove(place.in_all);
+        let moved = self.all.get(place.in_all).copied();
+        if let Some(moved) = moved.and_then(|moved| self.places.get_mut(&moved)) {
+            moved.in_all = place.in_all;
+        }
+    }
+
+    /// A host is gone; gives who knew it.
+    pub fn leave(&mut self, host: HostId) -> BTreeSet<HostId> {
+        self.step_aside(host);
+        self.stop_partings(host);
+        let knew: BTreeSet<HostId> =
+            self.known.remove(&host).unwrap_or_default().others.into_keys().collect();
+        for other in &knew {
+            self.part(*other, host);
+        }
+        knew
+    }
+
+    /// Makes two acquainted; false if they were.
+    pub fn connect(&mut self, one: HostId, other: HostId) -> bool {
+        let was_parting = self.partings.remove(&pair(one, other)).is_some();
+        let is_near = self.is_same_site(one, other);
+        self.known.entry(other).or_default().insert(one, is_near);
+        self.known.entry(one).or_default().insert(other, is_near) || was_parting
+    }
+
+    /// Strangers whom a host that has come should know.
+    pub fn draw(&self, host: HostId, random: &mut Random) -> Vec<HostId> {
+        let (bounds, half) = (self.bounds, |drawn: usize| drawn.div_ceil(2));
+        // Those who come later draw as many again.
+        self.strangers(host, half(bounds.near_drawn), half(bounds.far_drawn), random)
+    }
+
+    /// Whose circles are to be renewed now, if `period` passes until this is asked again.
+    pub fn turns(&mut self, period: Duration) -> Vec<HostId> {
+        let share = period.as_secs_f64() / self.bounds.renewed_every.as_secs_f64().max(period.as_secs_f64());
+        self.due += self.all.len() as f64 * share;
+        let count = self.due as usize;
+        self.due -= count as f64;
+        let first = self.turn;
+        self.turn = if first >= self.all.len() { 0 } else { first + count };
+        self.all.iter().skip(first).take(count).copied().collect()
+    }
+
+    /// Strangers whom a host should know beside those whom it knows: those that are missing, or another
+    /// one. And whom it may forget for that.
+    pub fn renew(&self, host: HostId, random: &mut Random) -> (Vec<HostId>, Vec<HostId>) {
+        let Some((near_others, far_others)) = self.others(host) else { return Default::default() };
+        let bounds = self.bounds;
+        let Some(known) = self.known.get(&host) else {
+            return (self.draw(host, random), Vec::new());
+        };
+        let (near, far) = (known.near, known.others.len() - known.near);
+        if near + far >= near_others + far_others {
+            return Default::default();
+        }
+        let wanted = |known: usize, drawn: usize| drawn.saturating_sub(known).max(1);
+        let come =
+            self.strangers(host, wanted(near, bounds.near_drawn), wanted(far, bounds.far_drawn), random);
+        let mut go = Vec::new();
+        for (is_near, count, others, all, drawn) in [
+            (true, near, near_others, bounds.near_all, bounds.near_drawn),
+            (false, far, far_others, bounds.far_all, bounds.far_drawn),
+        ] {
+            if others > all && count > drawn {
+                let mut such = known.others.iter().filter(|(_, near)| **near == is_near);
+                go.extend(such.nth(random.below(count)).map(|(other, _)| *other));
+            }
+        }
+        (come, go)
+    }
+
+    /// Two are to be asked to forget one another: the number of the request, or `None` if they are being
+    /// asked already.
+    pub fn ask_to_part(&mut self, one: HostId, other: HostId) -> Option<u64> {
+        let std::collections::btree_map::Entry::Vacant(place) = self.partings.entry(pair(one, other)) else {
+            return None;
+        };
+        self.asks += 1;
+        place.insert(Parting { ask: self.asks, forgotten_by: None });
+        Some(self.asks)
+    }
+
+    /// A host answers whether it has forgotten another.
+    pub fn on_forgot(&mut self, host: HostId, ask: u64, other: HostId, forgotten: bool) -> Parted {
+        if !self.known.get(&host).is_some_and(|known| known.others.contains_key(&other)) {
+            return Parted::Nothing;
+        }
+        let parting = self.partings.get_mut(&pair(host, other)).filter(|parting| parting.ask == ask);
+        match parting {
+            // They have come to deal with one another meanwhile.
+            None if forgotten => Parted::Remind(host, other),
+            None => Parted::Nothing,
+            Some(parting) => match parting.forgotten_by {
+                None if forgotten => {
+                    parting.forgotten_by = Some(host);
+                    Parted::Nothing
+                }
+                Some(first) if first != host => {
+                    self.partings.remove(&pair(host, other));
+                    if !forgotten {
+                        return Parted::Remind(other, host);
+                    }
+                    self.part(host, other);
+                    self.part(other, host);
+                    Parted::Nothing
+                }
+                Some(_) => Parted::Nothing,
+                None => {
+                    self.partings.remove(&pair(host, other));
+                    Parted::Nothing
+                }
+            },
+        }
+    }
+
+    /// Whoever was asked to forget this host, or asked by it, knows it on.
+    pub fn stop_partings(&mut self, host: HostId) {
+        self.partings.retain(|(one, other), _| *one != host && *other != host);
+    }
+
+    /// How many others there are in a host's site, and elsewhere.
+    fn others(&self, host: HostId) -> Option<(usize, usize)> {
+        let site = self.sites.get(&self.places.get(&host)?.site)?;
+        Some((site.len() - 1, self.all.len() - site.len()))
+    }
+
+    fn is_same_site(&self, one: HostId, other: HostId) -> bool {
+        match (self.places.get(&one), self.places.get(&other)) {
+            (Some(one), Some(other)) => Arc::ptr_eq(&one.site, &other.site),
+            _ => false,
+        }
+    }
+
+    /// Strangers near and far: so many, or all where all are to be known.
+    fn strangers(&self, host: HostId, near: usize, far: usize, random: &mut Random) -> Vec<HostId> {
+        let Some((near_others, far_others)) = self.others(host) else { return Vec::new() };
+        let Some(site) = self.places.get(&host).and_then(|place| self.sites.get(&place.site)) else {
+            return Vec::new();
+        };
+        let known = self.known.get(&host);
+        let is_stranger =
+            |other: HostId| other != host && known.is_none_or(|known| !known.others.contains_key(&other));
+        let near = if near_others <= self.bounds.near_all { near_others } else { near };
+        let far = if far_others <= self.bounds.far_all { far_others } else { far };
+        let mut drawn = pick(site, near, random, is_stranger);
+        let is_far = |other| is_stranger(other) && !self.is_same_site(host, other);
+        drawn.extend(pick(&self.all, far, random, is_far));
+        drawn
+    }
+
+    fn part(&mut self, host: HostId, other: HostId) {
+        if let Some(known) = self.known.get_mut(&host) {
+            known.remove(other);
+            if known.others.is_empty() {
+                self.known.remove(&host);
+            }
+        }
+    }
+}
+
+fn pair(one: HostId, other: HostId) -> (HostId, HostId) {
+    (one.min(other), one.max(other))
+}
+
+/// Up to so many of a pool that suit. A large pool is not searched to the end.
+fn pick(pool: &[HostId], wanted: usize, random: &mut Random, suits: impl Fn(HostId) -> bool) -> Vec<HostId> {
+    if wanted == 0 || pool.is_empty() {
+        return Vec::new();
+    }
+    if pool.len() <= 4 * wanted {
+        let (before, after) = pool.split_at(random.below(pool.len()));
+        return after.iter().chain(before).copied().filter(|host| suits(*host)).take(wanted).collect();
+    }
+    let mut picked = Vec::with_capacity(wanted);
+    for _ in 0..8 * wanted {
+        let host = pool[random.below(pool.len())];
+        if suits(host) && !picked.contains(&host) {
+            picked.push(host);
+            if picked.len() == wanted {
+                break;
+            }
+        }
+    }
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Circle = Circle {
+        near_all: 8,
+        near_drawn: 6,
+        far_all: 8,
+        far_drawn: 6,
+        renewed_every: Duration::from_secs(10),
+    };
+
+    fn grid(sites: u64, hosts: u64) -> (Circles, Random) {
+        let (mut circles, mut random) = (Circles::new(BOUNDS), Random::new(1));
+        for host in 0..sites * hosts {
+            circles.enter(HostId(host), &(host % sites).to_string());
+            for other in circles.draw(HostId(host), &mut random) {
+                circles.connect(HostId(host), other);
+            }
+        }
+        (circles, random)
+    }
+
+    #[test]
+    fn in_a_small_grid_all_know_all() {
+        let (circles, _) = grid(2, 5);
+        assert!((0..10).all(|host| circles.of(HostId(host)).count() == 9));
+    }
+
+    #[test]
+    fn in_a_large_grid_circles_are_small_and_mutual_and_reach_everybody() {
+        let (circles, _) = grid(20, 50);
+        let total: usize = (0..1000).map(|host| circles.of(HostId(host)).count()).sum();
+        assert!((8_000..20_000).contains(&total), "{total}");
+        let mut reached = BTreeSet::from([HostId(0)]);
+        let mut waiting = vec![HostId(0)];
+        while let Some(host) = waiting.pop() {
+            for other in circles.of(host) {
+                assert!(circles.of(other).any(|known| known == host));
+                if reached.insert(other) {
+                    waiting.push(other);
+                }
+            }
+        }
+        assert_eq!(reached.len(), 1000);
+    }
+
+    #[test]
+    fn nothing_is_left_of_who_has_gone() {
+        let (mut circles, mut random) = grid(20, 50);
+        for host in (0..1000).map(HostId) {
+            for other in circles.leave(host) {
+                assert!(circles.of(other).all(|known| known != host));
+            }
+            circles.draw(HostId(999), &mut random);
+        }
+        let left = circles.known.len() + circles.all.len() + circles.sites.len() + circles.places.len();
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn circles_are_renewed_and_stay_as_large() {
+        let (mut circles, mut random) = grid(20, 50);
+        let before: BTreeSet<HostId> = circles.of(HostId(7)).collect();
+        for _ in 0..200 {
+            for host in circles.turns(Duration::from_secs(1)) {
+                let (come, go) = circles.renew(host, &mut random);
+                for other in come {
+                    circles.connect(host, other);
+                }
+                for other in go {
+                    let ask = circles.ask_to_part(host, other).expect("they are not parting");
+                    assert_eq!(circles.on_forgot(host, ask, other, true), Parted::Nothing);
+                    assert_eq!(circles.on_forgot(other, ask, host, true), Parted::Nothing);
+                }
+            }
+        }
+        let after: BTreeSet<HostId> = circles.of(HostId(7)).collect();
+        assert!((6..40).contains(&after.len()), "{}", after.len());
+        assert!(after.difference(&before).count() > 3);
+    }
+
+    #[test]
+    fn who_forgets_alone_is_reminded() {
+        let (mut circles, _) = grid(20, 50);
+        let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
+        let ask = circles.ask_to_part(one, other).expect("they are not parting");
+        assert_eq!(circles.ask_to_part(other, one), None);
+        assert_eq!(circles.on_forgot(one, ask, other, true), Parted::Nothing);
+        assert_eq!(circles.on_forgot(other, ask, one, false), Parted::Remind(one, other));
+        let ask = circles.ask_to_part(one, other).expect("they are not parting any more");
+        assert!(circles.connect(one, other), "they are to be told");
+        assert_eq!(circles.on_forgot(one, ask, other, true), Parted::Remind(one, other));
+        assert!(circles.of(one).any(|known| known == other));
+    }
+}

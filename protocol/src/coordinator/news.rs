@@ -1,0 +1,245 @@
+//! Who is told of whom, and when: what happens within a moment goes out in one message.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::limits::{ACQUAINTANCES_MAX, NEWS, NEWS_AT_ONCE, PING};
+use crate::message::{Departure, HostInfo, ToHost};
+use crate::{EntryState, HostId, Time};
+
+use super::circles::Parted;
+use super::{Coordinator, Misbehaviour};
+
+/// What a host has not been told yet.
+struct News {
+    due: Time,
+    joined: BTreeSet<HostId>,
+    gone: Vec<(HostId, Departure)>,
+}
+
+/// What all hosts have not been told yet, and whose answers are missing.
+#[derive(Default)]
+pub struct Newsroom {
+    news: BTreeMap<HostId, News>,
+    due: BTreeSet<(Time, HostId)>,
+    /// Which departures which hosts have to answer, by epoch.
+    owed: BTreeSet<(u64, HostId)>,
+    owed_by: BTreeMap<HostId, BTreeSet<u64>>,
+}
+
+impl Newsroom {
+    /// Whether all have answered all departures up to an epoch.
+    pub fn has_settled(&self, epoch: u64) -> bool {
+        self.owed.first().is_none_or(|(owed, _)| *owed > epoch)
+    }
+
+    /// A host is to answer when it has told all that it has of who went at this epoch.
+    pub fn owe(&mut self, host: HostId, epoch: u64) {
+        self.owed.insert((epoch, host));
+        self.owed_by.entry(host).or_default().insert(epoch);
+    }
+
+    /// It has answered up to an epoch; all, if it is gone or has nothing to do with any of it.
+    pub fn settle(&mut self, host: HostId, epoch: u64) {
+        let Some(owed) = self.owed_by.get_mut(&host) else { return };
+        while let Some(first) = owed.first().copied().filter(|first| *first <= epoch) {
+            owed.remove(&first);
+            self.owed.remove(&(first, host));
+        }
+        if owed.is_empty() {
+            self.owed_by.remove(&host);
+        }
+    }
+
+    /// What a host has not been told: it will not be, or is told in another way.
+    pub fn drop(&mut self, host: HostId) {
+        if let Some(news) = self.news.remove(&host) {
+            self.due.remove(&(news.due, host));
+        }
+    }
+
+    /// When something is to be told.
+    pub fn next(&self) -> Option<Time> {
+        self.due.first().map(|(time, _)| *time)
+    }
+}
+
+impl Coordinator {
+    fn news_of(&mut self, now: Time, host: HostId) -> Option<&mut News> {
+        let state = self.hosts.get(&host)?;
+        if state.link.is_none() || state.paused.is_some() {
+            // The next welcome tells it all.
+            return None;
+        }
+        let due = now.max(state.news_from);
+        let room = &mut self.newsroom;
+        Some(room.news.entry(host).or_insert_with(|| {
+            room.due.insert((due, host));
+            News { due, joined: BTreeSet::new(), gone: Vec::new() }
+        }))
+    }
+
+    pub(super) fn tell_joined(&mut self, now: Time, host: HostId, joined: HostId) {
+        if let Some(news) = self.news_of(now, host) {
+            news.joined.insert(joined);
+        }
+    }
+
+    /// A host that knew another is to hear that it is gone, and to answer.
+    pub(super) fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, departure: Departure) {
+        if self.hosts.get(&host).is_none_or(|state| state.paused.is_some()) {
+            return;
+        }
+        let epoch = self.epoch;
+        self.newsroom.owe(host, epoch);
+        if let Some(news) = self.news_of(now, host) {
+            news.joined.remove(&gone);
+            news.gone.push((gone, departure));
+        }
+    }
+
+    /// Tells what is due.
+    pub(super) fn tell_news(&mut self, now: Time) {
+        while let Some((_, host)) = self.newsroom.due.first().copied().filter(|(due, _)| now >= *due) {
+            self.tell_news_to(now, host);
+        }
+    }
+
+    /// Tells a host what there is, due or not.
+    pub(super) fn tell_news_to(&mut self, now: Time, host: HostId) {
+        let Some(news) = self.newsroom.news.remove(&host) else { return };
+        self.newsroom.due.remove(&(news.due, host));
+        let joined: Vec<HostInfo> = news.joined.into_iter().filter_map(|id| self.info(id)).collect();
+        if joined.is_empty() && news.gone.is_empty() {
+            return;
+        }
+        if let Some(state) = self.hosts.get_mut(&host) {
+            // A few messages in a row go out at once, more of them at their distance.
+            state.news_paid = state.news_paid.max(now) + NEWS;
+            let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
+            state.news_from = Time(state.news_paid.0.saturating_sub(ahead.as_nanos() as u64));
+        }
+        self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone: news.gone });
+    }
+
+    /// A host as others are told of it, if it works.
+    fn info(&self, host: HostId) -> Option<HostInfo> {
+        let state = self.hosts.get(&host)?;
+        let info = HostInfo { id: host, report: state.report.clone(), direct_secret: state.direct_secret };
+        state.paused.is_none().then_some(info)
+    }
+
+    /// Itself, and whom it knows, if it works.
+    pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
+        let ids: BTreeSet<HostId> = self.circles.of(host).chain([host]).collect();
+        ids.into_iter().filter_map(|id| self.info(id)).collect()
+    }
+
+    /// A host that has come, or works again, is shown round; itself it is not told.
+    pub(super) fn show_round(&mut self, now: Time, host: HostId) {
+        let Some(state) = self.hosts.get(&host) else { return };
+        self.circles.enter(host, &state.report.site);
+        for other in self.circles.draw(host, &mut self.random) {
+            self.circles.connect(host, other);
+        }
+        let others: Vec<HostId> = self.circles.of(host).collect();
+        for other in others {
+            self.tell_joined(now, other, host);
+        }
+    }
+
+    /// Makes two hosts acquainted that have to do with one another, and tells them at once.
+    pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
+        let works = |host| self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
+        if one != other && works(one) && works(other) && self.circles.connect(one, other) {
+            self.tell_joined(now, one, other);
+            self.tell_joined(now, other, one);
+        }
+        // Whatever follows is to find them acquainted.
+        self.tell_news_to(now, other);
+        self.tell_news_to(now, one);
+    }
+
+    /// A host is about to hear of where entries are.
+    pub(super) fn introduce_places<'a>(
+        &mut self,
+        now: Time,
+        host: HostId,
+        states: impl Iterator<Item = &'a EntryState>,
+    ) {
+        let places: BTreeSet<HostId> = states.filter_map(EntryState::place).collect();
+        for place in places {
+            self.introduce(now, host, place);
+        }
+    }
+
+    /// Some circles are renewed at every ping.
+    pub(super) fn renew_circles(&mut self, now: Time) {
+        for host in self.circles.turns(PING) {
+            let (come, go) = self.circles.renew(host, &mut self.random);
+            for other in come {
+                if self.circles.connect(host, other) {
+                    self.tell_joined(now, host, other);
+                    self.tell_joined(now, other, host);
+                }
+            }
+            for other in go {
+                let hear = |host| self.hosts.get(&host).is_some_and(|state| state.link.is_some());
+                if hear(host)
+                    && hear(other)
+                    && let Some(ask) = self.circles.ask_to_part(host, other)
+                {
+                    // In order: they may have been made acquainted only now.
+                    self.tell_news_to(now, host);
+                    self.tell_news_to(now, other);
+                    self.send(host, ToHost::Forget { ask, host: other });
+                    self.send(other, ToHost::Forget { ask, host });
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_forgot(&mut self, now: Time, host: HostId, ask: u64, other: HostId, forgotten: bool) {
+        match self.circles.on_forgot(host, ask, other, forgotten) {
+            Parted::Nothing => {}
+            Parted::Remind(whom, of) => self.tell_joined(now, whom, of),
+        }
+    }
+
+    // ---- after a restart ----
+
+    /// A host says whom it knows from before the restart.
+    pub(super) fn on_knows(&mut self, now: Time, host: HostId, hosts: &[HostId]) -> Result<(), Misbehaviour> {
+        if hosts.len() > ACQUAINTANCES_MAX {
+            return Err(Misbehaviour::TooMuch);
+        }
+        let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
+        if !std::mem::take(&mut state.tells_whom_it_knows) {
+            return Ok(());
+        }
+        let is_waiting = self.waits_until.is_some();
+        for other in hosts {
+            let is_there = self.hosts.contains_key(other);
+            if *other != host && (is_there || is_waiting) && self.circles.connect(host, *other) && is_there {
+                self.tell_joined(now, *other, host);
+            }
+        }
+        if !is_waiting {
+            self.tell_present(now, host);
+        }
+        Ok(())
+    }
+
+    /// A host is told who of its circle has come back.
+    pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
+        self.tell_news_to(now, host);
+        let hosts = self.circle_of(host).into_iter().map(|info| info.id).collect();
+        self.send(host, ToHost::Present { epoch: self.epoch, hosts });
+    }
+
+    /// Who has not come back is nobody's acquaintance.
+    pub(super) fn forget_absent(&mut self) {
+        for absent in self.circles.absent(|host| self.hosts.contains_key(&host)) {
+            self.circles.leave(absent);
+        }
+    }
+}
