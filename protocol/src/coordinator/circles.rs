@@ -72,6 +72,7 @@ pub enum Parted {
 /// The circles of all hosts.
 pub struct Circles {
     bounds: Circle,
+    random: Random,
     /// Mutual.
     known: BTreeMap<HostId, Known>,
     all: Vec<HostId>,
@@ -87,9 +88,10 @@ pub struct Circles {
 
 impl Circles {
     /// Of nobody yet.
-    pub fn new(bounds: Circle) -> Self {
+    pub fn new(bounds: Circle, seed: u64) -> Self {
         Self {
             bounds,
+            random: Random::new(seed),
             known: BTreeMap::new(),
             all: Vec::new(),
             sites: BTreeMap::new(),
@@ -165,10 +167,10 @@ impl Circles {
     }
 
     /// Strangers whom a host that has come should know.
-    pub fn draw(&self, host: HostId, random: &mut Random) -> Vec<HostId> {
+    pub fn draw(&mut self, host: HostId) -> Vec<HostId> {
         let (bounds, half) = (self.bounds, |drawn: usize| drawn.div_ceil(2));
         // Those who come later draw as many again.
-        self.strangers(host, half(bounds.near_drawn), half(bounds.far_drawn), random)
+        self.strangers(host, half(bounds.near_drawn), half(bounds.far_drawn))
     }
 
     /// Whose circles are to be renewed now, if `period` passes until this is asked again.
@@ -184,19 +186,17 @@ impl Circles {
 
     /// Strangers whom a host should know beside those whom it knows: those that are missing, or another
     /// one. And whom it may forget for that.
-    pub fn renew(&self, host: HostId, random: &mut Random) -> (Vec<HostId>, Vec<HostId>) {
+    pub fn renew(&mut self, host: HostId) -> (Vec<HostId>, Vec<HostId>) {
         let Some((near_others, far_others)) = self.others(host) else { return Default::default() };
         let bounds = self.bounds;
         let Some(known) = self.known.get(&host) else {
-            return (self.draw(host, random), Vec::new());
+            return (self.draw(host), Vec::new());
         };
         let (near, far) = (known.near, known.others.len() - known.near);
         if near + far >= near_others + far_others {
             return Default::default();
         }
         let wanted = |known: usize, drawn: usize| drawn.saturating_sub(known).max(1);
-        let come =
-            self.strangers(host, wanted(near, bounds.near_drawn), wanted(far, bounds.far_drawn), random);
         let mut go = Vec::new();
         for (is_near, count, others, all, drawn) in [
             (true, near, near_others, bounds.near_all, bounds.near_drawn),
@@ -204,9 +204,10 @@ impl Circles {
         ] {
             if others > all && count > drawn {
                 let mut such = known.others.iter().filter(|(_, near)| **near == is_near);
-                go.extend(such.nth(random.below(count)).map(|(other, _)| *other));
+                go.extend(such.nth(self.random.below(count)).map(|(other, _)| *other));
             }
         }
+        let come = self.strangers(host, wanted(near, bounds.near_drawn), wanted(far, bounds.far_drawn));
         (come, go)
     }
 
@@ -273,7 +274,7 @@ impl Circles {
     }
 
     /// Strangers near and far: so many, or all where all are to be known.
-    fn strangers(&self, host: HostId, near: usize, far: usize, random: &mut Random) -> Vec<HostId> {
+    fn strangers(&mut self, host: HostId, near: usize, far: usize) -> Vec<HostId> {
         let Some((near_others, far_others)) = self.others(host) else { return Vec::new() };
         let Some(site) = self.places.get(&host).and_then(|place| self.sites.get(&place.site)) else {
             return Vec::new();
@@ -283,9 +284,12 @@ impl Circles {
             |other: HostId| other != host && known.is_none_or(|known| !known.others.contains_key(&other));
         let near = if near_others <= self.bounds.near_all { near_others } else { near };
         let far = if far_others <= self.bounds.far_all { far_others } else { far };
-        let mut drawn = pick(site, near, random, is_stranger);
         let is_far = |other| is_stranger(other) && !self.is_same_site(host, other);
-        drawn.extend(pick(&self.all, far, random, is_far));
+        // Taken out, as the closures look at the rest.
+        let mut random = self.random.clone();
+        let mut drawn = pick(site, near, &mut random, is_stranger);
+        drawn.extend(pick(&self.all, far, &mut random, is_far));
+        self.random = random;
         drawn
     }
 
@@ -337,26 +341,26 @@ mod tests {
         renewed_every: Duration::from_secs(10),
     };
 
-    fn grid(sites: u64, hosts: u64) -> (Circles, Random) {
-        let (mut circles, mut random) = (Circles::new(BOUNDS), Random::new(1));
+    fn grid(sites: u64, hosts: u64) -> Circles {
+        let mut circles = Circles::new(BOUNDS, 1);
         for host in 0..sites * hosts {
             circles.enter(HostId(host), &(host % sites).to_string());
-            for other in circles.draw(HostId(host), &mut random) {
+            for other in circles.draw(HostId(host)) {
                 circles.connect(HostId(host), other);
             }
         }
-        (circles, random)
+        circles
     }
 
     #[test]
     fn in_a_small_grid_all_know_all() {
-        let (circles, _) = grid(2, 5);
+        let circles = grid(2, 5);
         assert!((0..10).all(|host| circles.of(HostId(host)).count() == 9));
     }
 
     #[test]
     fn in_a_large_grid_circles_are_small_and_mutual_and_reach_everybody() {
-        let (circles, _) = grid(20, 50);
+        let circles = grid(20, 50);
         let total: usize = (0..1000).map(|host| circles.of(HostId(host)).count()).sum();
         assert!((8_000..20_000).contains(&total), "{total}");
         let mut reached = BTreeSet::from([HostId(0)]);
@@ -374,12 +378,12 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_who_has_gone() {
-        let (mut circles, mut random) = grid(20, 50);
+        let mut circles = grid(20, 50);
         for host in (0..1000).map(HostId) {
             for other in circles.leave(host) {
                 assert!(circles.of(other).all(|known| known != host));
             }
-            circles.draw(HostId(999), &mut random);
+            circles.draw(HostId(999));
         }
         let left = circles.known.len() + circles.all.len() + circles.sites.len() + circles.places.len();
         assert_eq!(left, 0);
@@ -387,11 +391,11 @@ mod tests {
 
     #[test]
     fn circles_are_renewed_and_stay_as_large() {
-        let (mut circles, mut random) = grid(20, 50);
+        let mut circles = grid(20, 50);
         let before: BTreeSet<HostId> = circles.of(HostId(7)).collect();
         for _ in 0..200 {
             for host in circles.turns(Duration::from_secs(1)) {
-                let (come, go) = circles.renew(host, &mut random);
+                let (come, go) = circles.renew(host);
                 for other in come {
                     circles.connect(host, other);
                 }
@@ -409,7 +413,7 @@ mod tests {
 
     #[test]
     fn who_forgets_alone_is_reminded() {
-        let (mut circles, _) = grid(20, 50);
+        let mut circles = grid(20, 50);
         let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
         let ask = circles.ask_to_part(one, other).expect("they are not parting");
         assert_eq!(circles.ask_to_part(other, one), None);

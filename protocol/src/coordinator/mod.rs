@@ -35,6 +35,9 @@ pub use surface::{
     StoredRun,
 };
 
+/// Whose dice are not those of host ids and root jobs.
+const CIRCLES: u64 = 0x0c1c_1e50;
+
 /// A coordinator.
 pub struct Coordinator {
     config: CoordinatorConfig,
@@ -73,7 +76,7 @@ impl Coordinator {
             links: BTreeMap::new(),
             closing: BTreeSet::new(),
             down: BTreeSet::new(),
-            circles: Circles::new(config.circle),
+            circles: Circles::new(config.circle, config.seed ^ CIRCLES),
             newsroom: Newsroom::default(),
             epoch: 0,
             waits_until: config.restarted.then(|| now + RESTART_GRACE),

@@ -138,7 +138,7 @@ impl Coordinator {
     pub(super) fn show_round(&mut self, now: Time, host: HostId) {
         let Some(state) = self.hosts.get(&host) else { return };
         self.circles.enter(host, &state.report.site);
-        for other in self.circles.draw(host, &mut self.random) {
+        for other in self.circles.draw(host) {
             self.circles.connect(host, other);
         }
         let others: Vec<HostId> = self.circles.of(host).collect();
@@ -175,7 +175,7 @@ impl Coordinator {
     /// Some circles are renewed at every ping.
     pub(super) fn renew_circles(&mut self, now: Time) {
         for host in self.circles.turns(PING) {
-            let (come, go) = self.circles.renew(host, &mut self.random);
+            let (come, go) = self.circles.renew(host);
             for other in come {
                 if self.circles.connect(host, other) {
                     self.tell_joined(now, host, other);

@@ -13,7 +13,10 @@
 //! owner answers `Unknown` for jobs that it does not know, and takes back what it lent and the thief
 //! neither holds nor waits for. Results are repeated until `Received`.
 //!
-//! **A crash**: the coordinator says `Hosts { gone, … }` to all. Each host sends the entries of its
+//! **Who knows whom.** A host knows a part of a large grid, and is known by it. Only acquaintances lend one
+//! another jobs; before the coordinator names a host in an entry, it makes the two acquainted.
+//!
+//! **A crash**: the coordinator says `Hosts { gone, … }` to all who knew it. Each sends the entries of its
 //! orphans and then `Recovered`. Owners of lost jobs ask `Find`, are answered when all have recovered,
 //! and redo what is neither done nor running; what runs they `Adopt`.
 
