@@ -282,8 +282,8 @@ impl Circles {
         let known = self.known.get(&host);
         let is_stranger =
             |other: HostId| other != host && known.is_none_or(|known| !known.others.contains_key(&other));
-        let near = if near_others <= self.bounds.near_all { near_others } else { near };
-        let far = if far_others <= self.bounds.far_all { far_others } else { far };
+        let near = if near_others <= self.bounds.near_all { usize::MAX } else { near };
+        let far = if far_others <= self.bounds.far_all { usize::MAX } else { far };
         let is_far = |other| is_stranger(other) && !self.is_same_site(host, other);
         // Taken out, as the closures look at the rest.
         let mut random = self.random.clone();
@@ -312,12 +312,12 @@ fn pick(pool: &[HostId], wanted: usize, random: &mut Random, suits: impl Fn(Host
     if wanted == 0 || pool.is_empty() {
         return Vec::new();
     }
-    if pool.len() <= 4 * wanted {
+    if pool.len() <= wanted.saturating_mul(4) {
         let (before, after) = pool.split_at(random.below(pool.len()));
         return after.iter().chain(before).copied().filter(|host| suits(*host)).take(wanted).collect();
     }
     let mut picked = Vec::with_capacity(wanted);
-    for _ in 0..8 * wanted {
+    for _ in 0..8 * wanted + 32 {
         let host = pool[random.below(pool.len())];
         if suits(host) && !picked.contains(&host) {
             picked.push(host);
@@ -356,6 +356,19 @@ mod tests {
     fn in_a_small_grid_all_know_all() {
         let circles = grid(2, 5);
         assert!((0..10).all(|host| circles.of(HostId(host)).count() == 9));
+    }
+
+    #[test]
+    fn the_only_host_elsewhere_is_known_to_all() {
+        for seed in 0..100 {
+            let mut circles = Circles::new(BOUNDS, seed);
+            circles.enter(HostId(0), "far");
+            for host in (1..9).map(HostId) {
+                circles.enter(host, "near");
+                assert_eq!(circles.draw(host).len(), host.0 as usize);
+                assert!(circles.draw(host).into_iter().all(|other| circles.connect(host, other)));
+            }
+        }
     }
 
     #[test]

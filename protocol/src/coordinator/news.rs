@@ -219,7 +219,11 @@ impl Coordinator {
         let is_waiting = self.waits_until.is_some();
         for other in hosts {
             let is_there = self.hosts.contains_key(other);
-            if *other != host && (is_there || is_waiting) && self.circles.connect(host, *other) && is_there {
+            if *other == host || !(is_there || is_waiting) {
+                continue;
+            }
+            let is_news = self.circles.connect(host, *other);
+            if is_news && is_there {
                 self.tell_joined(now, *other, host);
             }
         }
