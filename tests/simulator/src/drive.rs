@@ -7,7 +7,7 @@ use sateen_protocol::host::{Command, Event as HostEvent, Notice, Transmit};
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{HostId, Time, coordinator};
 
-use crate::event::{Event, ProcessIndex};
+use crate::event::{Event, ProcessIndex, Route};
 use crate::network::{Node, Way};
 use crate::process::Input;
 use crate::runtime::Portion;
@@ -130,7 +130,7 @@ impl World {
         });
         let bytes = self.size(&message);
         if let Some((target, latency_ns)) = direct {
-            let event = Event::Peer(target, from, None, Box::new(message));
+            let event = Event::Peer(target, from, Route::Direct(to), Box::new(message));
             match self.network.between(self.now, Node::Host(index), Node::Host(target), latency_ns) {
                 Some(at) => self.queue.push(at, event),
                 None => self.sometimes.hit("a peer message was lost"),

@@ -32,8 +32,8 @@ pub enum Event {
     ToCoordinator(LinkId, Box<ToCoordinator>),
     /// A frame arrives at the coordinator that is to be passed on.
     Relay(LinkId, HostId, Box<PeerMessage>),
-    /// A message of a peer arrives at a host, over the link if it was passed on.
-    Peer(ProcessIndex, HostId, Option<LinkId>, Box<PeerMessage>),
+    /// A message of a peer arrives at a host.
+    Peer(ProcessIndex, HostId, Route, Box<PeerMessage>),
     /// A host dials the coordinator.
     Dial(ProcessIndex),
     /// A host's dial is answered.
@@ -50,6 +50,15 @@ pub enum Event {
     Undo(Undo),
     /// The invariants are checked.
     Audit,
+}
+
+/// How a message of a peer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Over a link of the two, which was dialled to somebody of this name and ends with it.
+    Direct(HostId),
+    /// It was passed on over this link.
+    Relay(LinkId),
 }
 
 /// What ends something that a fault began.

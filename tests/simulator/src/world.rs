@@ -9,7 +9,7 @@ use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 
 use crate::by_id::ById;
 use crate::digest::Digest;
-use crate::event::{Event, ProcessIndex, Queue};
+use crate::event::{Event, ProcessIndex, Queue, Route};
 use crate::network::{Network, NetworkConfig, Node, Way};
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
 use crate::runtime::Runtime;
@@ -261,11 +261,18 @@ impl World {
                 }
             }
             Event::Relay(link, to, message) => self.relay(link, to, message),
-            Event::Peer(process, from, link, message) => {
-                if link.is_none() || self.processes[process as usize].link == link {
+            Event::Peer(process, from, route, message) => {
+                let state = &self.processes[process as usize];
+                let is_open = match route {
+                    Route::Direct(to) => state.host.id() == Some(to),
+                    Route::Relay(link) => state.link == Some(link),
+                };
+                if is_open {
                     self.observe_peer_message(process, from, &message);
                     self.processes[process as usize].host.handle_from_peer(now, from, *message);
                     self.settle_host(process);
+                } else {
+                    self.sometimes.hit("a peer message was lost");
                 }
             }
             Event::Dial(process) => self.dial(process),
@@ -340,7 +347,7 @@ impl World {
         let process = self.network.link(next).process;
         let site = self.processes[process as usize].plan.site;
         let bytes = self.size(&*message);
-        let event = Event::Peer(process, from, Some(next), message);
+        let event = Event::Peer(process, from, Route::Relay(next), message);
         match self.network.over(self.now, next, Way::Down, site, bytes) {
             Some(at) => self.queue.push(Time(at.0 + delay_ns), event),
             None => self.network.stall(next, event),
