@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::by_id::ById;
 use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
-use sateen_protocol::{
-    Counts, Entry, GridId, HostId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits,
-};
+use sateen_protocol::{Counts, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits};
 
 /// Entries reach the coordinator's disk after so long.
 const FLUSH_NS: u64 = 200_000_000;
