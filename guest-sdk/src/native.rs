@@ -41,7 +41,7 @@ pub struct Members<J: Job> {
 }
 
 impl<J: Job> Members<J> {
-    pub const fn new() -> Self {
+    pub const fn empty() -> Self {
         Self { waiting: VecDeque::new(), index: 0 }
     }
 
@@ -56,15 +56,15 @@ impl<J: Job> Members<J> {
         Some((self.index - 1, Pending { parameters }))
     }
 
-    pub fn next(&mut self) -> Option<(usize, J::Output)> {
+    pub fn sync(&mut self) -> Option<(usize, J::Output)> {
         self.oldest().map(|(index, job)| (index, job.sync()))
     }
 
-    pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
+    pub fn try_sync(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
         self.oldest().map(|(index, job)| (index, job.try_sync()))
     }
 
-    pub fn len(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.waiting.len()
     }
 

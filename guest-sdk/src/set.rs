@@ -57,7 +57,7 @@ impl<J: Job> JobSet<J> {
     /// A set without jobs.
     #[inline(always)]
     pub const fn new() -> Self {
-        Self { members: Members::new() }
+        Self { members: Members::empty() }
     }
 
     /// Spawns the job `J`, and gives its index: how many the set has spawned before.
@@ -77,17 +77,17 @@ impl<J: Job> JobSet<J> {
     #[expect(clippy::should_implement_trait, reason = "a set that came to its end may be given more jobs")]
     #[inline(always)]
     pub fn next(&mut self) -> Option<(usize, J::Output)> {
-        self.members.next()
+        self.members.sync()
     }
 
     /// As [`next`](Self::next), with how a job failed as a value.
     pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
-        self.members.try_next()
+        self.members.try_sync()
     }
 
     /// How many jobs have not been taken yet.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.members.left()
     }
 
     /// Whether no job is left.

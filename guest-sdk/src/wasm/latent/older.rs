@@ -65,7 +65,7 @@ pub fn abandon_since(serial: u64) {
 
 impl<J: Job> Older<J> {
     /// What `place` points to, made if need be.
-    pub fn of<'a>(place: &'a mut *mut Self) -> &'a mut Self {
+    pub fn of(place: &mut *mut Self) -> &mut Self {
         if place.is_null() {
             let serial = LIST.serial.replace(LIST.serial.get() + 1);
             let older = LIST.newest.get();

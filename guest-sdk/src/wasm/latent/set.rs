@@ -43,7 +43,7 @@ impl<J: Job> Clone for Row<J> {
 
 impl<J: Job> Members<J> {
     #[inline(always)]
-    pub const fn new() -> Self {
+    pub const fn empty() -> Self {
         Self { row: Row { base: 0, first: 0, end: 0, index: 0, spawned: 0, older: null_mut() } }
     }
 
@@ -66,7 +66,7 @@ impl<J: Job> Members<J> {
     }
 
     #[inline(always)]
-    pub fn next(&mut self) -> Option<(usize, J::Output)> {
+    pub fn sync(&mut self) -> Option<(usize, J::Output)> {
         let Row { base, first, end, index, older, .. } = self.row;
         let floor = floor();
         if first >= floor && first < end && older.is_null() {
@@ -88,13 +88,13 @@ impl<J: Job> Members<J> {
         } else if first == end && older.is_null() {
             None
         } else {
-            let (row, next) = self.row.next_slowly();
+            let (row, next) = self.row.sync_slowly();
             self.row = row;
             next
         }
     }
 
-    pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
+    pub fn try_sync(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
         self.row.choose().map(|(index, claimed)| (index, claimed.attempt()))
     }
 
@@ -102,8 +102,8 @@ impl<J: Job> Members<J> {
         self.row.latent()
     }
 
-    pub fn len(&self) -> usize {
-        self.row.len()
+    pub fn left(&self) -> usize {
+        self.row.left()
     }
 
     #[inline(always)]
@@ -193,7 +193,7 @@ impl<J: Job> Row<J> {
 
     #[cold]
     #[inline(never)]
-    fn next_slowly(mut self) -> (Self, Option<(usize, J::Output)>) {
+    fn sync_slowly(mut self) -> (Self, Option<(usize, J::Output)>) {
         let chosen = self.choose();
         (self, chosen.map(|(index, claimed)| (index, claimed.finish())))
     }
@@ -276,7 +276,7 @@ impl<J: Job> Row<J> {
         (self.end - self.first) / Record::<J>::BYTES
     }
 
-    fn len(&self) -> usize {
+    fn left(&self) -> usize {
         // SAFETY: null, or this set's own.
         let older = unsafe { self.older.as_ref() };
         self.row_length() + older.map_or(0, |older| older.single.len() + older.jobs.len())
