@@ -31,10 +31,25 @@ pub fn check() -> Result<()> {
     for page in &pages {
         let text = fs::read_to_string(page).with_context(|| page.display().to_string())?;
         let beside = page.parent().unwrap_or(&folder);
-        for name in includes(&text).chain(links(&text)) {
-            ensure!(beside.join(name).is_file(), "{} names {name}, which is not there", page.display());
+        for (name, anchor) in includes(&text) {
+            let included = fs::read_to_string(beside.join(name))
+                .with_context(|| format!("{} includes {name}", page.display()))?;
+            let part = part(&included, anchor)
+                .with_context(|| format!("{} includes `{anchor}` of {name}", page.display()))?;
+            if name.ends_with(".md") {
+                all_there(page, links(part))?;
+            }
         }
+        all_there(page, links(&text))?;
     }
+    Ok(())
+}
+
+/// Whether the files are there that `page` links to. In the book, links of what a page includes are
+/// from that page.
+fn all_there<'a>(page: &Path, mut links: impl Iterator<Item = &'a str>) -> Result<()> {
+    let missing = links.find(|link| !page.with_file_name(link).is_file());
+    ensure!(missing.is_none(), "{} links to {}, which is not there", page.display(), missing.unwrap_or(""));
     Ok(())
 }
 
@@ -53,10 +68,20 @@ fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// The files that `{{#include …}}` names, without anchors and lines.
-fn includes(text: &str) -> impl Iterator<Item = &str> {
+/// The files that `{{#include …}}` names, and the anchor in each, empty for all of it.
+fn includes(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let found = text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}"));
-    found.map(|(name, _)| name.split(':').next().unwrap_or(name).trim())
+    found.map(|(name, _)| name.trim().split_once(':').unwrap_or((name.trim(), "")))
+}
+
+/// What of a file lies between the comments of `anchor`.
+fn part<'a>(text: &'a str, anchor: &str) -> Result<&'a str> {
+    if anchor.is_empty() {
+        return Ok(text);
+    }
+    let between = |start: &str, end: &str| Some(text.split_once(start)?.1.split_once(end)?.0);
+    between(&format!("ANCHOR: {anchor}"), &format!("ANCHOR_END: {anchor}"))
+        .with_context(|| format!("`ANCHOR: {anchor}` and `ANCHOR_END: {anchor}` are not in it"))
 }
 
 /// The files that `](…)` links to, without places within; not those of the web.
@@ -75,7 +100,27 @@ mod tests {
     fn what_a_page_names_is_found() {
         let text = "[a](a.md#part) {{#include ../b.rs:part}} [web](https://c.d) ![e](e.png)\n[f](#here)";
         assert_eq!(links(text).collect::<Vec<_>>(), ["a.md", "e.png"]);
-        assert_eq!(includes(text).collect::<Vec<_>>(), ["../b.rs"]);
+        assert_eq!(includes(text).collect::<Vec<_>>(), [("../b.rs", "part")]);
+    }
+
+    #[test]
+    fn what_lies_outside_an_anchor_is_not_in_the_book() {
+        let text = "[a](a.md)\n<!-- ANCHOR: p -->\n[b](b.md)\n<!-- ANCHOR_END: p -->\n[c](c.md)";
+        assert_eq!(part(text, "p").map(|part| links(part).collect()).ok(), Some(vec!["b.md"]));
+        assert_eq!(part(text, "").ok(), Some(text));
+        assert!(part(text, "q").is_err());
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_found() {
+        let page = root().join("docs/SUMMARY.md");
+        all_there(&page, ["introduction.md"].into_iter()).expect("it is there");
+        let found = all_there(&page, ["introduction.md", "scenes/none.png"].into_iter());
+        assert!(
+            found.is_err_and(|error| error
+                .to_string()
+                .ends_with("links to scenes/none.png, which is not there"))
+        );
     }
 
     #[test]
