@@ -174,7 +174,7 @@ impl Coordinator {
                 }
             }
             ToCoordinator::Log { run, lines } => self.events.push_back(Event::Log(run, host, lines)),
-            ToCoordinator::Suspended { run } => self.on_suspended(run, host),
+            ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
             ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,

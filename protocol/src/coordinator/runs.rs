@@ -179,17 +179,33 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn on_suspended(&mut self, run: RunId, host: HostId) {
+    pub(super) fn on_suspended(&mut self, now: Time, run: RunId, host: HostId) {
+        self.suspend_without(run, host);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some((waiting, _)) = &mut part.suspending {
+        if !part.is_active {
+            return;
+        }
+        // It was too slow, and the run goes on already. What it had, it has dropped: the root as well, if it
+        // came back with that in the meantime.
+        let spec = part.spec.clone();
+        let had_root = part.assigned.is_some_and(|(root, _)| root == host);
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.ready.remove(&run);
+        }
+        if had_root {
+            self.take_root(now, run);
+            self.assign_roots(now);
+        }
+        self.send(host, ToHost::StartRun { run, spec });
+    }
+
+    /// A suspension does not wait for this host any more.
+    fn suspend_without(&mut self, run: RunId, host: HostId) {
+        if let Some((waiting, _)) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
             waiting.remove(&host);
             if waiting.is_empty() {
                 self.finish_suspending(run);
             }
-        } else if part.is_active {
-            // It was too slow, and the run goes on already.
-            let spec = part.spec.clone();
-            self.send(host, ToHost::StartRun { run, spec });
         }
     }
 
@@ -218,7 +234,7 @@ impl Coordinator {
             Departure::Left if has_root => self.take_root(now, run),
             _ => {}
         }
-        self.on_suspended(run, host);
+        self.suspend_without(run, host);
     }
 
     // ---- time ----
