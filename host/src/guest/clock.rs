@@ -7,7 +7,7 @@
 //! exposed.
 //!
 //! The thread's clock takes a system call, ten times what the wall's takes. So it is read where an error would
-//! stay, at each heartbeat and wait; in between the wall's is added to that, and is at most wrong by what
+//! stay, at each heartbeat, exposure, wait and end; in between the wall's is added to that, and is at most wrong by what
 //! others had of the processor since.
 
 use std::future::poll_fn;
@@ -144,7 +144,7 @@ impl Clock {
 
     /// Work of the instance and of all children that it has synced.
     pub fn total_work(&mut self) -> Duration {
-        self.settle();
+        self.settle_exactly();
         self.work.saturating_add(self.children_work)
     }
 
@@ -159,9 +159,9 @@ impl Clock {
         self.work
     }
 
-    /// The length of the chain up to now.
+    /// The length of the chain up to now. A child's chain begins here: what was guessed could not be put right.
     pub fn span(&mut self) -> Duration {
-        self.settle();
+        self.settle_exactly();
         self.span
     }
 
@@ -197,10 +197,20 @@ mod tests {
         let mut clock = Clock::start();
         std::thread::sleep(Duration::from_millis(20));
         // What was guessed meanwhile is put right.
-        assert!(clock.total_work() >= Duration::from_millis(20));
+        assert!(clock.total_work_and_span().0 >= Duration::from_millis(20));
         let work = clock.unreported_work();
         assert!(work <= processor_time() - before, "{work:?}");
         clock.stop();
         assert_eq!((clock.total_work(), clock.span()), (clock.work, clock.work));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn no_child_begins_later_than_its_parent_has_worked() {
+        let before = processor_time();
+        let mut clock = Clock::start();
+        std::thread::sleep(Duration::from_millis(20));
+        let exposed_at = clock.span();
+        assert!(exposed_at <= processor_time() - before, "{exposed_at:?}");
     }
 }
