@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use sateen_host::Output;
+use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,6 +42,9 @@ pub struct About {
     pub jobs: Value,
     #[serde(flatten)]
     pub times: Option<Times>,
+    /// Of what ran here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<ObjectFigures>,
     #[serde(flatten)]
     pub losses: Option<Losses>,
     #[serde(flatten)]

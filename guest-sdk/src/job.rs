@@ -17,6 +17,13 @@ pub trait Job: Sized + 'static {
     type Output: Serialize + DeserializeOwned + 'static;
     /// What the job is called on the grid; unique in the app.
     const NAME: &'static str;
+    /// What its guard is called, if it has one.
+    const GUARD: Option<&'static str> = None;
+
+    /// Whether the shared objects among the parameters are new enough.
+    fn guard(_parameters: &Self::Parameters) -> bool {
+        true
+    }
 
     /// Calls the function here and now.
     fn call(parameters: Self::Parameters) -> Self::Output;

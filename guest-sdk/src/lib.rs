@@ -44,7 +44,8 @@
 //! beside it.
 //!
 //! # What an app must keep
-//! A job is a function of its parameters and the run's [inputs](input()), and of nothing else. There
+//! A job is a function of its parameters and the run's [inputs](input()), and of nothing else; what jobs
+//! must know of one another goes through [`Shared`] objects. There
 //! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
 //! static may only hold what can be computed again (a parsed input, a table).
 
@@ -52,7 +53,6 @@
 extern crate self as sateen;
 
 mod argument;
-#[cfg(any(target_family = "wasm", test))]
 mod codec;
 mod error;
 mod input;
@@ -60,6 +60,7 @@ mod job;
 mod output;
 mod report;
 mod set;
+mod shared;
 pub mod testing;
 
 #[cfg(not(target_family = "wasm"))]
@@ -74,10 +75,13 @@ pub use input::{input, input_text};
 pub use job::{Job, Spawned, SpawnedAll, SyncAll};
 pub use output::{Outcome, Output};
 pub use report::{log_line, progress};
-pub use sateen_macros::{job, main};
+pub use sateen_macros::{job, main, shared, update};
 pub use set::{JobSet, Stream};
+pub use shared::{Reading, Shared, SharedObject};
+#[doc(hidden)]
+pub use shared::{Replica, Updates, decode_arguments};
 
 /// What nearly every app needs.
 pub mod prelude {
-    pub use crate::{BadInput, JobError, JobSet, Spawned, SyncAll, job, main};
+    pub use crate::{BadInput, JobError, JobSet, Shared, Spawned, SyncAll, job, main, shared, update};
 }

@@ -25,6 +25,9 @@ pub enum Stop {
     /// The job failed.
     #[error("{0}")]
     Failed(JobFailure),
+    /// A shared object could not be updated: all its replicas are in doubt, and the run is over.
+    #[error("{0}")]
+    Replica(JobFailure),
     /// A limit was met.
     #[error("{0}")]
     Limit(LimitExceeded),

@@ -41,4 +41,4 @@ pub use module::{App, ModuleCache, inspect};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_module::{ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection};
-pub use scheduler::{JobCounts, Priority, Snapshot};
+pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot};

@@ -32,6 +32,10 @@ pub struct Limits {
     /// Jobs that are synced with `try_sync` and have begun, in all of a run's instances: each needs a
     /// stack of its own.
     pub attempts_max: usize,
+    /// Replicas of shared objects, in bytes, all of a run's together.
+    pub shared_bytes_max: usize,
+    /// How long a job's guard may be false.
+    pub guard_wait_max: Duration,
     /// Wall-clock time of a run.
     pub wall_time_max: Option<Duration>,
     /// Time that all workers spend in guests, summed.
@@ -51,6 +55,8 @@ impl Default for Limits {
             exposed_jobs_max: 64 << 10,
             instances_max: 256,
             attempts_max: 1024,
+            shared_bytes_max: 1 << 30,
+            guard_wait_max: Duration::from_secs(60),
             wall_time_max: None,
             cpu_time_max: None,
         }
@@ -132,6 +138,41 @@ pub enum LimitExceeded {
         asked: u64,
         /// The limit in bytes.
         limit: usize,
+    },
+    /// Shared objects or guards, on a grid.
+    #[error(
+        "shared objects and guards do not run on a grid yet; run the app on one machine, with `sateen run`"
+    )]
+    SharedOnGrid,
+    /// Shared objects.
+    #[error("the run's shared objects take more than {}; raise it with --max-shared", size(*.limit as u64))]
+    SharedObjects {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A replica that never came.
+    #[error(
+        "no host had the shared object {object} within {} s; its creator may have crashed; raise the limit with --guard-limit",
+        .waited.as_secs_f64()
+    )]
+    Replica {
+        /// Its id.
+        object: String,
+        /// How long a job waited for it.
+        waited: Duration,
+    },
+    /// A guard that stayed false.
+    #[error(
+        "the guard `{guard}` of the job `{job}` was false for {} s; the update that it waits for must come before the job is spawned; raise the limit with --guard-limit",
+        .waited.as_secs_f64()
+    )]
+    Guard {
+        /// The guard's name.
+        guard: String,
+        /// The job's.
+        job: String,
+        /// How long it waited, in whole milliseconds.
+        waited: Duration,
     },
     /// Wall-clock time.
     #[error("the run took longer than {} s; raise it with --time-limit", .0.as_secs_f64())]

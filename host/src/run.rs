@@ -11,7 +11,7 @@ use crate::guest::{Assignment, LogLine};
 use crate::limits::LimitExceeded;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, JobCounts, Priority, Shared, SharedParts, Snapshot, Task, Threads, start_task,
+    Ending, JobCounts, ObjectFigures, Priority, Shared, SharedParts, Snapshot, Task, Threads, start_task,
 };
 
 /// The heartbeat's period.
@@ -67,6 +67,8 @@ pub struct Finished {
     pub work: Duration,
     /// The longest chain of jobs that had to wait for one another.
     pub span: Duration,
+    /// Its shared objects.
+    pub objects: ObjectFigures,
     /// From start to end.
     pub elapsed: Duration,
     /// Workers.
@@ -225,6 +227,7 @@ impl Run {
         Ok(Finished {
             output,
             jobs: shared.snapshot().jobs,
+            objects: shared.objects.figures(),
             work: shared.work(),
             span,
             elapsed,
@@ -246,6 +249,7 @@ impl Drop for Run {
 fn beat(shared: &Shared) {
     while shared.wait(TICK).is_none() {
         shared.app.0.engine.inner.increment_epoch();
+        shared.look_for_objects();
         let limits = shared.limits();
         if let Some(limit) = limits.wall_time_max.filter(|limit| shared.elapsed() > *limit) {
             shared.end(Ending::Limit(LimitExceeded::WallTime(limit)));

@@ -17,7 +17,7 @@ const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 14] = [
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 22] = [
     ("attach", &[I32], &[]),
     ("register", &[I32, I32, I32], &[I32]),
     ("expose", &[I32, I32, I32, I32], &[I32]),
@@ -32,6 +32,14 @@ pub const IMPORTS: [(&str, &[ValType], &[ValType]); 14] = [
     ("log", &[I32, I32], &[]),
     ("progress", &[I64, I64], &[]),
     ("input", &[I32, I32], &[I64]),
+    ("share", &[I32, I32, I32], &[I32]),
+    ("open", &[I32], &[I32]),
+    ("close", &[I32], &[]),
+    ("mention", &[I32], &[]),
+    ("catch_up", &[I32], &[I64]),
+    ("update", &[I32, I32, I32, I32], &[I32]),
+    ("snapshot", &[I32, I32, I32], &[]),
+    ("hold", &[I32, I32], &[]),
 ];
 
 /// What a module may use: the features that give the same bits on every machine, and that Rust and

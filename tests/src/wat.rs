@@ -21,7 +21,15 @@ pub const IMPORTS: &str = r#"
     (import "sateen" "fail" (func $fail (param i32 i32 i32)))
     (import "sateen" "log" (func $log (param i32 i32)))
     (import "sateen" "progress" (func $progress (param i64 i64)))
-    (import "sateen" "input" (func $input (param i32 i32) (result i64)))"#;
+    (import "sateen" "input" (func $input (param i32 i32) (result i64)))
+    (import "sateen" "share" (func $share (param i32 i32 i32) (result i32)))
+    (import "sateen" "open" (func $open (param i32) (result i32)))
+    (import "sateen" "close" (func $close (param i32)))
+    (import "sateen" "mention" (func $mention (param i32)))
+    (import "sateen" "catch_up" (func $catch_up (param i32) (result i64)))
+    (import "sateen" "update" (func $update (param i32 i32 i32 i32) (result i32)))
+    (import "sateen" "snapshot" (func $snapshot (param i32 i32 i32)))
+    (import "sateen" "hold" (func $hold (param i32 i32)))"#;
 
 /// What every app has besides: the marker of the ABI, a page of memory, and in it the name `j` of a job
 /// at 16 and the outcome `42` at 64, four bytes long.

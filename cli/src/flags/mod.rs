@@ -156,6 +156,12 @@ pub struct LimitFlags {
     /// Jobs synced with try_sync that are within one another, over all workers
     #[arg(long, value_name = "N", default_value = "1024")]
     pub attempts: usize,
+    /// Memory for the run's shared objects, one replica of each
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    pub max_shared: usize,
+    /// How long the guard of a job may be false
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    pub guard_limit: Duration,
     /// Size of a result, a job's parameters, or the output
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
     pub max_output: usize,

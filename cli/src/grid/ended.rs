@@ -61,6 +61,7 @@ fn about(run: &Run) -> About {
             run.work_s.unwrap_or(0.0),
             run.span_s.unwrap_or(0.0),
         )),
+        shared: None,
         losses: Some(Losses {
             answer_work_s: run.answer_work_s,
             lost_work_s: run.lost_work_s,

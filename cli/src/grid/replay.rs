@@ -53,6 +53,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         jobs: counts(jobs),
         times: None,
         losses: None,
+        shared: None,
         job: Some(OneJob { job: key.to_string(), depth: job.depth }),
     };
     let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };

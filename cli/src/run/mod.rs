@@ -54,6 +54,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
             say_dropped(finished.log_lines_dropped);
             about.jobs = counts(finished.jobs);
             about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
+            about.shared = Some(finished.objects);
             deliver(wanted, &about, Ok(Given::Output(&finished.output)))
         }
         Err(error) => deliver(wanted, &about, Err(error.into())),
@@ -95,6 +96,7 @@ fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
         jobs: counts(jobs),
         times: None,
         losses: None,
+        shared: None,
         job: None,
     }
 }
@@ -129,6 +131,8 @@ fn limits(flags: &LimitFlags, threads: usize) -> Limits {
         stack_bytes_max: flags.stack,
         attempts_max: flags.attempts,
         output_bytes_max: flags.max_output,
+        shared_bytes_max: flags.max_shared,
+        guard_wait_max: flags.guard_limit,
         wall_time_max: flags.time_limit,
         cpu_time_max: flags.cpu_limit,
         instances_max: Limits::default().instances_max.max(INSTANCES_A_THREAD * threads),

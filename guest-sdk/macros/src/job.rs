@@ -1,17 +1,18 @@
 //! `#[job]`: the function, and beside it a type of the same name with `spawn` and `spawn_all`.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
-use syn::{ItemFn, LitStr, Result};
+use syn::spanned::Spanned;
+use syn::{ItemFn, LitStr, Path, Result};
 
-use crate::signature::{Signature, checked_name, function_entry, manifest_entry};
+use crate::signature::{Signature, checked_name, compact, function_entry, manifest_entry};
 
 pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     let signature = Signature::read(function, "job")?;
     let ident = &function.sig.ident;
-    let name = job_name(attribute, function)?;
+    let Options { name, guard } = Options::read(attribute, function)?;
     let visibility = &function.vis;
     let Signature { names, types, output, .. } = &signature;
     let own_names = signature.own_names();
@@ -28,6 +29,18 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     };
     // A parameter of the job may have this name as well.
     let set = Ident::new("set", Span::mixed_site());
+    let guard = guard.map(|guard| {
+        let label = compact(&guard.to_token_stream());
+        // A guard that takes other parameters is wrong where it is named.
+        let call = quote_spanned!(guard.span()=> #guard(#(#own_names),*));
+        quote! {
+            const GUARD: ::core::option::Option<&'static str> = ::core::option::Option::Some(#label);
+
+            fn guard((#(#own_names,)*): &Self::Parameters) -> bool {
+                #call
+            }
+        }
+    });
     let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
 
     // A job that was inlined could not be named when it fails.
@@ -79,6 +92,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
             type Parameters = #tuple;
             type Output = #output;
             const NAME: &'static str = #name;
+            #guard
 
             #[inline]
             fn call((#(#own_names,)*): Self::Parameters) -> Self::Output {
@@ -105,21 +119,33 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     })
 }
 
-/// The name given as `#[job(name = "…")]`, or the function's own.
-fn job_name(attribute: TokenStream, function: &ItemFn) -> Result<String> {
-    let ident = &function.sig.ident;
-    let mut name = ident.unraw().to_string();
-    let mut span = ident.span();
-    let parser = syn::meta::parser(|meta| {
-        if meta.path.is_ident("name") {
-            let literal: LitStr = meta.value()?.parse()?;
-            span = literal.span();
-            name = literal.value();
-            Ok(())
-        } else {
-            Err(meta.error("unknown option; #[job] takes only `name = \"…\"`"))
-        }
-    });
-    parser.parse2(attribute)?;
-    checked_name(name, span)
+/// What the attribute says.
+struct Options {
+    /// The name given as `#[job(name = "…")]`, or the function's own.
+    name: String,
+    guard: Option<Path>,
+}
+
+impl Options {
+    fn read(attribute: TokenStream, function: &ItemFn) -> Result<Self> {
+        let ident = &function.sig.ident;
+        let mut name = ident.unraw().to_string();
+        let mut span = ident.span();
+        let mut guard = None;
+        let parser = syn::meta::parser(|meta| {
+            if meta.path.is_ident("name") {
+                let literal: LitStr = meta.value()?.parse()?;
+                span = literal.span();
+                name = literal.value();
+                Ok(())
+            } else if meta.path.is_ident("guard") {
+                guard = Some(meta.value()?.parse()?);
+                Ok(())
+            } else {
+                Err(meta.error("unknown option; #[job] takes only `name = \"…\"` and `guard = FUNCTION`"))
+            }
+        });
+        parser.parse2(attribute)?;
+        Ok(Self { name: checked_name(name, span)?, guard })
+    }
 }

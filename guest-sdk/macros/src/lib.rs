@@ -1,13 +1,15 @@
-//! The attributes `#[job]` and `#[main]` of the crate `sateen`; see there for how to use them.
+//! The attributes `#[job]`, `#[main]` and `#[shared]` of the crate `sateen`; see there for how to use them.
 //!
-//! `signature` turns a function into what both attributes need and `travel` reports what cannot go to
-//! another machine, both at the user's own span; `job` and `main_fn` write the code.
+//! `signature` turns a function into what the attributes need and `travel` reports what cannot go to
+//! another machine, both at the user's own span; `job`, `main_fn` and `shared_impl` write the code.
 
 use proc_macro::TokenStream;
+use quote::quote;
 use syn::{ItemFn, parse_macro_input};
 
 mod job;
 mod main_fn;
+mod shared_impl;
 mod signature;
 mod travel;
 
@@ -16,6 +18,9 @@ mod travel;
 /// The function stays callable as it is. Beside it come `NAME::spawn(args…)`, which returns a
 /// handle to be synced, and `NAME::spawn_all(iterator)`. The job's name on the grid is the
 /// function's; it must be unique in the app, and `#[job(name = "…")]` sets another.
+///
+/// `#[job(guard = FUNCTION)]` names a function that takes references to the job's parameters and says
+/// whether the shared objects among them are new enough. A job that runs elsewhere waits until they are.
 ///
 /// Parameters are owned values that implement `Serialize + DeserializeOwned`, as is the result: a
 /// job may run on another machine.
@@ -35,6 +40,36 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     finish(&function, main_fn::expand(attribute.into(), &function))
 }
 
+/// Marks the `impl` block of a type whose values can be [`Shared`](https://docs.rs/sateen): its `#[update]`
+/// functions can be called on references as well, and then change every replica.
+///
+/// An update function takes `&mut self` and owned, serialisable arguments, and has no result. It depends
+/// on the value and the arguments and on nothing else, and does not panic.
+#[proc_macro_attribute]
+pub fn shared(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let item = item.into();
+    match shared_impl::expand(attribute.into(), &item) {
+        Ok(tokens) => tokens.into(),
+        Err(error) => {
+            let error = error.into_compile_error();
+            let bare = shared_impl::without_attributes(item);
+            quote!(#error #bare).into()
+        }
+    }
+}
+
+/// Marks an update function within a `#[shared]` block.
+#[proc_macro_attribute]
+pub fn update(_attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let item: proc_macro2::TokenStream = item.into();
+    let error = syn::Error::new(
+        proc_macro2::Span::call_site(),
+        "#[update] marks functions of an `impl` block that has the attribute #[shared]",
+    );
+    let error = error.into_compile_error();
+    quote!(#error #item).into()
+}
+
 /// What was written, or the error beside the function as it stands: without it, every mention of it
 /// were an error as well.
 fn finish(function: &ItemFn, written: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
@@ -42,7 +77,7 @@ fn finish(function: &ItemFn, written: syn::Result<proc_macro2::TokenStream>) -> 
         Ok(tokens) => tokens.into(),
         Err(error) => {
             let error = error.into_compile_error();
-            quote::quote!(#error #function).into()
+            quote!(#error #function).into()
         }
     }
 }

@@ -91,16 +91,20 @@ impl Signature {
 
     /// The parameters as one line for people: `n: u64, board: Board`.
     pub fn parameters(&self) -> String {
-        let parameters: Vec<String> = (self.names.iter().zip(&self.types))
-            .map(|(name, ty)| format!("{name}: {}", compact(&ty.to_token_stream())))
-            .collect();
-        parameters.join(", ")
+        list(&self.names, &self.types)
     }
 
     /// The result's type for people.
     pub fn result(&self) -> String {
         compact(&self.output)
     }
+}
+
+fn list(names: &[Ident], types: &[Type]) -> String {
+    let each = names.iter().zip(types);
+    let parameters: Vec<String> =
+        each.map(|(name, ty)| format!("{name}: {}", compact(&ty.to_token_stream()))).collect();
+    parameters.join(", ")
 }
 
 fn refuse<T: ToTokens>(found: &Option<T>, what: &str, why: &str) -> Result<()> {
@@ -111,7 +115,7 @@ fn refuse<T: ToTokens>(found: &Option<T>, what: &str, why: &str) -> Result<()> {
 }
 
 /// A type's tokens without the spaces that `to_string` puts between them.
-fn compact(tokens: &TokenStream) -> String {
+pub fn compact(tokens: &TokenStream) -> String {
     let spaced = tokens.to_string();
     let mut line = String::with_capacity(spaced.len());
     for character in spaced.chars() {
@@ -138,6 +142,12 @@ pub fn manifest_entry(kind: &str, name: &str, signature: &Signature) -> TokenStr
 pub fn function_entry(name: &str, function: &Ident) -> TokenStream {
     let (line, function) = (format!("function {name} "), format!("::{function}\n"));
     in_manifest(&quote!(#line, ::core::module_path!(), #function))
+}
+
+/// The line that describes an update function of the shared type `object`.
+pub fn manifest_entry_of_update(object: &str, name: &str, names: &[Ident], types: &[Type]) -> TokenStream {
+    let line = format!("update {object}::{name}({})\n", list(names, types));
+    in_manifest(&quote!(#line))
 }
 
 /// `parts`, string literals or what becomes one, in the module's manifest.

@@ -20,13 +20,18 @@ pub enum Fault {
     Child = 1,
     /// Parameters or a result that do not decode.
     Encoding = 2,
+    /// An update of a shared object could not be applied. The text's first line names it, the others say
+    /// why; the run is over.
+    Update = 3,
+    /// A value or an update of a shared object does not decode; the run is over.
+    Replica = 4,
 }
 
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
-        /// Tells the host where the control words are: `limit` and `floor`, `depth`, `lookup_below` and
-        /// `shield_below`. It writes all but `depth` at heartbeats and within calls.
+        /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below` and
+        /// `news`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
         pub fn attach(control: *mut u32);
         /// Names a job kind and its record; gives its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;
@@ -58,6 +63,28 @@ mod raw {
         pub fn progress(done: u64, total: u64);
         /// The length of a named input, to be taken with `take`; all ones when there is none.
         pub fn input(name: *const u8, length: usize) -> u64;
+        /// Makes a shared object of an encoded value; writes its id, 16 bytes, and gives this instance's
+        /// number for it.
+        pub fn share(id: *mut u8, initial: *const u8, length: usize) -> u32;
+        /// The number of the shared object with this id.
+        pub fn open(id: *const u8) -> u32;
+        /// This instance has no reference to the object any more.
+        pub fn close(object: u32);
+        /// The object's id is being written: into the parameters of the next job that is exposed, the next
+        /// result, object or update.
+        pub fn mention(object: u32);
+        /// Waits until there is a replica. Then: 0, or a length to be taken of what this instance has not
+        /// been given yet, with marks above it. Updates, each with its length in four bytes before it;
+        /// before them, if so marked, a value to begin anew from, also with its length.
+        pub fn catch_up(object: u32) -> u64;
+        /// An encoded update for all replicas. 1 if the caller, which can, is to apply it now: it has
+        /// applied all before it. 2, alone or added, if a snapshot is wanted. 4 if nothing was done because
+        /// there is no replica yet: `catch_up` waits for it.
+        pub fn update(object: u32, update: *const u8, length: usize, applies: u32) -> u32;
+        /// The encoded value after all updates that this instance was given.
+        pub fn snapshot(object: u32, value: *const u8, length: usize);
+        /// The guard with this name is false: waits until something has come to an object.
+        pub fn hold(guard: *const u8, length: usize);
     }
 }
 
@@ -149,4 +176,66 @@ pub fn input(name: &str) -> Option<usize> {
     // SAFETY: the host only reads the name.
     let length = unsafe { raw::input(name.as_ptr(), name.len()) };
     usize::try_from(length).ok()
+}
+
+/// A new shared object's id and number.
+pub fn share(initial: &[u8]) -> ([u8; 16], u32) {
+    let mut id = [0; 16];
+    // SAFETY: the host copies the value and writes 16 bytes, which the array has.
+    let number = unsafe { raw::share(id.as_mut_ptr(), initial.as_ptr(), initial.len()) };
+    (id, number)
+}
+
+pub fn open(id: &[u8; 16]) -> u32 {
+    // SAFETY: the host reads 16 bytes.
+    unsafe { raw::open(id.as_ptr()) }
+}
+
+pub fn close(object: u32) {
+    // SAFETY: takes a plain number.
+    unsafe { raw::close(object) }
+}
+
+pub fn mention(object: u32) {
+    // SAFETY: takes a plain number.
+    unsafe { raw::mention(object) }
+}
+
+/// What `catch_up` leaves to be taken.
+pub struct CatchUp {
+    pub length: usize,
+    /// A value comes first.
+    pub anew: bool,
+    /// The host wants the value as it is afterwards.
+    pub wants_snapshot: bool,
+}
+
+pub fn catch_up(object: u32) -> Option<CatchUp> {
+    const ANEW: u64 = 1 << 32;
+    const WANTS_SNAPSHOT: u64 = 2 << 32;
+    // SAFETY: takes a plain number.
+    let answer = unsafe { raw::catch_up(object) };
+    (answer != 0).then_some(CatchUp {
+        length: answer as u32 as usize,
+        anew: answer & ANEW != 0,
+        wants_snapshot: answer & WANTS_SNAPSHOT != 0,
+    })
+}
+
+/// Whether the caller is to apply the update now, and whether a snapshot is wanted. `None` if it must catch
+/// up first.
+pub fn update(object: u32, update: &[u8], can_apply: bool) -> Option<(bool, bool)> {
+    // SAFETY: the host copies the update.
+    let answer = unsafe { raw::update(object, update.as_ptr(), update.len(), can_apply.into()) };
+    (answer & 4 == 0).then_some((answer & 1 != 0, answer & 2 != 0))
+}
+
+pub fn snapshot(object: u32, value: &[u8]) {
+    // SAFETY: the host copies the value.
+    unsafe { raw::snapshot(object, value.as_ptr(), value.len()) }
+}
+
+pub fn hold(guard: &str) {
+    // SAFETY: the host only reads the name.
+    unsafe { raw::hold(guard.as_ptr(), guard.len()) }
 }

@@ -6,6 +6,7 @@ use crate::{Arguments, BadInput, Job, Outcome, Output, codec};
 
 mod abi;
 mod latent;
+pub mod objects;
 
 pub use abi::{log, progress};
 pub use latent::{Kind, Members, Pending};
@@ -33,6 +34,11 @@ extern "C" fn sateen_attempt(argument: *mut u8) {
 /// result's place, address in the upper half and length in the lower.
 pub fn run_job<J: Job>(length: usize) -> u64 {
     let parameters: J::Parameters = enter(length);
+    if let Some(guard) = J::GUARD {
+        while !J::guard(&parameters) {
+            abi::hold(guard);
+        }
+    }
     leave(codec::encode(&J::call(parameters)))
 }
 
@@ -50,7 +56,11 @@ fn enter<T: DeserializeOwned>(length: usize) -> T {
     latent::attach();
     // The hook must return: where it does not, the standard library takes the next panic, after an
     // attempt was caught, for one within this hook, and its message is lost.
-    std::panic::set_hook(Box::new(|panic| abi::panic(&panic.to_string())));
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.to_string();
+        objects::fail_if_within_update(&text);
+        abi::panic(&text);
+    }));
     codec::decode(&abi::take(length)).unwrap_or_else(|error| abi::fail(abi::Fault::Encoding, &error))
 }
 

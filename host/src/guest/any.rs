@@ -71,7 +71,7 @@ pub async fn sync_any(
         Waited::Outcome(outcome) => {
             guest.clock.stop();
             guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
-            answer_with(guest, number, outcome.result)?
+            answer_with(&mut caller, number, outcome)?
         }
         Waited::Reclaimed(parameters) => come_back(&mut caller, number, job, parameters),
     };

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
+use super::objects::tell_news;
 use super::state::{Guest, LiveKind, sound_alarm, update_lookup_below, update_shield_below};
 use crate::scheduler::Alarm;
 
@@ -36,6 +37,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     }
     guest.check().map_err(wasmtime::Error::new)?;
     sample(&mut store, true);
+    tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());

@@ -9,6 +9,7 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 use super::any::sync_any;
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
+use super::objects::{self, tell_news};
 use super::state::{
     Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below,
 };
@@ -18,7 +19,7 @@ use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, Outcome, Place, Waited, wait_for};
 
 /// Names of jobs and inputs are short.
-const NAME_BYTES_MAX: usize = 256;
+pub const NAME_BYTES_MAX: usize = 256;
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
 /// Answers of `sync` and `attempt`, above a length; above a depth if the job comes back.
@@ -42,7 +43,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(IMPORT_MODULE, "record", record)?
         .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
             let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
-            write(&mut caller, address, offered.bytes())
+            offered.write(&mut caller, address)
         })?
         .func_wrap(IMPORT_MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
             let guest = caller.data_mut();
@@ -71,6 +72,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
             }
         })?
         .func_wrap(IMPORT_MODULE, "input", input)?;
+    objects::link(&mut linker)?;
     Ok(linker)
 }
 
@@ -125,6 +127,8 @@ fn expose(
     length: u32,
     depth: u32,
 ) -> wasmtime::Result<u32> {
+    // Also when the job stays latent: what comes next mentions its own.
+    let mentioned = caller.data_mut().objects.take_mentioned();
     let guest = caller.data();
     let shared = guest.shared.clone();
     if shared.app.0.jobs.len() <= kind as usize {
@@ -146,6 +150,7 @@ fn expose(
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
     job.spawned_at = depth;
     job.depth = guest.depth_below_root().saturating_add(depth).saturating_add(1);
+    job.objects = mentioned;
     job.place = guest.ancestry.as_ref().map(|ancestry| {
         Place::below(ancestry, depth, guest.recorded_above(depth), guest.is_redone_above(depth))
     });
@@ -187,20 +192,20 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
         }
     };
     guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
-    answer_with(guest, number, outcome.result)
+    answer_with(&mut caller, number, outcome)
 }
 
 /// The answer of `sync` for a job that ran elsewhere.
-pub fn answer_with(
-    guest: &mut Guest,
-    number: u32,
-    result: Result<Vec<u8>, JobFailure>,
-) -> wasmtime::Result<u64> {
+pub fn answer_with(caller: &mut Caller<'_, Guest>, number: u32, outcome: Outcome) -> wasmtime::Result<u64> {
+    // What the child has updated is seen from here on, also if it failed.
+    tell_news(caller.as_context_mut());
+    let guest = caller.data_mut();
     guest.free_number(number);
-    match result {
+    match outcome.result {
         Ok(result) => {
             let length = result.len() as u64;
             guest.offered = Offered::Owned(result);
+            guest.objects.offered = outcome.objects;
             Ok(length)
         }
         Err(failure) => {
@@ -245,6 +250,7 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
         result: Ok(result),
         span: span.saturating_sub(recording.span),
         work: work.saturating_sub(recording.work),
+        objects: guest.objects.take_mentioned(),
     };
     guest.shared.record_in_place(&recording.job, &recording.parameters, &outcome);
     Ok(())
@@ -307,6 +313,8 @@ fn is_address_space_full(panic: &str) -> bool {
 /// The guest gives up.
 fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wasmtime::Result<()> {
     const CHILD: u32 = 1;
+    const UPDATE: u32 = 3;
+    const REPLICA: u32 = 4;
     let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
     let backtrace = frames(&WasmBacktrace::capture(&caller));
     let guest = caller.data_mut();
@@ -315,6 +323,13 @@ fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wa
             Some(failure) => Stop::Failed(failure),
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
+        UPDATE | REPLICA => {
+            let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
+            let (name, why) = message.split_once('\n').unwrap_or((&message, ""));
+            let what = if fault == UPDATE { "the update" } else { "the replica of the shared object" };
+            let message = format!("{what} `{name}` failed: {}", one_line(why));
+            Stop::Replica(JobFailure { job, message, backtrace })
+        }
         _ => {
             let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
             Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })

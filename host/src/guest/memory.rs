@@ -61,17 +61,22 @@ pub fn read_text(
 
 /// Writes `bytes` at `address`.
 pub fn write(caller: &mut Caller<'_, Guest>, address: u32, bytes: &[u8]) -> wasmtime::Result<()> {
-    let data = memory(caller)?.data_mut(&mut *caller);
-    let room =
-        (address as usize).checked_add(bytes.len()).and_then(|end| data.get_mut(address as usize..end));
-    match room {
-        Some(room) => {
-            room.copy_from_slice(bytes);
-            Ok(())
+    room(caller, address, bytes.len())?.copy_from_slice(bytes);
+    Ok(())
+}
+
+/// Room for `length` bytes at `address`.
+pub fn room<'a>(
+    caller: &'a mut Caller<'_, Guest>,
+    address: u32,
+    length: usize,
+) -> wasmtime::Result<&'a mut [u8]> {
+    let memory = memory(caller)?;
+    let start = address as usize;
+    match start.checked_add(length).filter(|end| *end <= memory.data_size(&*caller)) {
+        Some(end) => Ok(&mut memory.data_mut(caller)[start..end]),
+        None => {
+            Err(broken(caller.data(), format!("it wants {length} bytes at {address}, outside its memory")))
         }
-        None => Err(broken(
-            caller.data(),
-            format!("it wants {} bytes at {address}, outside its memory", bytes.len()),
-        )),
     }
 }

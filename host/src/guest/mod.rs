@@ -5,6 +5,7 @@ mod clock;
 mod heartbeat;
 mod imports;
 mod memory;
+mod objects;
 mod state;
 mod stopped;
 mod task;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use sateen_protocol::JobKey;
-use wasmtime::{Global, Memory, ResourceLimiter, StoreContextMut};
+use sateen_protocol::{Bytes, JobKey};
+use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
+use super::memory::{room, write};
+use super::objects::GuestObjects;
 use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
@@ -27,13 +29,35 @@ pub struct LogLine {
 pub enum Offered {
     Owned(Vec<u8>),
     Shared(Arc<[u8]>),
+    /// Each with its length in four bytes before it.
+    Pieces(Vec<Bytes>),
 }
 
 impl Offered {
-    pub fn bytes(&self) -> &[u8] {
+    pub fn len(&self) -> usize {
         match self {
-            Self::Owned(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
+            Self::Owned(bytes) => bytes.len(),
+            Self::Shared(bytes) => bytes.len(),
+            Self::Pieces(pieces) => pieces.iter().map(|piece| 4 + piece.len()).sum(),
+        }
+    }
+
+    /// Writes all to the guest's memory.
+    pub fn write(&self, caller: &mut Caller<'_, Guest>, address: u32) -> wasmtime::Result<()> {
+        match self {
+            Self::Owned(bytes) => write(caller, address, bytes),
+            Self::Shared(bytes) => write(caller, address, bytes),
+            Self::Pieces(pieces) => {
+                let mut room = room(caller, address, self.len())?;
+                for piece in pieces {
+                    let (length, rest) = room.split_at_mut(4);
+                    length.copy_from_slice(&(piece.len() as u32).to_le_bytes());
+                    let (place, rest) = rest.split_at_mut(piece.len());
+                    place.copy_from_slice(piece);
+                    room = rest;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -114,6 +138,7 @@ pub struct Guest {
     children: Vec<Option<Arc<Job>>>,
     free_numbers: Vec<u32>,
     pub offered: Offered,
+    pub objects: GuestObjects,
     /// How the child failed that was synced last.
     pub child_failure: Option<JobFailure>,
     /// What the trap will mean that a panic ends in.
@@ -144,6 +169,7 @@ impl Guest {
             children: Vec::new(),
             free_numbers: Vec::new(),
             offered: Offered::Owned(task.parameters),
+            objects: GuestObjects::default(),
             child_failure: None,
             panic: None,
             clock: Clock::start(),
@@ -377,6 +403,8 @@ const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
 /// Where `lookup_below` and `shield_below` are among the control words.
 const LOOKUP_BELOW: usize = 12;
 const SHIELD_BELOW: usize = 16;
+/// Where `news` is.
+pub const NEWS: usize = 20;
 
 /// Makes the guest look up at its next spawn or sync.
 pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
@@ -415,7 +443,7 @@ pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
 }
 
 /// What is outside the guest's memory is the guest's own loss.
-fn write_control(mut store: StoreContextMut<'_, Guest>, offset: usize, words: &[u8]) {
+pub fn write_control(mut store: StoreContextMut<'_, Guest>, offset: usize, words: &[u8]) {
     let guest = store.data();
     let (Some(memory), Some(control)) = (guest.memory, guest.control) else { return };
     let at = control as usize + offset;

@@ -11,7 +11,7 @@ use super::memory::broken;
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Shared, Task};
+use crate::scheduler::{Job, Object, Shared, Task};
 
 /// What a task is to do.
 pub enum Assignment {
@@ -29,6 +29,8 @@ pub struct TaskEnd {
     pub span: Duration,
     /// Its work, and that of the children it has synced.
     pub work: Duration,
+    /// The shared objects that its result mentions.
+    pub objects: Vec<Arc<Object>>,
 }
 
 /// Runs `assignment` in a pristine instance.
@@ -44,8 +46,9 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
         Some(export) => run(&mut store, export, length).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
     };
-    let clock = &mut store.data_mut().clock;
-    TaskEnd { result, span: clock.span(), work: clock.total_work() }
+    let guest = store.data_mut();
+    let objects = guest.objects.take_mentioned();
+    TaskEnd { result, span: guest.clock.span(), work: guest.clock.total_work(), objects }
 }
 
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {

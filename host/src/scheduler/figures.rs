@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Shared;
+use super::{ObjectFigures, Shared};
 use crate::portion::Notice;
 
 /// Jobs of a run, by what became of them.
@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub work: Duration,
     /// Instances that exist, waiting ones included.
     pub instances: usize,
+    /// Its shared objects.
+    pub objects: ObjectFigures,
     /// Since the start.
     pub elapsed: Duration,
 }
@@ -117,6 +119,7 @@ impl Shared {
             progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
             work: self.work(),
             instances: self.task_count(),
+            objects: self.objects.figures(),
             elapsed: self.elapsed(),
         }
     }

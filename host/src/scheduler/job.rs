@@ -1,6 +1,7 @@
 //! An exposed job, and waiting for it.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
@@ -8,12 +9,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::TaskId;
+use super::objects::Object;
 use super::place::Place;
 use crate::failure::{JobFailure, Stop};
 use crate::guest::Guest;
 
 /// What a job gave, and what it took.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Outcome {
     /// Its encoded result, or how it failed.
     pub result: Result<Vec<u8>, JobFailure>,
@@ -21,6 +23,8 @@ pub struct Outcome {
     pub span: Duration,
     /// Its own work and its descendants'.
     pub work: Duration,
+    /// The shared objects that its result mentions, which live at least until its owner has it.
+    pub objects: Vec<Arc<Object>>,
 }
 
 /// Nobody has decided what becomes of it: it lies in a queue. Exactly one of thief, owner and
@@ -49,6 +53,8 @@ pub struct Job {
     pub depth: u32,
     /// Where it stands in a run of many hosts.
     pub place: Option<Place>,
+    /// The shared objects that its parameters mention, which live at least as long.
+    pub objects: Vec<Arc<Object>>,
     state: AtomicU8,
     aborted: AtomicBool,
     /// The task that runs it, while taken.
@@ -66,6 +72,7 @@ impl Job {
             spawned_at: 0,
             depth: 0,
             place: None,
+            objects: Vec::new(),
             state: AtomicU8::new(OPEN),
             aborted: AtomicBool::new(false),
             runner: AtomicU64::new(0),

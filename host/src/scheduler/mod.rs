@@ -5,6 +5,7 @@ mod figures;
 mod grain;
 mod idle;
 mod job;
+mod objects;
 mod pause;
 mod permits;
 mod place;
@@ -16,6 +17,7 @@ mod worker;
 
 pub use figures::{JobCounts, Snapshot};
 pub use job::{Job, Outcome, Waited, wait_for, wait_until};
+pub use objects::{Behind, Object, ObjectFigures, wait_for_objects};
 pub use place::{Ancestry, Place};
 pub use priority::Priority;
 pub use remote::{ROOT, Remote, RemoteParts};

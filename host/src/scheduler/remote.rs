@@ -303,7 +303,7 @@ impl Shared {
                 message: "the app has no such job; whoever sent it has another app".to_owned(),
                 backtrace: Vec::new(),
             });
-            let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO };
+            let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
             return remote.notify(Notice::Finished { held, finished: sent(&outcome) });
         }
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
@@ -555,5 +555,6 @@ fn received(finished: Finished) -> Outcome {
         result,
         span: Duration::from_nanos(finished.span_ns),
         work: Duration::from_nanos(finished.work_ns),
+        objects: Vec::new(),
     }
 }

@@ -14,6 +14,7 @@ use super::figures::Counters;
 use super::grain::Grains;
 use super::idle::Idle;
 use super::job::Job;
+use super::objects::Objects;
 use super::permits::Permits;
 use super::priority::Priority;
 use super::remote::Remote;
@@ -79,6 +80,7 @@ pub struct Shared {
     pub idle: Idle,
     pub stealers: Vec<Stealer<Arc<Job>>>,
     pub started: Instant,
+    pub objects: Objects,
     /// What only a portion of a run has.
     pub remote: Option<Remote>,
     parts: SharedParts,
@@ -122,6 +124,7 @@ impl Shared {
             ending: Mutex::new(None),
             ended: Condvar::new(),
             started: Instant::now(),
+            objects: Objects::new(),
         }
     }
 
@@ -426,13 +429,14 @@ impl Shared {
         if let Some(remote) = &self.remote {
             // The run goes on elsewhere, or is ended by its driver.
             return match stop {
+                Stop::Replica(failure) => remote.notify(Notice::Limit(failure.to_string())),
                 Stop::Limit(limit) => remote.notify(Notice::Limit(limit.to_string())),
                 Stop::Host(message) => remote.notify(Notice::Unable(message)),
                 Stop::Failed(_) | Stop::Stopped | Stop::Aborted => {}
             };
         }
         match stop {
-            Stop::Failed(failure) => self.end(Ending::Failed(failure)),
+            Stop::Failed(failure) | Stop::Replica(failure) => self.end(Ending::Failed(failure)),
             Stop::Limit(limit) => self.end(Ending::Limit(limit)),
             Stop::Host(message) => self.end(Ending::Host(message)),
             Stop::Stopped | Stop::Aborted => {}

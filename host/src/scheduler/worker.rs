@@ -302,5 +302,5 @@ fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: Task
         Err(stop) => return shared.end_by(stop),
     };
     shared.grains.note(job.kind, job.depth, end.work);
-    shared.deliver(job, ancestry, Outcome { result, span: end.span, work: end.work });
+    shared.deliver(job, ancestry, Outcome { result, span: end.span, work: end.work, objects: end.objects });
 }

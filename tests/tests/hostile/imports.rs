@@ -230,3 +230,141 @@ fn log_input_and_progress_bear_anything() {
         ("(call $progress (i64.const 0) (i64.const -1))", Fine),
     ]);
 }
+
+/// An object of one byte, whose number is in `$o`; its id is at 1024.
+const SHARE: &str = "(local $o i32)
+    (local.set $o (call $share (i32.const 1024) (i32.const 64) (i32.const 1)))";
+
+#[test]
+fn share_checks_the_value_and_the_place_of_the_id() {
+    const MEMORY: &str = "outside its memory";
+    all(&[
+        ("(drop (call $share (i32.const 65520) (i32.const 0) (i32.const 0)))", Fine),
+        ("(drop (call $share (i32.const 65521) (i32.const 0) (i32.const 0)))", Broken("16 bytes at 65521")),
+        ("(drop (call $share (i32.const -1) (i32.const 0) (i32.const 0)))", Broken("16 bytes at 4294967295")),
+        (
+            "(drop (call $share (i32.const 0) (i32.const 65535) (i32.const 2)))",
+            Broken("is at 65535, 2 bytes long"),
+        ),
+        ("(drop (call $share (i32.const 0) (i32.const -1) (i32.const 1)))", Broken(MEMORY)),
+        ("(drop (call $share (i32.const 0) (i32.const 0) (i32.const -1)))", Limit("a shared object is 4")),
+        (
+            "(loop $more (drop (call $share (i32.const 0) (i32.const 0) (i32.const 1))) (br $more))",
+            Broken("more than 65536 shared objects open"),
+        ),
+    ]);
+}
+
+#[test]
+fn open_knows_what_is_there() {
+    all(&[
+        ("(drop (call $open (i32.const 1024)))", Broken("to which nobody has a reference")),
+        ("(drop (call $open (i32.const 65521)))", Broken("is at 65521, 16 bytes long")),
+        ("(drop (call $open (i32.const -1)))", Broken("outside its memory")),
+    ]);
+    let body = format!("{SHARE} (drop (call $open (i32.const 1024)))");
+    ends("open", &app(&body), Fine);
+    let body = format!("{SHARE} (call $close (local.get $o)) (drop (call $open (i32.const 1024)))");
+    ends("open what is gone", &app(&body), Broken("to which nobody has a reference"));
+    let body = format!("{SHARE} (loop $more (drop (call $open (i32.const 1024))) (br $more))");
+    ends("open for ever", &app(&body), Broken("more than 65536 shared objects open"));
+}
+
+#[test]
+fn objects_are_known_by_their_numbers() {
+    for call in [
+        "(call $close (i32.const N))",
+        "(call $mention (i32.const N))",
+        "(drop (call $catch_up (i32.const N)))",
+        "(drop (call $update (i32.const N) (i32.const 0) (i32.const 0) (i32.const 0)))",
+        "(call $snapshot (i32.const N) (i32.const 0) (i32.const 0))",
+    ] {
+        for number in ["0", "2", "-1", "0x7fffffff"] {
+            let body = format!("{SHARE} {}", call.replace('N', number));
+            ends(&body, &app(&body), Broken("which it has not opened"));
+        }
+        let body = format!("{SHARE} {}", call.replace('N', "1"));
+        ends(&body, &app(&body), Fine);
+        let body = format!("{SHARE} (call $close (i32.const 1)) {}", call.replace('N', "1"));
+        ends(&body, &app(&body), Broken("which it has not opened"));
+    }
+}
+
+#[test]
+fn updates_and_snapshots_stay_in_memory() {
+    for call in ["(drop (call $update (local.get $o) A (i32.const 0)))", "(call $snapshot (local.get $o) A)"]
+    {
+        for (place, end) in [
+            ("(i32.const 65535) (i32.const 1)", Fine),
+            ("(i32.const 65535) (i32.const 2)", Broken("is at 65535, 2 bytes long")),
+            ("(i32.const -1) (i32.const 1)", Broken("outside its memory")),
+            ("(i32.const 0) (i32.const -1)", Limit("is 4")),
+        ] {
+            let body = format!("{SHARE} {}", call.replace('A', place));
+            ends(&body, &app(&body), end);
+        }
+    }
+}
+
+/// What is caught up with is taken, and fits where it is put.
+#[test]
+fn catching_up_is_taken_within_memory() {
+    let catch_up = "(drop (call $catch_up (local.get $o)))";
+    // The value and an update of three bytes, each with its length: twelve bytes.
+    let update = "(drop (call $update (local.get $o) (i32.const 64) (i32.const 3) (i32.const 0)))";
+    for (address, end) in
+        [("65524", Fine), ("65525", Broken("12 bytes at 65525")), ("-1", Broken("outside its memory"))]
+    {
+        let body = format!("{SHARE} {update} {catch_up} (call $take (i32.const {address}))");
+        ends(&body, &app(&body), end);
+    }
+    let read = format!(
+        "{SHARE} {update} {catch_up} (call $take (i32.const 2048))
+        (if (i64.ne (i64.load (i32.const 2048)) (i64.const 0x0000030000000001)) (then unreachable))"
+    );
+    ends("the value, then the update", &app(&read), Fine);
+}
+
+/// Updates for ever meet the limit on shared objects; so do objects that mention one another.
+#[test]
+fn shared_objects_are_bounded() {
+    let limits = sateen_host::Limits { shared_bytes_max: 4 << 20, ..sateen_tests::wat::tight() };
+    let update = "(loop $more (drop (call $update (local.get $o) (i32.const 0) (i32.const 1024) (i32.const 0))) (br $more))";
+    let nested = "(loop $more (call $mention (local.get $o)) (call $close (local.get $o))
+        (local.set $o (call $share (i32.const 1024) (i32.const 0) (i32.const 1024))) (br $more))";
+    for body in [update, nested] {
+        let module = sateen_tests::wat::bytes(&app(&format!("{SHARE} {body}")));
+        sateen_tests::wat::ends_under(&limits, body, &module, Limit("raise it with --max-shared"));
+    }
+}
+
+#[test]
+fn holding_ends() {
+    let limits = sateen_host::Limits {
+        guard_wait_max: std::time::Duration::from_millis(100),
+        ..sateen_tests::wat::tight()
+    };
+    for (body, end) in [
+        (
+            "(call $hold (i32.const 16) (i32.const 1)) (call $hold (i32.const 16) (i32.const 1))",
+            Limit("the guard `j` of the job `main` was false for "),
+        ),
+        (
+            "(loop $more (call $hold (i32.const 16) (i32.const 1)) (br $more))",
+            Limit("raise the limit with --guard-limit"),
+        ),
+        ("(call $hold (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
+    ] {
+        let module = sateen_tests::wat::bytes(&app(body));
+        sateen_tests::wat::ends_under(&limits, body, &module, end);
+    }
+}
+
+#[test]
+fn a_broken_replica_ends_the_run_even_within_an_attempt() {
+    let body = "(drop (call $attempt (i32.const 0)))";
+    for fault in [3, 4] {
+        let fail = format!("(call $fail (i32.const {fault}) (i32.const 65) (i32.const 3))");
+        ends("fail", &attempting(&fail, body), Fails("failed"));
+    }
+}

@@ -4,6 +4,7 @@
 mod engines;
 mod failures;
 mod limits;
+mod objects;
 mod orders;
 mod parameters;
 mod random_programs;

@@ -39,7 +39,7 @@ fn random_programs_give_what_they_give_natively() {
 }
 
 /// Failing leaves are part of the programs; what they say natively is not of interest.
-fn silence_this_thread() {
+pub fn silence_this_thread() {
     let (usual, this) = (std::panic::take_hook(), std::thread::current().id());
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().id() != this

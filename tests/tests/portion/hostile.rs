@@ -66,6 +66,22 @@ fn broken(body: &str, word: &str) {
     }
 }
 
+#[test]
+fn what_a_grid_cannot_do_is_refused() {
+    for body in [
+        "(drop (call $share (i32.const 0) (i32.const 0) (i32.const 0)))",
+        "(drop (call $open (i32.const 0)))",
+        "(call $hold (i32.const 16) (i32.const 1))",
+    ] {
+        let refused = outcome(&app(body), 0);
+        let Err(message) = refused else { panic!("{body}: {refused:?}") };
+        assert_eq!(
+            message,
+            "shared objects and guards do not run on a grid yet; run the app on one machine, with `sateen run`"
+        );
+    }
+}
+
 /// Exposes a job from the depth 7 and has it back, to be recorded.
 const BACK: &str = "(local $job i32) (local $answer i64)
     (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 7)))

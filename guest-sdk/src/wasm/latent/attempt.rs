@@ -2,6 +2,7 @@
 
 use super::older;
 use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
+use crate::shared::forget_readers;
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
 
@@ -44,6 +45,7 @@ pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Ou
             let error = taken_error(length);
             older::abandon_since(serial);
             abort_from(own);
+            forget_readers();
             Err(error)
         }
     }

@@ -45,4 +45,4 @@ pub use attempt::run_attempt;
 pub use kind::Kind;
 pub use pending::Pending;
 pub use set::Members;
-pub use stack::attach;
+pub use stack::{attach, news};

@@ -26,6 +26,8 @@ struct Control {
     /// Jobs of sets that are spawned from less than this depth take long, for all that the host knows:
     /// they are not called in place without asking it.
     shield_below: UnsafeCell<usize>,
+    /// Another number whenever something has come to a shared object; 0 before there is one.
+    news: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
     /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
@@ -46,6 +48,7 @@ static CONTROL: Control = Control {
     depth: UnsafeCell::new(0),
     lookup_below: UnsafeCell::new(0),
     shield_below: UnsafeCell::new(0),
+    news: UnsafeCell::new(0),
     top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
@@ -108,6 +111,13 @@ impl Alarm {
             Self::Drain => while expose_oldest() {},
         }
     }
+}
+
+/// The host's word on shared objects.
+#[inline(always)]
+pub fn news() -> u32 {
+    // SAFETY: one thread; the host writes the word between, hence volatile.
+    unsafe { read_volatile(CONTROL.news.get()) as u32 }
 }
 
 /// Whether every spawn is to be shown to the host.

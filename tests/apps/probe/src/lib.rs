@@ -3,11 +3,13 @@
 
 pub mod failures;
 pub mod limits;
+pub mod objects;
 pub mod orders;
 pub mod parameters;
 pub mod program;
 pub mod sets;
 pub mod shapes;
+pub mod shared_program;
 pub mod statics;
 pub mod voice;
 pub mod waits;

@@ -1,0 +1,338 @@
+//! The imports for shared objects.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sateen_module::IMPORT_MODULE;
+use sateen_protocol::Bytes;
+use sateen_protocol::shared::{Catchup, ObjectId};
+use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
+
+use super::imports::NAME_BYTES_MAX;
+use super::memory::{broken, read, read_text, write};
+use super::state::{Guest, NEWS, Offered, write_control};
+use crate::failure::Stop;
+use crate::limits::LimitExceeded;
+use crate::scheduler::{Behind, Object, wait_for_objects};
+
+/// References that one instance may have at once.
+const OPEN_MAX: usize = 64 << 10;
+/// Objects that one parameter list, result, value or update may mention.
+const MENTIONED_MAX: usize = 64 << 10;
+
+/// Answers of `catch_up`, above a length.
+const ANEW: u64 = 1 << 32;
+const WANTS_SNAPSHOT: u64 = 2 << 32;
+/// Answers of `update`.
+const APPLY: u32 = 1;
+const SNAPSHOT: u32 = 2;
+const NO_REPLICA: u32 = 4;
+
+/// What one instance knows of shared objects.
+#[derive(Default)]
+pub struct GuestObjects {
+    open: Vec<Option<Opened>>,
+    free: Vec<u32>,
+    /// Mentioned in what the guest will hand over next.
+    mentioned: Vec<Arc<Object>>,
+    /// Mentioned in the result that the guest was offered last: kept until it has opened them.
+    pub offered: Vec<Arc<Object>>,
+    /// What the guest was told last.
+    told: u64,
+    /// What the guest holds for.
+    holding: Option<Holding>,
+}
+
+/// A guard that is false.
+struct Holding {
+    guard: String,
+    since: Instant,
+    /// Its last evaluation began after so many changes.
+    seen: u64,
+}
+
+/// An object to which the guest has a reference.
+struct Opened {
+    object: Arc<Object>,
+    /// The updates up to here have been given to it.
+    position: u64,
+}
+
+impl GuestObjects {
+    fn add(&mut self, object: Arc<Object>) -> Option<u32> {
+        let opened = Some(Opened { object, position: 0 });
+        if let Some(number) = self.free.pop() {
+            self.open[number as usize - 1] = opened;
+            return Some(number);
+        }
+        (self.open.len() < OPEN_MAX).then(|| {
+            self.open.push(opened);
+            self.open.len() as u32
+        })
+    }
+
+    fn get(&mut self, number: u32) -> Option<&mut Opened> {
+        self.open.get_mut((number as usize).checked_sub(1)?)?.as_mut()
+    }
+
+    /// What was mentioned since this was asked last.
+    pub fn take_mentioned(&mut self) -> Vec<Arc<Object>> {
+        std::mem::take(&mut self.mentioned)
+    }
+}
+
+pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    linker
+        .func_wrap(IMPORT_MODULE, "share", share)?
+        .func_wrap(IMPORT_MODULE, "open", open)?
+        .func_wrap(IMPORT_MODULE, "close", close)?
+        .func_wrap(IMPORT_MODULE, "mention", mention)?
+        .func_wrap_async(IMPORT_MODULE, "catch_up", |caller, (number,): (u32,)| {
+            Box::new(catch_up(caller, number))
+        })?
+        .func_wrap(IMPORT_MODULE, "update", update)?
+        .func_wrap(IMPORT_MODULE, "snapshot", snapshot)?
+        .func_wrap_async(IMPORT_MODULE, "hold", |caller, (name, length): (u32, u32)| {
+            Box::new(hold(caller, name, length))
+        })?;
+    Ok(())
+}
+
+/// Tells the guest that something has come to an object, if that is news.
+pub fn tell_news(store: StoreContextMut<'_, Guest>) {
+    let guest = store.data();
+    let changes = guest.shared.objects.changes();
+    if !guest.objects.open.is_empty() && guest.objects.told != changes {
+        tell(store, changes);
+    }
+}
+
+/// The guest's word is never 0, and another after every change.
+fn tell(mut store: StoreContextMut<'_, Guest>, changes: u64) {
+    store.data_mut().objects.told = changes;
+    let word = (changes as u32).wrapping_shl(1) | 1;
+    write_control(store, NEWS, &word.to_le_bytes());
+}
+
+fn opened(guest: &mut Guest, number: u32, what: &str) -> wasmtime::Result<(Arc<Object>, u64)> {
+    match guest.objects.get(number) {
+        Some(opened) => Ok((opened.object.clone(), opened.position)),
+        None => Err(broken(
+            guest,
+            format!("it {what} the shared object number {number}, which it has not opened"),
+        )),
+    }
+}
+
+fn add(guest: &mut Guest, object: Arc<Object>) -> wasmtime::Result<u32> {
+    match guest.objects.add(object) {
+        Some(number) => Ok(number),
+        None => Err(broken(guest, format!("it has more than {OPEN_MAX} shared objects open"))),
+    }
+}
+
+/// Hosts of a grid do not tell one another of shared objects yet: the run is refused.
+fn refuse_on_grid(guest: &Guest) -> wasmtime::Result<()> {
+    match guest.shared.remote {
+        Some(_) => Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::SharedOnGrid))),
+        None => Ok(()),
+    }
+}
+
+fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> wasmtime::Result<u32> {
+    refuse_on_grid(caller.data())?;
+    let limit = caller.data().shared.limits().output_bytes_max;
+    let initial = read(&caller, initial, length, limit, "a shared object")?;
+    write(&mut caller, id, &[0; 16])?;
+    let guest = caller.data_mut();
+    let shared = guest.shared.clone();
+    let object = shared.create_object(Bytes::from(initial));
+    let new_id = object.id;
+    shared.objects.keep(guest.objects.take_mentioned());
+    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
+    let number = add(guest, object)?;
+    write(&mut caller, id, &new_id.0)?;
+    tell_news(caller.as_context_mut());
+    Ok(number)
+}
+
+fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
+    refuse_on_grid(caller.data())?;
+    let bytes = read(&caller, id, 16, 16, "the id of a shared object")?;
+    let guest = caller.data_mut();
+    let id = ObjectId(<[u8; 16]>::try_from(bytes).unwrap_or_default());
+    let Some(object) = guest.shared.objects.find(id) else {
+        return Err(broken(
+            guest,
+            format!("it opens the shared object {id}, to which nobody has a reference"),
+        ));
+    };
+    let number = add(guest, object)?;
+    tell_news(caller.as_context_mut());
+    Ok(number)
+}
+
+fn close(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<()> {
+    let guest = caller.data_mut();
+    opened(guest, number, "closes")?;
+    guest.objects.open[number as usize - 1] = None;
+    guest.objects.free.push(number);
+    Ok(())
+}
+
+fn mention(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<()> {
+    let guest = caller.data_mut();
+    let (object, _) = opened(guest, number, "mentions")?;
+    let mentioned = &mut guest.objects.mentioned;
+    if mentioned.iter().any(|known| Arc::ptr_eq(known, &object)) {
+        return Ok(());
+    }
+    if mentioned.len() >= MENTIONED_MAX {
+        return Err(broken(guest, format!("it mentions more than {MENTIONED_MAX} shared objects at once")));
+    }
+    mentioned.push(object);
+    Ok(())
+}
+
+/// Waits for the first replica, but not for ever: whoever had one may be gone.
+async fn wait_for_replica(
+    guest: &Guest,
+    object: &Object,
+    look: impl Fn() -> Option<Behind>,
+) -> Result<Behind, Stop> {
+    let (since, limit) = (Instant::now(), guest.shared.limits().guard_wait_max);
+    wait_for_objects(guest, || {
+        if let Some(behind) = look() {
+            return Some(Ok(behind));
+        }
+        let waited = since.elapsed();
+        let object = object.id.to_string();
+        (waited >= limit).then(|| Err(Stop::Limit(LimitExceeded::Replica { object, waited: in_ms(waited) })))
+    })
+    .await
+}
+
+/// Without what is less than a millisecond.
+fn in_ms(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// What has come to an object since the guest asked last. Waits for the first replica.
+async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
+    let guest = caller.data_mut();
+    let (object, position) = opened(guest, number, "reads")?;
+    let shared = guest.shared.clone();
+    let look = || shared.objects.behind(&object, position);
+    let Behind { catchup, position, wants_base } = match look() {
+        Some(behind) => behind,
+        None => {
+            guest.clock.stop();
+            let waited = wait_for_replica(guest, &object, look).await;
+            guest.clock.go_on();
+            waited.map_err(wasmtime::Error::new)?
+        }
+    };
+    let guest = caller.data_mut();
+    let (anew, pieces) = match catchup {
+        Catchup::Nothing => return Ok(0),
+        Catchup::Updates(updates) => (0, updates),
+        Catchup::Whole(base, mut updates) => {
+            updates.insert(0, base);
+            (ANEW, updates)
+        }
+    };
+    let offered = Offered::Pieces(pieces);
+    let length = offered.len();
+    if length > u32::MAX as usize {
+        let limit = shared.limits().shared_bytes_max;
+        return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::SharedObjects { limit })));
+    }
+    guest.offered = offered;
+    if let Some(opened) = guest.objects.get(number) {
+        opened.position = position;
+    }
+    Ok(length as u64 | anew | if wants_base { WANTS_SNAPSHOT } else { 0 })
+}
+
+fn update(
+    mut caller: Caller<'_, Guest>,
+    number: u32,
+    update: u32,
+    length: u32,
+    can_apply: u32,
+) -> wasmtime::Result<u32> {
+    let limit = caller.data().shared.limits().output_bytes_max;
+    let update = read(&caller, update, length, limit, "an update of a shared object")?;
+    let guest = caller.data_mut();
+    let (object, position) = opened(guest, number, "updates")?;
+    let shared = guest.shared.clone();
+    // It is on its way from another host; the guest waits by catching up.
+    if !object.has_replica() {
+        return Ok(NO_REPLICA);
+    }
+    let Some(updated) = shared.update_object(&object, position, Bytes::from(update)) else {
+        return Err(broken(guest, format!("too many hosts have updated the shared object {}", object.id)));
+    };
+    shared.objects.keep(guest.objects.take_mentioned());
+    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
+    let mut answer = if updated.wants_base { SNAPSHOT } else { 0 };
+    if let Some(next) = updated.next.filter(|_| can_apply != 0)
+        && let Some(opened) = guest.objects.get(number)
+    {
+        opened.position = next;
+        answer |= APPLY;
+    }
+    Ok(answer)
+}
+
+fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32) -> wasmtime::Result<()> {
+    let limit = caller.data().shared.limits().output_bytes_max;
+    let value = read(&caller, value, length, limit, "a shared object")?;
+    let guest = caller.data_mut();
+    let (object, position) = opened(guest, number, "gives a snapshot of")?;
+    let shared = guest.shared.clone();
+    // What it mentions was mentioned before, by what it was made of.
+    shared.objects.keep(guest.objects.take_mentioned());
+    shared.objects.set_base(&object, position, Bytes::from(value));
+    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)
+}
+
+/// A guard is false: waits until something has come to an object.
+async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
+    refuse_on_grid(caller.data())?;
+    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
+    let guest = caller.data_mut();
+    let known = match &guest.objects.holding {
+        Some(Holding { guard, since, seen }) if *guard == name => Some((*since, *seen)),
+        _ => None,
+    };
+    let Some((since, seen)) = known else {
+        // Something may have come since the guard looked: it looks again before it waits.
+        let seen = guest.shared.objects.changes();
+        guest.objects.holding = Some(Holding { guard: name, since: Instant::now(), seen });
+        tell_news(caller.as_context_mut());
+        return Ok(());
+    };
+    let shared = guest.shared.clone();
+    let limit = shared.limits().guard_wait_max;
+    let job = guest.job_name().to_owned();
+    guest.clock.stop();
+    let waited = wait_for_objects(guest, || {
+        let waited = since.elapsed();
+        if shared.objects.changes() != seen {
+            return Some(Ok(()));
+        }
+        if waited >= limit {
+            let (guard, job) = (name.clone(), job.clone());
+            return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
+        }
+        None
+    })
+    .await;
+    guest.clock.go_on();
+    waited.map_err(wasmtime::Error::new)?;
+    let seen = shared.objects.changes();
+    guest.objects.holding = Some(Holding { guard: name, since, seen });
+    tell_news(caller.as_context_mut());
+    Ok(())
+}

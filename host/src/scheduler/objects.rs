@@ -1,0 +1,316 @@
+//! The shared objects of a run as this host has them: one replica each, for all instances.
+//!
+//! An instance has a copy of the value in its own memory, and a position up to which it has applied the
+//! replica's updates. It catches up when it reads; `changes`, which guests see in a control word, spares it
+//! the way here when there is nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+
+use parking_lot::Mutex;
+use sateen_protocol::shared::{Catchup, Incarnation, ObjectId, Replica, SharedReplica};
+use sateen_protocol::{Bytes, HostId};
+
+use super::shared::{Shared, TaskId};
+use crate::failure::Stop;
+use crate::guest::Guest;
+use crate::limits::LimitExceeded;
+
+/// What an object is counted for besides its bytes.
+const OBJECT_BYTES: usize = 512;
+/// What updates come from: a run with shared objects has one host.
+const THIS_HOST: HostId = HostId(0);
+
+/// One shared object. It lives as long as an instance, a job or a result on this host refers to it.
+pub struct Object {
+    /// What it is called in parameters: no two have the same.
+    pub id: ObjectId,
+    pub replica: Arc<SharedReplica>,
+    /// What it was counted for.
+    counted: AtomicUsize,
+    totals: Arc<Totals>,
+}
+
+/// Figures over all objects of a run.
+#[derive(Debug, Default)]
+pub struct Totals {
+    bytes: AtomicUsize,
+    bytes_max: AtomicUsize,
+    created: AtomicU64,
+    updates: AtomicU64,
+}
+
+/// What a run's shared objects came to on this host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ObjectFigures {
+    /// Objects that jobs of this host created.
+    pub created: u64,
+    /// Updates that jobs of this host made.
+    pub updates: u64,
+    /// Bytes that replicas take now.
+    pub bytes: u64,
+    /// The most that they took.
+    pub bytes_max: u64,
+}
+
+/// What an instance has not applied yet.
+pub struct Behind {
+    pub catchup: Catchup,
+    /// Where it stands afterwards.
+    pub position: u64,
+    /// Its value is then wanted as a new base.
+    pub wants_base: bool,
+}
+
+/// What became of an update.
+pub struct Updated {
+    /// Nothing came between the instance's position and the update: the position afterwards.
+    pub next: Option<u64>,
+    pub wants_base: bool,
+}
+
+/// All shared objects of a run.
+pub struct Objects {
+    known: Mutex<HashMap<ObjectId, Weak<Object>>>,
+    /// Those that other objects mention, which nobody else can be relied on to keep.
+    kept: Mutex<HashMap<ObjectId, Arc<Object>>>,
+    /// How often anything has come to any object.
+    changes: AtomicU64,
+    /// Tasks to be woken when something comes.
+    waiting: Mutex<HashSet<TaskId>>,
+    waiting_count: AtomicUsize,
+    /// While somebody waits.
+    beats: AtomicU64,
+    /// Begins the ids that no other process can make.
+    own: [u8; 8],
+    own_count: AtomicU64,
+    totals: Arc<Totals>,
+}
+
+impl Objects {
+    pub fn new() -> Self {
+        let mut own = [0; 8];
+        // Without it, ids are unique on this host still.
+        let _ = getrandom::fill(&mut own);
+        Self {
+            known: Mutex::default(),
+            kept: Mutex::default(),
+            changes: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            waiting_count: AtomicUsize::new(0),
+            beats: AtomicU64::new(0),
+            own,
+            own_count: AtomicU64::new(0),
+            totals: Arc::default(),
+        }
+    }
+
+    pub fn figures(&self) -> ObjectFigures {
+        let Totals { bytes, bytes_max, created, updates } = &*self.totals;
+        ObjectFigures {
+            created: created.load(Relaxed),
+            updates: updates.load(Relaxed),
+            bytes: bytes.load(Relaxed) as u64,
+            bytes_max: bytes_max.load(Relaxed) as u64,
+        }
+    }
+
+    /// An id that no other object has.
+    fn unique_id(&self) -> ObjectId {
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&self.own);
+        id[8..].copy_from_slice(&self.own_count.fetch_add(1, Relaxed).to_le_bytes());
+        ObjectId(id)
+    }
+
+    /// A new object.
+    fn create(&self) -> Arc<Object> {
+        let id = self.unique_id();
+        let (counted, totals) = (AtomicUsize::new(0), self.totals.clone());
+        let object = Arc::new(Object { id, replica: Arc::default(), counted, totals });
+        let mut known = self.known.lock();
+        // Entries of objects that are gone must not pile up.
+        if known.len() >= 64 && known.len() == known.capacity() {
+            known.retain(|_, object| object.strong_count() > 0);
+        }
+        known.insert(id, Arc::downgrade(&object));
+        object
+    }
+
+    /// The object `id`, if it is there.
+    pub fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
+        self.known.lock().get(&id).and_then(Weak::upgrade)
+    }
+
+    /// Another object mentions these: they stay to the end.
+    pub fn keep(&self, mentioned: Vec<Arc<Object>>) {
+        if !mentioned.is_empty() {
+            self.kept.lock().extend(mentioned.into_iter().map(|object| (object.id, object)));
+        }
+    }
+
+    /// How often anything has come to any object.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(SeqCst)
+    }
+
+    /// Something has come.
+    fn note_change(&self) {
+        self.changes.fetch_add(1, SeqCst);
+    }
+
+    /// What an instance at `position` has to do; `None` while there is no replica.
+    pub fn behind(&self, object: &Object, position: u64) -> Option<Behind> {
+        object.replica.with(|place| {
+            let replica = place.as_ref()?;
+            let (catchup, position) = replica.since(position);
+            let wants_base = catchup != Catchup::Nothing && replica.wants_base();
+            Some(Behind { catchup, position, wants_base })
+        })
+    }
+
+    /// An instance at `position` gives its value.
+    pub fn set_base(&self, object: &Object, position: u64, base: Bytes) {
+        object.change(|place| place.as_mut().is_some_and(|replica| replica.set_base(position, base)));
+    }
+
+    /// Whether replicas take more than they may.
+    pub fn check(&self, limit: usize) -> Result<(), Stop> {
+        if self.totals.bytes.load(Relaxed) > limit {
+            return Err(Stop::Limit(LimitExceeded::SharedObjects { limit }));
+        }
+        Ok(())
+    }
+
+    pub fn is_anybody_waiting(&self) -> bool {
+        self.waiting_count.load(SeqCst) > 0
+    }
+
+    /// Those who wait for something to come, to be woken.
+    pub fn waiting(&self) -> Vec<TaskId> {
+        self.waiting.lock().iter().copied().collect()
+    }
+}
+
+impl Object {
+    /// Whether it has come, or was created here.
+    pub fn has_replica(&self) -> bool {
+        self.replica.end() > 0
+    }
+
+    /// Changes the replica, and counts its bytes again.
+    fn change<R>(&self, act: impl FnOnce(&mut Option<Replica>) -> R) -> R {
+        self.replica.with(|place| {
+            let result = act(place);
+            let now = OBJECT_BYTES + place.as_ref().map_or(0, Replica::bytes);
+            let before = self.counted.swap(now, Relaxed);
+            let totals = &self.totals;
+            let total = if now >= before {
+                totals.bytes.fetch_add(now - before, Relaxed) + (now - before)
+            } else {
+                totals.bytes.fetch_sub(before - now, Relaxed) - (before - now)
+            };
+            totals.bytes_max.fetch_max(total, Relaxed);
+            result
+        })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.totals.bytes.fetch_sub(self.counted.load(Relaxed), Relaxed);
+    }
+}
+
+impl Shared {
+    /// A job creates an object.
+    pub fn create_object(&self, initial: Bytes) -> Arc<Object> {
+        let objects = &self.objects;
+        let object = objects.create();
+        object.change(|place| *place = Some(Replica::new(Incarnation(1), initial)));
+        objects.totals.created.fetch_add(1, Relaxed);
+        objects.note_change();
+        object
+    }
+
+    /// A job updates the object, which has a replica; its instance is at `position`. `None` when too many
+    /// hosts have updated it.
+    pub fn update_object(&self, object: &Object, position: u64, update: Bytes) -> Option<Updated> {
+        let objects = &self.objects;
+        let updated = object.change(|place| {
+            let replica = place.as_mut()?;
+            let before = replica.end();
+            replica.append_local(THIS_HOST, update)?;
+            let next = (position == before).then_some(replica.end());
+            Some(Updated { next, wants_base: replica.wants_base() })
+        });
+        // After the replica has it: whoever is told of this change finds it there.
+        objects.note_change();
+        objects.totals.updates.fetch_add(1, Relaxed);
+        self.wake_for_objects();
+        updated
+    }
+
+    /// Lets all look who wait for something to come to an object.
+    pub fn wake_for_objects(&self) {
+        if !self.objects.is_anybody_waiting() {
+            return;
+        }
+        for task in self.objects.waiting() {
+            self.wake(task);
+            // This worker may go on with its guest for long; those who wait need not wait for that.
+            self.idle.wake_one();
+        }
+    }
+
+    /// With every beat: now and then, those who wait look at the time.
+    pub fn look_for_objects(&self) {
+        const BEATS: u64 = 20;
+        if self.objects.is_anybody_waiting() && self.objects.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)
+        {
+            self.wake_for_objects();
+        }
+    }
+}
+
+/// Waits until `look` finds what it looks for. It looks whenever something has come to an object, and now
+/// and then. The guest is suspended; its worker goes on with something else.
+pub async fn wait_for_objects<T>(
+    guest: &Guest,
+    mut look: impl FnMut() -> Option<Result<T, Stop>>,
+) -> Result<T, Stop> {
+    let (shared, task) = (&guest.shared, guest.task);
+    let _waiting = Waiting::new(&shared.objects, task);
+    let result = poll_fn(|context| {
+        // Registered first and looked at afterwards, as in `wait_for`.
+        shared.register_waiting(task, context.waker());
+        if let Err(stop) = guest.check() {
+            return Poll::Ready(Err(stop));
+        }
+        look().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await;
+    shared.forget_waiting(task);
+    result
+}
+
+/// A task is among those who wait.
+struct Waiting<'a>(&'a Objects, TaskId);
+
+impl<'a> Waiting<'a> {
+    fn new(objects: &'a Objects, task: TaskId) -> Self {
+        objects.waiting.lock().insert(task);
+        objects.waiting_count.fetch_add(1, SeqCst);
+        Self(objects, task)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.lock().remove(&self.1);
+        self.0.waiting_count.fetch_sub(1, SeqCst);
+    }
+}
