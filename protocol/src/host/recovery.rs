@@ -207,8 +207,15 @@ impl Host {
             return false;
         }
         let Some(token) = part.held_by_key.get(&spec.key).copied() else { return false };
-        // To wait for one that has not begun would save nothing.
-        if part.held.get(&token).is_none_or(|held| !held.begun) {
+        let Some(held) = part.held.get(&token) else { return false };
+        if !held.begun {
+            // To wait for one that has not begun would save nothing. If nobody else wants it, it is not to
+            // be run beside the one that is redone, and that finds what is known below it.
+            if held.owners.is_empty() {
+                part.sought.remove(&spec.key);
+                part.table.remove(&spec.key);
+                self.abort_held(run, token);
+            }
             return false;
         }
         part.sought.remove(&spec.key);

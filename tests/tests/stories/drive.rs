@@ -141,9 +141,12 @@ impl World {
                 self.names.learn(&spec);
                 runtime.inject(held, self.names.job(&spec.key), spec.clone());
                 process.inputs.push_back(host::Input::Idle(RUN, 0));
-                process.inputs.push_back(host::Input::Begun(RUN, held));
+                let does = if process.is_busy { "has no worker yet for" } else { "runs" };
+                if !process.is_busy {
+                    process.inputs.push_back(host::Input::Begun(RUN, held));
+                }
                 let shown = messages::job(&self.names, &spec);
-                self.say(format!("{name} runs {shown}"));
+                self.say(format!("{name} {does} {shown}"));
             }
             Command::Want { thieves, .. } => {
                 let before = std::mem::replace(&mut runtime.thieves, thieves);

@@ -102,6 +102,7 @@ fn who_is_there(world: &mut World, words: &[&str]) -> Result<(), String> {
                 process.tell(now, host::Input::Timeout);
             }
         }
+        ["busy", name] => process(world, name)?.is_busy = true,
         ["leave", name] => process(world, name)?.tell(now, host::Input::Leave),
         ["pause", name] => {
             process(world, name)?.tell(now, host::Input::Pause(Some("the user works".to_owned())));

@@ -37,6 +37,8 @@ pub struct Process {
     pub is_frozen: bool,
     /// Why it cannot load the app.
     pub unable: Option<String>,
+    /// It has no worker for what it gets.
+    pub is_busy: bool,
 }
 
 impl Process {
@@ -188,6 +190,7 @@ impl World {
             is_alive: true,
             is_frozen: false,
             unable: None,
+            is_busy: false,
         };
         self.processes.insert(name.to_owned(), process);
         self.dial(name);
