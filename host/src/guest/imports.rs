@@ -152,7 +152,8 @@ fn expose(
     job.depth = guest.depth_below_root().saturating_add(depth).saturating_add(1);
     job.objects = mentioned;
     job.place = guest.ancestry.as_ref().map(|ancestry| {
-        Place::below(ancestry, depth, guest.recorded_above(depth), guest.is_redone_above(depth))
+        let (within, redone) = (guest.recorded_above(depth), guest.is_redone_above(depth));
+        Place::below(ancestry, depth, within, redone, guest.lookup_bound)
     });
     let number = match lookup {
         Some(remote) => guest.add_child(shared.look_up(remote, job)),

@@ -54,10 +54,21 @@ impl Place {
     }
 
     /// A child that the task `parent` exposes from the depth `spawned_at` of its instance, within the calls
-    /// `within`. What is known below it, whoever answers its lookup says.
-    pub fn below(parent: &Arc<Ancestry>, spawned_at: u32, within: Vec<JobKey>, redone: bool) -> Self {
+    /// `within`, of which spawns from less than the depth `lookup_bound` are looked up. So are the child's,
+    /// should it be redone: if nobody exposed it before, it is in no lineage, and entries may be below it all
+    /// the same.
+    pub fn below(
+        parent: &Arc<Ancestry>,
+        spawned_at: u32,
+        within: Vec<JobKey>,
+        redone: bool,
+        lookup_bound: u32,
+    ) -> Self {
         let depth = parent.depth.saturating_add(spawned_at).saturating_add(1);
-        Self::new(Parent::Task(parent.clone(), within), depth, parent.redone || redone, 0)
+        let redone = parent.redone || redone;
+        let looks_up = redone && lookup_bound > 0;
+        let lookup_below = if looks_up { parent.depth.saturating_add(lookup_bound) } else { 0 };
+        Self::new(Parent::Task(parent.clone(), within), depth, redone, lookup_below)
     }
 
     /// A new number for the time that it is elsewhere; no number is used twice in this process.
@@ -109,5 +120,32 @@ impl Ancestry {
     /// Of the spawns in its instance, those from less than this depth are looked up.
     pub fn lookup_below_within(&self) -> u32 {
         self.lookup_below.saturating_sub(self.depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parent(redone: bool) -> Arc<Ancestry> {
+        let (key, lineage) = (JobKey([1; 32]), Lineage::default());
+        Arc::new(Ancestry { key, lineage, depth: 3, redone, lookup_below: 7 })
+    }
+
+    fn bound(parent: &Arc<Ancestry>, redone: bool, lookup_bound: u32) -> (u32, u32) {
+        let child = Place::below(parent, 1, Vec::new(), redone, lookup_bound);
+        (child.depth, child.lookup_below.load(SeqCst))
+    }
+
+    /// A worker that takes it begins a new instance, which has only this to go by.
+    #[test]
+    fn a_redone_child_looks_up_as_deep_as_its_parent() {
+        let lost = parent(true);
+        assert_eq!(bound(&lost, false, lost.lookup_below_within()), (5, 7));
+        // A call in place may have a bound of its own.
+        assert_eq!(bound(&lost, false, 9), (5, 12));
+        assert_eq!(bound(&parent(false), true, 9), (5, 12));
+        assert_eq!(bound(&lost, false, 0), (5, 0));
+        assert_eq!(bound(&parent(false), false, 9), (5, 0));
     }
 }

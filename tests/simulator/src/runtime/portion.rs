@@ -338,7 +338,8 @@ impl Portion {
             depth: frame.depth + 1,
             lineage: above.child(&task.spec.key),
             redone: frame.redone,
-            lookup_below: 0,
+            // What nobody exposed before is in no lineage; entries may be below it all the same.
+            lookup_below: frame.lookup_below,
         })
     }
 }

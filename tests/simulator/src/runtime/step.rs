@@ -273,3 +273,70 @@ impl Portion {
         Some(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use sateen_protocol::{
+        FaultTolerance, JobNumber, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
+    };
+
+    use super::*;
+    use crate::tree::{Tree, TreePlan};
+
+    fn portion() -> Portion {
+        let tree = Rc::new(Tree::new(&TreePlan {
+            seed: 7,
+            jobs: 100,
+            work_ns: 1_000_000_000,
+            children_max: 4,
+            share_percent_max: 80,
+            twins_per_mille: 0,
+            decisive_per_mille: 0,
+            heavy_per_mille: 0,
+        }));
+        let spec = RunSpec {
+            app: tree.app(),
+            function: "main".into(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            limits: RunLimits::default(),
+            strict_nan: false,
+            stealing: Stealing::Random,
+            fault_tolerance: FaultTolerance::Full,
+            record_every_ms: 100,
+        };
+        Portion::new(spec, tree, 2)
+    }
+
+    /// Nobody exposed the child before, so it is in no lineage; entries may be below it all the same.
+    #[test]
+    fn a_worker_that_takes_a_child_of_a_redone_job_looks_up_as_deep() {
+        for (redone, lookup_below) in [(true, 5), (false, 0)] {
+            let mut portion = portion();
+            let key = portion.tree.keys().key(&[]);
+            let spec = JobSpec {
+                key,
+                kind: ROOT_KIND,
+                parameters: Vec::new(),
+                depth: 0,
+                lineage: Lineage::default(),
+                redone,
+                lookup_below,
+            };
+            portion.inject(JobNumber(1), spec);
+            let root = portion.pick(0).expect("the root waits");
+            let around = Surroundings { now: Time(0), worker: 0, idle: 2, grain_ns: 0 };
+            let mut next_record = Time(u64::MAX);
+            // What comes before its children; then the first of them, with the second exposed.
+            for _ in 0..2 {
+                let step = portion.step(root, around, &mut next_record);
+                assert!(matches!(step, Step::Compute { .. }), "{step:?}");
+            }
+            let child = portion.pick(1).expect("an idle worker has a child exposed");
+            let call = &portion.tasks[&child].frames[0];
+            assert_eq!((call.depth, call.redone, call.lookup_below), (1, redone, lookup_below));
+        }
+    }
+}
