@@ -62,7 +62,7 @@ pub fn expand(attribute: TokenStream, item: &TokenStream) -> Result<TokenStream>
     Ok(written(&block, &updates))
 }
 
-/// What stands beside an error: the item without #[update], each of which were an error as well.
+/// What stands beside an error: the item without `#[update]`, each of which were an error as well.
 pub fn without_attributes(item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else { return item };
     for item in &mut block.items {

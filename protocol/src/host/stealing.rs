@@ -347,6 +347,7 @@ impl Host {
         let parked = parked.map(|until| (until, "a thief has waited long enough"));
         let may_seek = part.idle > 0
             && part.stage == Stage::Ready
+            && part.held.len() < HELD_JOBS_MAX
             && self.departing.is_none()
             && self.paused.is_none()
             && self.identity.is_some();
@@ -358,8 +359,12 @@ impl Host {
                 Stealing::Random => !(self.near.is_empty() && self.far.is_empty()),
                 Stealing::MasterWorker => part.master.is_some_and(|master| self.peers.contains_key(&master)),
             };
-        // A victim that happened to be asked already is no reason to turn in circles.
-        let near = (can_near && near == 0).then_some((part.rest.until, "a thief has rested"));
+        // A victim that happened to be asked already is no reason to turn in circles; from another site, if it
+        // has moved since.
+        let is_one_asked =
+            || part.requests.values().any(|request| request.is_wide && self.near.contains(&request.victim));
+        let near =
+            (can_near && near == 0 && !is_one_asked()).then_some((part.rest.until, "a thief has rested"));
         let has_wide = part.requests.values().any(|request| request.is_wide);
         let can_wide =
             may_seek && part.spec.stealing == Stealing::ClusterAware && !has_wide && !self.far.is_empty();

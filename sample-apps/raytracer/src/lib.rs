@@ -1,6 +1,6 @@
 //! A ray tracer: a picture of spheres, planes and triangles with shadows, mirrors and glass.
 //!
-//! `parse` and `flake` give a [`Scene`]; `trace` follows the rays; `image` writes the file. A job is a
+//! `parse` and `flake` give a `Scene`; `trace` follows the rays; `image` writes the file. A job is a
 //! run of pixels, row by row. It spawns the second half and does the first itself, so what waits
 //! longest is the largest part of the picture. The scene travels in no job: each sandbox reads the same
 //! input.
