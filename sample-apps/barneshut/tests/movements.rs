@@ -99,11 +99,13 @@ fn bodies_in_one_place_are_no_endless_tree() {
 }
 
 /// Šuvakov and Dmitrašinović's orbits (Physical Review Letters, 2013): after a time the bodies are back.
+/// Only those that forgive the rounding of their five published digits.
 #[test]
 fn three_bodies_come_back() {
     let Some(table) = data("3body.tab") else { return };
     let mut tried = 0;
-    for line in table.lines().filter(|line| line.contains(" moth I") || line.contains("goggles")) {
+    let steady = |line: &&str| [" moth I", " goggles"].iter().any(|name| line.trim_end().ends_with(name));
+    for line in table.lines().filter(steady) {
         let numbers: Vec<f64> = line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
         let [x, y, time] = numbers[..] else { continue };
         let steps = 400_000;
@@ -120,7 +122,7 @@ fn three_bodies_come_back() {
         }
         tried += 1;
     }
-    assert!(tried >= 2, "{tried} orbits");
+    assert_eq!(tried, 2);
 }
 
 /// The energies of `PROVENANCE.md`, by direct sum without softening.
