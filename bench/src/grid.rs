@@ -6,7 +6,9 @@ use anyhow::{Context, Result, bail, ensure};
 use sateen_tests::cluster::Cluster;
 use serde_json::Value;
 
+use crate::machine;
 use crate::sandbox::dist;
+use crate::workloads::Workload;
 
 /// A run that is meant to take seconds is not waited for longer.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -37,6 +39,26 @@ pub fn wait(grid: &Cluster, run: u64, expected: Option<&str>) -> Result<f64> {
 /// Both.
 pub fn run(grid: &Cluster, module: &str, words: &[&str], expected: Option<&str>) -> Result<f64> {
     wait(grid, submit(grid, module, words)?, expected)
+}
+
+/// Options of `sateen submit` that give a workload its inputs, which become files beside the grid's.
+pub fn input_words(grid: &Cluster, workload: &Workload) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for (input, bytes) in workload.inputs {
+        let file = grid.folder().join(format!("{}-{input}", workload.name));
+        std::fs::write(&file, bytes)?;
+        words.extend(["--input".to_owned(), format!("{input}={}", file.display())]);
+    }
+    Ok(words)
+}
+
+/// Processor time that these hosts' processes have used so far, in seconds.
+pub fn processor_seconds(grid: &mut Cluster, names: &[&str]) -> Result<f64> {
+    let mut seconds = 0.0;
+    for name in names {
+        seconds += machine::processor_seconds_of(grid.host(name).id())?;
+    }
+    Ok(seconds)
 }
 
 /// `sateen run` in a process of its own: the time that it says the run took, in seconds.

