@@ -6,7 +6,6 @@ use anyhow::{Context, Result, bail, ensure};
 use sateen_tests::cluster::Cluster;
 use serde_json::Value;
 
-use crate::machine;
 use crate::sandbox::dist;
 use crate::workloads::Workload;
 
@@ -52,13 +51,15 @@ pub fn input_words(grid: &Cluster, workload: &Workload) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Processor time that these hosts' processes have used so far, in seconds.
-pub fn processor_seconds(grid: &mut Cluster, names: &[&str]) -> Result<f64> {
-    let mut seconds = 0.0;
-    for name in names {
-        seconds += machine::processor_seconds_of(grid.host(name).id())?;
-    }
-    Ok(seconds)
+/// Processor time that a host has used so far, in seconds.
+pub fn processor_seconds(grid: &Cluster, name: &str) -> Result<f64> {
+    status(grid, name)?["processor_s"].as_f64().context("a host tells its processor time")
+}
+
+/// What a host says of itself.
+pub fn status(grid: &Cluster, name: &str) -> Result<Value> {
+    let ended = grid.tell_host(name, &["status", "--json"]);
+    serde_json::from_slice(&ended.stdout).context(ended.stderr)
 }
 
 /// `sateen run` in a process of its own: the time that it says the run took, in seconds.

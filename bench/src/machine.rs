@@ -3,11 +3,6 @@
 use std::fmt;
 use std::fs;
 
-use anyhow::Context;
-
-/// Of Linux, whatever its kernel's own.
-const TICKS_A_SECOND: f64 = 100.0;
-
 /// Processor time since the system's start, in its ticks.
 pub struct Usage {
     total: u64,
@@ -40,7 +35,11 @@ impl Usage {
             .map_while(|word| word.parse().ok())
             .collect();
         let [_, _, _, idle, waiting, _, _, stolen] = *all.as_slice() else { return None };
-        Some(Self { total: all.iter().sum(), idle: idle + waiting, stolen, own: own_ticks(process)? })
+        // The command's name, in parentheses, may hold anything.
+        let (_, fields) = process.rsplit_once(')')?;
+        let own =
+            (fields.split_ascii_whitespace().skip(11).take(4)).filter_map(|word| word.parse::<u64>().ok());
+        Some(Self { total: all.iter().sum(), idle: idle + waiting, stolen, own: own.sum() })
     }
 
     /// Whether others took so much since then that a measurement suffers. What was too short for the
@@ -64,21 +63,6 @@ impl Usage {
             stolen: (self.stolen - earlier.stolen) as f64 / total,
         }
     }
-}
-
-/// User and system time in a process's line, those of its children included, in the system's ticks.
-fn own_ticks(process: &str) -> Option<u64> {
-    // The command's name, in parentheses, may hold anything.
-    let (_, fields) = process.rsplit_once(')')?;
-    let ticks = fields.split_ascii_whitespace().skip(11).take(4);
-    Some(ticks.filter_map(|word| word.parse::<u64>().ok()).sum())
-}
-
-/// Processor time that a process has used so far, in seconds; to a hundredth of one. Linux only.
-pub fn processor_seconds_of(process: u32) -> anyhow::Result<f64> {
-    let line = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let ticks = own_ticks(&line).context("a process's line tells its times")?;
-    Ok(ticks as f64 / TICKS_A_SECOND)
 }
 
 impl fmt::Display for Interference {

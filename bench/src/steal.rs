@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::Cluster;
-use serde_json::Value;
 
 use crate::figure::{Figure, shown};
 use crate::grid;
@@ -57,8 +56,7 @@ fn steals(flags: &[&str]) -> Result<[f64; 2]> {
     grid::run(&cluster, "bench/coarse.wasm", &[JOBS, TURNS], None)?;
     let mut all = Vec::new();
     for name in ["a", "b"] {
-        let ended = cluster.tell_host(name, &["status", "--json"]);
-        let status: Value = serde_json::from_slice(&ended.stdout).context(ended.stderr)?;
+        let status = grid::status(&cluster, name)?;
         let of = |field: &str| status["steals"][field].as_f64();
         if let (Some(count), Some(median), Some(tail)) = (of("count"), of("median_us"), of("p99_us")) {
             all.push((count, [median, tail]));

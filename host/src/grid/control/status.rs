@@ -18,6 +18,8 @@ pub struct Status {
     pub version: String,
     /// The process.
     pub process: u32,
+    /// Processor time that it has used, in seconds; 0 where the system does not tell.
+    pub processor_s: f64,
     /// Workers for each run.
     pub threads: usize,
     /// The coordinator's address.
@@ -93,8 +95,8 @@ impl Status {
         let mut lines = Vec::new();
         let id = self.id.as_deref().unwrap_or("not in the grid yet");
         lines.push(format!(
-            "host      {} ({id}), site {}, {} threads, process {}",
-            self.name, self.site, self.threads, self.process
+            "host      {} ({id}), site {}, {} threads, process {}, {:.1} s of processor time",
+            self.name, self.site, self.threads, self.process, self.processor_s
         ));
         let link = match (self.connected_s, &self.unreachable) {
             (Some(seconds), _) => format!("connected for {seconds:.0} s"),

@@ -170,6 +170,7 @@ impl Driver {
             site: self.options.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),
+            processor_s: processor_s(),
             threads: self.threads,
             coordinator: self.options.coordinator.to_string(),
             connected_s: self.coordinator.since().map(|since| now.since(since).as_secs_f64()),
@@ -183,4 +184,17 @@ impl Driver {
             store: self.keeper.status(),
         }
     }
+}
+
+/// Processor time of this process.
+#[cfg(unix)]
+fn processor_s() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Not told here.
+#[cfg(not(unix))]
+fn processor_s() -> f64 {
+    0.0
 }
