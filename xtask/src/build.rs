@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::languages::build_app;
 use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
+use crate::ui;
 
 const BINARIES: [&str; 3] = ["sateen", "sateen-host", "sateen-coordinator"];
 const PACKAGES: [&str; 6] =
@@ -18,7 +19,7 @@ pub fn dist(name: &str) -> PathBuf {
     root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Builds the binaries and all sample apps. Nothing goes to stdout.
+/// Builds the dashboard, the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
     build_with(&PACKAGES, false)
 }
@@ -32,6 +33,8 @@ pub fn build_with_tests() -> Result<()> {
 /// With `install`, compilers that only some apps need are installed where that can be done.
 fn build_with(selection: &[&str], install: bool) -> Result<()> {
     wasm_target()?;
+    // First, for the coordinator has it in itself.
+    ui::build()?;
     aside(cargo(["build", "--release", "--locked"].iter().chain(selection)))?;
     let target = target_folder()?;
     fs::create_dir_all(root().join("dist/apps"))?;

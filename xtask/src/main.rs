@@ -10,12 +10,13 @@ mod purity;
 mod setup;
 mod shell;
 mod test;
+mod ui;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask TASK
-  build               the binaries and the apps, under dist/
+  build               the dashboard, the binaries and the apps, under dist/
   demo                a grid, a real problem, a host that dies half way, the answer; --stay keeps the grid
   test                every test
   check               formatting, lints, documentation, licences (what CI does before the tests)

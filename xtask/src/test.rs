@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::build::build_with_tests;
 use crate::shell::{cargo, run};
+use crate::ui;
 
 /// So many schedules of faults are simulated.
 const SEEDS: u32 = 1000;
@@ -16,5 +17,6 @@ pub fn test() -> Result<()> {
     let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--all-targets"]);
     tests.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
     run(tests)?;
-    run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))
+    run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;
+    ui::test()
 }

@@ -1,0 +1,78 @@
+/** Requests to the coordinator. Errors are its own sentences, or say that it is not there. */
+
+import type { App, JobDetail, Log, Problem, Run, TimelineValue } from './types.ts';
+
+/** A request that was refused, or not answered. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`/api/v1/${path}`, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Refused(0, 'The coordinator does not answer. Is it still running?');
+  }
+  if (response.ok) return response;
+  throw new Refused(response.status, await reason(response));
+}
+
+async function reason(response: Response): Promise<string> {
+  try {
+    const problem = (await response.json()) as Partial<Problem>;
+    const text = problem.detail ?? problem.title;
+    if (typeof text === 'string' && text !== '') return sentence(text);
+  } catch {
+    // Said below.
+  }
+  return `The coordinator answered ${response.status} ${response.statusText}`.trimEnd() + '.';
+}
+
+/** With a full stop. What it begins with may be a name, and keeps its letters. */
+export function stopped(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
+/** With a capital and a full stop. */
+export function sentence(text: string): string {
+  return stopped(text.charAt(0).toUpperCase() + text.slice(1));
+}
+
+async function json<T>(path: string, init?: RequestInit): Promise<T> {
+  const response = await ask(path, init);
+  return (await response.json()) as T;
+}
+
+export const api = {
+  apps: (signal?: AbortSignal) => json<App[]>('apps', { signal }),
+  runs: (limit: number, signal?: AbortSignal) => json<Run[]>(`runs?limit=${limit}`, { signal }),
+  job: (run: number, tag: string, signal?: AbortSignal) =>
+    json<JobDetail>(`runs/${run}/jobs/${encodeURIComponent(tag)}`, { signal }),
+  log: (run: number, after: number, signal?: AbortSignal) => json<Log>(`runs/${run}/log?after=${after}`, { signal }),
+  timeline: (run: number, signal?: AbortSignal) => json<TimelineValue>(`runs/${run}/timeline`, { signal }),
+  change: (run: number, wish: 'cancel' | 'suspend' | 'resume') => json<Run>(`runs/${run}/${wish}`, { method: 'POST' }),
+  publish: (name: string, module: Blob) =>
+    json<App>(`apps?name=${encodeURIComponent(name)}`, { method: 'POST', body: module }),
+  submit: (submission: { app: string; function?: string; arguments: string[] }) =>
+    json<{ run: number }>('runs', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(submission),
+    }),
+  /** A run's result: text, or how many bytes it is. */
+  async result(run: number, signal?: AbortSignal): Promise<{ text: string | null; bytes: number; isCut: boolean }> {
+    const response = await ask(`runs/${run}/result`, { signal });
+    const blob = await response.blob();
+    const isText = (response.headers.get('content-type') ?? '').startsWith('text/');
+    const shown = 64 * 1024;
+    const text = isText ? await blob.slice(0, shown).text() : null;
+    return { text, bytes: blob.size, isCut: isText && blob.size > shown };
+  },
+};

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+
+import { sentence, stopped } from '../src/lib/api.ts';
+import { bytes, clock, count, percent, seconds, short } from '../src/lib/format.ts';
+import { parse } from '../src/lib/router.svelte.ts';
+import { sortBy } from '../src/lib/sort.ts';
+import { Window, idleWhy, shares, ticks } from '../src/lib/timeline/model.ts';
+import type { TimelineValue } from '../src/lib/types.ts';
+import { split } from '../src/lib/words.ts';
+
+describe('addresses', () => {
+  it('name pages', () => {
+    expect(parse('/')).toEqual({ page: 'overview' });
+    expect(parse('/runs')).toEqual({ page: 'overview' });
+    expect(parse('/runs/42/')).toEqual({ page: 'run', run: 42, view: 'summary' });
+    expect(parse('/runs/42/tree')).toEqual({ page: 'run', run: 42, view: 'tree' });
+    expect(parse('/hosts')).toEqual({ page: 'hosts' });
+  });
+  it('that name none are told in a sentence', () => {
+    for (const path of ['/nowhere', '/runs/x', '/runs/-1', '/runs/1/graph', '/runs/1/tree/2', '/hosts/3', '/%', '/runs/%F0', `/${'x'.repeat(500)}`]) {
+      const route = parse(path);
+      expect(route.page, path).toBe('missing');
+      if (route.page === 'missing') expect(route.why).toMatch(/^[A-Z“].*\.$/);
+    }
+  });
+});
+
+describe('figures', () => {
+  it('are short and say when they are not known', () => {
+    expect([null, 0, 3.14159, 42.42, 999, 1043.2, 12_345, 1e6, 2.5e9].map(short)).toEqual(['–', '0', '3.14', '42.4', '999', '1.04k', '12.3k', '1M', '2.5G']);
+    expect([count(1_234_567), count(null), count(Number.NaN)]).toEqual(['1,234,567', '–', '–']);
+    expect([0.0000004, 0.0042, 0.5, 12.34, 100, 125, 3600, 7380, 1e6].map(seconds)).toEqual(['0 µs', '4.2 ms', '500 ms', '12.3 s', '1 min 40 s', '2 min 5 s', '1 h', '2 h 3 min', '11.6 d']);
+    expect([bytes(0), bytes(1536), bytes(5 << 20)]).toEqual(['0 B', '1.5 KiB', '5 MiB']);
+    expect([percent(0), percent(0.0004), percent(0.1234, 1), percent(null)]).toEqual(['0 %', '< 0.1 %', '12.3 %', '–']);
+    expect([clock(0), clock(65_000), clock(3_723_000)]).toEqual(['0:00', '1:05', '1:02:03']);
+  });
+  it('sentences end', () => {
+    expect([sentence('run 9 is not known'), stopped('ada left'), stopped('why?')]).toEqual(['Run 9 is not known.', 'ada left.', 'why?']);
+  });
+});
+
+describe('sorting', () => {
+  it('puts what is not known last, whichever way', () => {
+    const items = [{ v: 2 }, { v: null }, { v: 10 }, { v: undefined }, { v: 1 }];
+    expect(sortBy(items, (item) => item.v, false).map((item) => item.v)).toEqual([1, 2, 10, null, undefined]);
+    expect(sortBy(items, (item) => item.v, true).map((item) => item.v)).toEqual([10, 2, 1, null, undefined]);
+    expect(sortBy(['h10', 'h9', 'h1'], (name) => name, false)).toEqual(['h1', 'h9', 'h10']);
+  });
+});
+
+describe('arguments', () => {
+  it('are parted as by a shell', () => {
+    expect(split('  17 --name "two words" \'a "b"\' "" x"y"z ')).toEqual(['17', '--name', 'two words', 'a "b"', '', 'xyz']);
+    expect(split('')).toEqual([]);
+    expect(() => split('"open')).toThrow('A " is not closed.');
+  });
+});
+
+describe('a timeline', () => {
+  const value: TimelineValue = {
+    bucket_ms: 250,
+    from_ms: 0,
+    rows: [{ host: 'h', host_name: 'h', site: 's', worker: 0, work: [1, 0.5, null], recover: [0, 0, null], steal: [0, 0.25, null], wait: [0, 0, null] }],
+    idle_why: [{ from_ms: 0, to_ms: 100, host: 'h', text: 'old' }, { from_ms: 50, to_ms: 100, host: 'h', text: 'new' }],
+  };
+  it('adds up what a worker did', () => {
+    expect(shares(value, value.rows[0], 0, 500)).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
+    expect(shares(value, value.rows[0], 500, 750)).toBeNull();
+    expect([idleWhy(value.idle_why, 'h', 70), idleWhy(value.idle_why, 'x', 70)]).toEqual(['new', null]);
+  });
+  it('has few marks', () => {
+    expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
+    for (const span of [600, 5e3, 1e6, 1e9, 1e12]) expect(ticks(0, span, 8).length).toBeLessThanOrEqual(10);
+  });
+  it('shows the whole as it grows, and follows its end unless one has looked away', () => {
+    const window = new Window();
+    window.widthPx = 1000;
+    window.bounds(0, 10_000);
+    expect([window.fromMs, window.toMs]).toEqual([0, 10_000]);
+    window.bounds(0, 20_000);
+    expect([window.fromMs, window.toMs]).toEqual([0, 20_000]);
+    window.zoom(4, 1000);
+    window.bounds(0, 30_000);
+    expect([window.fromMs, window.toMs]).toEqual([25_000, 30_000]);
+    window.pan(-500);
+    window.bounds(0, 40_000);
+    expect([window.fromMs, window.toMs]).toEqual([22_500, 27_500]);
+  });
+});

@@ -1,0 +1,85 @@
+//! The dashboard under `ui/`: built with Node, tested in Node and in the distribution's Chromium.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::build::dist;
+use crate::setup::has;
+use crate::shell::{aside, command, root, run};
+
+const UI: &str = "ui";
+/// Names that distributions give to Chromium.
+const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// Builds `ui/dist`, which the coordinator then has in itself. Without Node it says what is missing, and the
+/// coordinator serves a page that says the same.
+pub fn build() -> Result<()> {
+    if !is_ready()? {
+        return Ok(());
+    }
+    aside(npm(["run", "--silent", "build"]))
+}
+
+/// Types, lints and unit tests; then the built dashboard in a browser, on the grid that is under `dist/`.
+pub fn test() -> Result<()> {
+    if !is_ready()? {
+        return Ok(());
+    }
+    run(npm(["run", "--silent", "check"]))?;
+    run(npm(["test", "--silent"]))?;
+    if !has_chromium() {
+        eprintln!(
+            "xtask: WARNING: the dashboard was NOT tested in a browser: that needs Chromium \
+             (Debian and Ubuntu: apt install chromium)"
+        );
+        return Ok(());
+    }
+    let mut browser = npm(["run", "--silent", "e2e"]);
+    browser.env("SATEEN_DIST", dist("sateen").parent().unwrap_or(Path::new(".")));
+    run(browser)
+}
+
+fn folder() -> PathBuf {
+    root().join(UI)
+}
+
+fn npm<const N: usize>(words: [&str; N]) -> Command {
+    let mut npm = command("npm", words);
+    npm.current_dir(folder());
+    npm
+}
+
+/// Whether Node is here, with the packages that the lock file names.
+fn is_ready() -> Result<bool> {
+    if !has("node") || !has("npm") {
+        eprintln!("xtask: the dashboard is left out: it needs Node, 20 or later, with npm");
+        return Ok(false);
+    }
+    if !is_installed() && aside(npm(["ci", "--no-fund", "--no-audit"])).is_err() {
+        eprintln!("xtask: the dashboard is left out: its packages cannot be fetched");
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Whether what is installed is as new as the lock file.
+fn is_installed() -> bool {
+    let modified = |name: &str| folder().join(name).metadata().and_then(|about| about.modified()).ok();
+    match (modified("node_modules/.package-lock.json"), modified("package-lock.json")) {
+        (Some(installed), Some(wanted)) => installed >= wanted,
+        _ => false,
+    }
+}
+
+fn has_chromium() -> bool {
+    let is_here = || CHROMIUM.iter().any(|name| has(name));
+    if !is_here() && has("apt-get") {
+        eprintln!("xtask: Chromium is not here: installing it");
+        // Without the right to install, what follows says what is missing.
+        let _ = aside(command("apt-get", ["update", "--quiet"]));
+        let _ = aside(command("apt-get", ["install", "--yes", "--no-install-recommends", "chromium"]));
+    }
+    is_here()
+}
