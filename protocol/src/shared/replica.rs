@@ -56,8 +56,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Which updates it has, in the base and after it.
+    pub fn versions(&self) -> Versions {
+        let mut versions = self.base_versions.clone();
+        for update in &self.updates {
+            versions.count(update.origin);
+        }
+        versions
+    }
+
     /// Whether a stranger may have sent it.
-    fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let mut counted = self.base_versions.clone();
         self.base_versions.is_sound()
             && self.updates.iter().all(|update| {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec};
+use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Mention};
 
 use crate::entries::{finished, value};
 use crate::names::parent;
@@ -46,6 +46,8 @@ pub struct Runtime {
     next_number: u64,
     pub thieves: usize,
     pub looks_up: bool,
+    /// What its jobs mention.
+    pub mentions: Vec<Mention>,
 }
 
 impl Runtime {
@@ -88,6 +90,7 @@ impl Runtime {
             lineage,
             redone: over.redone,
             lookup_below: over.lookup_below,
+            objects: self.mentions.clone(),
         };
         let looks_up = self.looks_up && over.redone && over.depth < over.lookup_below;
         let state = if looks_up { State::Away(self.number(held, name)) } else { State::Open };

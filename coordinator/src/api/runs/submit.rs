@@ -64,6 +64,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             memory_bytes_max: submission.limits.memory_bytes,
             stack_bytes_max: submission.limits.stack_bytes,
             output_bytes_max: submission.limits.output_bytes,
+            shared_bytes_max: submission.limits.shared_bytes,
         },
         strict_nan: submission.strict_nan,
         stealing: submission.stealing,

@@ -68,6 +68,8 @@ impl Portion {
                     frame.stage = Stage::Syncing(0);
                     let looks_up =
                         !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
+                    let at = frame.node;
+                    self.update_objects(id, at);
                     self.counts.spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
@@ -253,6 +255,9 @@ impl Portion {
         } else if let Some(id) = self.incoming.pop_front() {
             if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
                 self.notices.push_back(Notice::Begun { held });
+            }
+            if self.is_held_back(id) {
+                return self.pick(worker);
             }
             id
         } else if !self.open.is_empty() {
