@@ -115,9 +115,17 @@ impl Portion {
         mentions.iter().find(|mention| mention.object == named(u64::from(number))).map(|found| found.creation)
     }
 
-    /// The object that a stolen task's guard waits for, if it must.
+    /// The object that a stolen task waits for, if it must: it uses all that it mentions, and its guard
+    /// may want more.
     fn waits_for(&self, task: TaskId) -> Option<ObjectId> {
         let of = self.tasks.get(&task)?;
+        let has_come = |creation: &ObjectId| {
+            self.objects.get(creation).is_some_and(|object| object.replica.with(|place| place.is_some()))
+        };
+        let mut creations = of.spec.objects.iter().map(|mention| mention.creation);
+        if let Some(creation) = creations.find(|creation| !has_come(creation)) {
+            return Some(creation);
+        }
         let (wanted, number) = self.tree.guard(self.node_of(&of.spec)?)?;
         let creation = self.mentioned(task, number)?;
         let is_there = self.objects.get(&creation).is_some_and(|object| object.value.0.contains(&wanted));
