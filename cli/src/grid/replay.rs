@@ -132,7 +132,7 @@ fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
         memory_bytes_max: either(flags.memory, of_run.memory_bytes),
         stack_bytes_max: either(flags.stack, of_run.stack_bytes),
         output_bytes_max: either(flags.max_output, of_run.output_bytes),
-        shared_bytes_max: either(flags.max_output, of_run.shared_bytes),
+        shared_bytes_max: of_run.shared_bytes,
     }
 }
 
