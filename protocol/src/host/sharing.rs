@@ -402,8 +402,10 @@ impl Host {
             self.commands.push_back(Command::Replica { run, object });
         }
         self.meet(run, object, from);
-        // All who have one are to know of this one, and send what came meanwhile.
-        self.compare(now, run, object, sharers);
+        if installed != Installed::Nothing {
+            // All who have one are to know of this one, and send what came meanwhile.
+            self.compare(now, run, object, sharers);
+        }
         self.check_bytes(run, object);
     }
 

@@ -183,7 +183,8 @@ impl World {
                 self.say(format!("{name} aborts {job}"));
             }
             Command::Identify { .. } => {}
-            Command::Opened { object, .. } => {
+            Command::Opened { object, replica, .. } => {
+                runtime.replicas.push(replica);
                 runtime.mentions.push(Mention { object, creation: object });
                 self.say(format!("{name} opens {}", crate::objects::name(object)));
             }

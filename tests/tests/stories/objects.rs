@@ -28,6 +28,7 @@ pub fn create(world: &mut World, host: &str, object: &str) -> Result<(), String>
     let process = process(world, host)?;
     process.runtime.mentions.push(Mention { object: id(object), creation: id(object) });
     process.tell(now, host::Input::Shared(RUN, id(object), vec![].into()));
+    process.runtime.replicas.extend(process.host.replica(RUN, id(object)).cloned());
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! A runtime that does what the script says: which jobs are open, lent, run in place, and finished.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
+use sateen_protocol::shared::SharedReplica;
 use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Mention};
 
 use crate::entries::{finished, value};
@@ -48,6 +50,8 @@ pub struct Runtime {
     pub looks_up: bool,
     /// What its jobs mention.
     pub mentions: Vec<Mention>,
+    /// Its jobs use these as long as it runs.
+    pub replicas: Vec<Arc<SharedReplica>>,
 }
 
 impl Runtime {

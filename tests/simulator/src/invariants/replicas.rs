@@ -24,7 +24,8 @@ pub type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 
 /// What broke the law.
 pub fn check(world: &mut World) -> Option<String> {
-    let is_calm = !world.network.has_weather() && world.now.0 >= world.disturbed_at.0 + CALM_NS;
+    let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
+    let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
     if !is_calm {
         world.replicas_seen.clear();
         return None;
