@@ -127,7 +127,7 @@ impl Host {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.announce_again(now, run);
-            self.meet_again(now, run);
+            self.meet_again(now, run, is_reborn);
             self.seek(now, run);
         }
         self.say_goodbye_again();

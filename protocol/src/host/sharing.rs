@@ -273,8 +273,15 @@ impl Host {
                 self.commands.push_back(Command::Opened { run, object, replica });
             }
         }
-        if self.sharing(run, object).is_some_and(|sharing| !sharing.has_replica() && sharing.fetch.is_none())
-        {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        if sharing.has_replica() {
+            // Whoever lent the job has one, too, or will.
+            if let Some(victim) = hint
+                && self.meet(run, object, victim)
+            {
+                self.tell_versions(run, object, victim, false);
+            }
+        } else if sharing.fetch.is_none() {
             self.fetch(now, run, object);
         }
     }
@@ -603,14 +610,20 @@ impl Host {
     // ---- who goes, and comes again ----
 
     /// This host has found the grid again: those that it had to give up meanwhile may be there still, and
-    /// know it by another name or not at all.
-    pub(super) fn meet_again(&mut self, now: Time, run: RunId) {
+    /// know it by another name or not at all. If they have other names now, too, nothing tells who of all
+    /// hosts they are, so more are asked.
+    pub(super) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.iter_mut())
             .map(|(object, sharing)| (*object, std::mem::take(&mut sharing.former).into_iter().collect()))
             .collect();
-        for (object, former) in former {
-            self.compare(now, run, object, &former);
+        for (object, mut asked) in former {
+            if is_reborn {
+                let skip = self.random.below(self.peers.len().max(1));
+                let most = self.peers.len().min(SHARERS_PER_MESSAGE_MAX);
+                asked.extend(self.peers.keys().cycle().skip(skip).take(most));
+            }
+            self.compare(now, run, object, &asked);
         }
     }
 
