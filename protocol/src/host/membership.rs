@@ -194,6 +194,7 @@ impl Host {
             {
                 listed.insert(place, id);
             }
+            self.greet_sharer(now, id);
         }
         for (host, _) in gone {
             self.cut_off.remove(host);

@@ -56,6 +56,8 @@ pub struct Sharing {
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may be there again.
     former: BTreeSet<HostId>,
+    /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
+    strangers: BTreeSet<HostId>,
     unsent: Option<Unsent>,
     sent: Time,
     asked: Time,
@@ -75,6 +77,7 @@ impl Sharing {
             sharers: BTreeMap::new(),
             hints: Vec::new(),
             former: BTreeSet::new(),
+            strangers: BTreeSet::new(),
             unsent: None,
             sent: now - SHARED_FLUSH,
             asked: now - SHARED_ASK,
@@ -469,10 +472,18 @@ impl Host {
 
     /// Somebody has a replica; true if that is news.
     fn meet(&mut self, run: RunId, object: ObjectId, host: HostId) -> bool {
-        if !self.peers.contains_key(&host) {
+        let is_acquainted = self.peers.contains_key(&host);
+        let Some(sharing) = self.sharing(run, object) else { return false };
+        if !is_acquainted {
+            if sharing.sharers.len() < SHARED_COMPARED_MAX
+                && sharing.strangers.len() < SHARERS_PER_MESSAGE_MAX
+                && sharing.strangers.insert(host)
+            {
+                self.tell_coordinator(ToCoordinator::Meet { hosts: vec![host] });
+            }
             return false;
         }
-        let Some(sharing) = self.sharing(run, object) else { return false };
+        sharing.strangers.remove(&host);
         let is_new = !sharing.sharers.contains_key(&host);
         sharing.sharers.entry(host).or_default();
         is_new
@@ -624,6 +635,18 @@ impl Host {
                 asked.extend(self.peers.keys().cycle().skip(skip).take(most));
             }
             self.compare(now, run, object, &asked);
+        }
+    }
+
+    /// A host has become known: it may have replicas.
+    pub(super) fn greet_sharer(&mut self, now: Time, peer: HostId) {
+        let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
+            .flat_map(|(run, part)| part.shared.iter().map(|(object, sharing)| (*run, *object, sharing)))
+            .filter(|(.., sharing)| sharing.strangers.contains(&peer))
+            .map(|(run, object, _)| (run, object))
+            .collect();
+        for (run, object) in met {
+            self.compare(now, run, object, &[peer]);
         }
     }
 

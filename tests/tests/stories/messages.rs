@@ -45,6 +45,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
             reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
         }
         ToCoordinator::Leaving => "Leaving".to_owned(),
+        ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
         ToCoordinator::Knows { hosts: all } => format!("Knows {}", hosts(names, all.iter().copied())),
         ToCoordinator::Forgot { host, forgotten: true, .. } => format!("Forgot {}", names.host(*host)),
         ToCoordinator::Forgot { host, .. } => format!("Needs {}", names.host(*host)),
