@@ -2,8 +2,8 @@
 //!
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
 //! has arrived; `recovery` is what happens when somebody goes; `records` is this host's part of the
-//! result table; `sharing` keeps the replicas of shared objects alike; `departure` is leaving, pausing and suspending; `membership` is the link to the
-//! coordinator and who else is there.
+//! result table; `sharing` keeps the replicas of shared objects alike; `departure` is leaving, pausing and
+//! suspending; `membership` is the link to the coordinator and who else is there.
 
 mod departure;
 mod loans;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, PeerMessage, ToHost};
-use sateen_protocol::shared::{Incarnation, ObjectId, Replica, SharedReplica};
+use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
     Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
 };
@@ -133,7 +133,7 @@ impl Input {
                 host.handle_notice(now, run, Notice::Recorded { key, depth, lineage, finished });
             }
             Self::Shared(run, object, initial) => {
-                let replica = Arc::new(SharedReplica::new(Replica::new(Incarnation(1), initial)));
+                let replica = Arc::new(SharedReplica::new(Replica::new(initial)));
                 host.handle_notice(now, run, Notice::Shared { object, replica });
             }
             Self::Updated(run, object, bytes) => {

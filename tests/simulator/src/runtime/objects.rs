@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::{Catchup, Incarnation, ObjectId, Replica, SharedReplica};
+use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
 use sateen_protocol::{Bytes, HostId, JobNumber, Mention};
 
 use super::portion::Portion;
@@ -82,7 +82,7 @@ impl Portion {
                 self.created += 1;
                 let draw = mix(self.origin.0 ^ mix(self.uniqueness ^ mix(self.created)));
                 let (object, creation) = (named(u64::from(number)), named(draw));
-                let replica = Replica::new(Incarnation(1), encoded(&Value::default()));
+                let replica = Replica::new(encoded(&Value::default()));
                 let replica = Arc::new(SharedReplica::new(replica));
                 self.objects.insert(creation, Object::new(replica.clone()));
                 self.notices.push_back(Notice::Shared { object: creation, replica });
