@@ -88,6 +88,8 @@ pub struct RunLimits {
     pub output_bytes_max: Option<u64>,
     /// The replicas of its shared objects at one host, together.
     pub shared_bytes_max: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms_max: Option<u64>,
 }
 
 /// A run's state in words; what the coordinator shows.

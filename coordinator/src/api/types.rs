@@ -104,6 +104,8 @@ pub struct SubmittedLimits {
     pub output_bytes: Option<u64>,
     /// The replicas of the run's shared objects at one host, together.
     pub shared_bytes: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms: Option<u64>,
 }
 
 /// Answers a submission.
@@ -370,6 +372,10 @@ pub struct RunLimits {
     pub stack_bytes: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes: Option<u64>,
+    /// The replicas of the run's shared objects at one host, together.
+    pub shared_bytes: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms: Option<u64>,
 }
 
 /// `/api/v1/runs/{run}/log`.
