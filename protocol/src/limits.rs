@@ -56,6 +56,8 @@ pub const SHARED_MESSAGE_BYTES_MAX: usize = 4 << 20;
 pub const SHARED_COMPARED_MAX: usize = 8;
 /// Hosts that lent jobs with an object, to be asked for it.
 pub const SHARED_HINTS_MAX: usize = 8;
+/// What a shared object is counted for besides its replica.
+pub const SHARED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// Hosts that update one shared object.
 pub const SHARED_ORIGINS_MAX: usize = 4096;
 /// What is counted for an update besides its bytes.

@@ -24,7 +24,7 @@ use super::part::{Part, Stage};
 use super::{Command, Host};
 use crate::limits::{
     SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MAX, SHARED_FLUSH,
-    SHARED_HINTS_MAX, SHARED_UNUSED,
+    SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARED_UNUSED,
 };
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, Replica, SharedReplica};
@@ -102,7 +102,8 @@ impl Sharing {
     }
 
     fn bytes(&self) -> u64 {
-        self.replica.with(|place| place.as_ref().map_or(0, Replica::bytes)) as u64
+        let bytes = self.replica.with(|place| place.as_ref().map_or(0, Replica::bytes));
+        (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
     /// Something has come: what others have is of interest again.
