@@ -6,7 +6,7 @@ use crate::limits::{
     SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::shared::{ObjectId, Replica};
+use crate::shared::ObjectId;
 use crate::{Bytes, HostId, RunId, Time};
 
 impl Host {

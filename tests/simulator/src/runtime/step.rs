@@ -300,6 +300,7 @@ mod tests {
             twins_per_mille: 0,
             decisive_per_mille: 0,
             heavy_per_mille: 0,
+            shared_objects: 0,
         }));
         let spec = RunSpec {
             app: tree.app(),
@@ -312,7 +313,7 @@ mod tests {
             fault_tolerance: FaultTolerance::Full,
             record_every_ms: 100,
         };
-        Portion::new(spec, tree, 2)
+        Portion::new(spec, tree, 2, 1)
     }
 
     /// Nobody exposed the child before, so it is in no lineage; entries may be below it all the same.
@@ -329,6 +330,7 @@ mod tests {
                 lineage: Lineage::default(),
                 redone,
                 lookup_below,
+                objects: Vec::new(),
             };
             portion.inject(JobNumber(1), spec);
             let root = portion.pick(0).expect("the root waits");
