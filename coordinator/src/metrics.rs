@@ -43,8 +43,6 @@ pub struct Gauges {
     pub jobs: Jobs,
     /// Processor time in guests, likewise.
     pub work_s: f64,
-    /// What replicas of shared objects take on all hosts.
-    pub shared_bytes: u64,
     /// Entries of result tables.
     pub table_entries: usize,
     /// Their size.
@@ -94,8 +92,6 @@ pub fn exposition(counters: &Counters, gauges: &Gauges) -> String {
     ] {
         let _ = writeln!(text, "sateen_jobs{{outcome=\"{outcome}\"}} {count}");
     }
-    let help = "Replicas of shared objects on all hosts, in runs that are not over.";
-    gauge(&mut text, "sateen_shared_object_bytes", help, gauges.shared_bytes as f64);
     gauge(&mut text, "sateen_work_seconds", "Processor time in guests, of the same runs.", gauges.work_s);
 
     for (name, help, counter) in [

@@ -86,10 +86,6 @@ pub struct RunLimits {
     pub stack_bytes_max: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes_max: Option<u64>,
-    /// The replicas of its shared objects at one host, together.
-    pub shared_bytes_max: Option<u64>,
-    /// How long a job's guard may be false, in milliseconds.
-    pub guard_wait_ms_max: Option<u64>,
 }
 
 /// A run's state in words; what the coordinator shows.
@@ -162,10 +158,6 @@ pub struct Counts {
     pub work_ns: u64,
     /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
     pub saved_work_ns: u64,
-    /// Updates of shared objects made.
-    pub updates: u64,
-    /// What the replicas of shared objects take here, in bytes.
-    pub shared_bytes: u64,
     /// Workers that compute now.
     pub busy: u32,
     /// Workers in all.
@@ -189,8 +181,6 @@ impl Counts {
         self.aborted = self.aborted.saturating_add(other.aborted);
         self.work_ns = self.work_ns.saturating_add(other.work_ns);
         self.saved_work_ns = self.saved_work_ns.saturating_add(other.saved_work_ns);
-        self.updates = self.updates.saturating_add(other.updates);
-        self.shared_bytes = self.shared_bytes.saturating_add(other.shared_bytes);
         self.busy = self.busy.saturating_add(other.busy);
         self.workers = self.workers.saturating_add(other.workers);
     }

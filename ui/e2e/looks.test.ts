@@ -18,6 +18,7 @@ const PAGES: { [name: string]: string } = {
   queued: '/runs/3',
   failed: '/runs/4',
   tree: `/runs/1/tree?job=${TAG}`,
+  'tree-by-host': '/runs/1/tree?colour=host&by=time',
   timeline: '/runs/1/timeline',
   hosts: '/hosts?host=h7919',
   'host-grid': '/hosts?view=grid',
@@ -222,6 +223,22 @@ it('refuses a module with the reason', async () => {
   await settled(page);
   await page.getByLabel('Module to publish').setInputFiles({ name: 'bad.wasm', mimeType: 'application/wasm', buffer: Buffer.from('\0asm') });
   await page.getByText('bad.wasm: The module is refused: it imports `wasi_snapshot_preview1.fd_write`').waitFor();
+  await page.context().close();
+});
+
+it('takes a module that is dropped', async () => {
+  const { page } = await open(browser);
+  await page.goto(`${served.url}/apps`);
+  await settled(page);
+  const dropped = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(['\0asm'], 'dropped app.wasm', { type: 'application/wasm' }));
+    return transfer;
+  });
+  const place = page.getByRole('group', { name: 'Publish an app' });
+  await place.dispatchEvent('dragenter', { dataTransfer: dropped });
+  await place.dispatchEvent('drop', { dataTransfer: dropped });
+  await page.getByText('dropped app.wasm: The module is refused').waitFor();
   await page.context().close();
 });
 

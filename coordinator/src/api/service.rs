@@ -76,7 +76,6 @@ pub async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Proble
         runs: runs.into_iter().map(|(state, runs)| (state_word(state), runs)).collect(),
         jobs: Jobs::from(&totals.counts),
         work_s: seconds(totals.counts.work_ns),
-        shared_bytes: totals.counts.shared_bytes,
         table_entries: totals.table.0,
         table_bytes: totals.table.1,
         store_works: api.store.trouble().is_none(),

@@ -386,7 +386,7 @@ impl Drive {
         let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
         figures.count(&counts);
         let figures = end::close(figures, &end, failure);
-        self.ended.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
+        self.ended.add(&Counts { busy: 0, workers: 0, ..counts });
         tracing::info!(run = run.0, state = state_word(state), "run over");
         let change = Change::End { run, state, end: Arc::new(end), figures: Arc::new(figures) };
         if self.saver.save(change).await {

@@ -27,7 +27,6 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
         lineage: Lineage::default(),
         redone: false,
         lookup_below: 0,
-        objects: Vec::new(),
     }
 }
 impl Coordinator {

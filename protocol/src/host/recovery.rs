@@ -42,8 +42,6 @@ impl Host {
         part.requests.retain(|_, request| request.victim != peer);
         part.parked.retain(|parked| parked.thief != peer);
         part.owner_outbox.remove(&peer);
-        self.lose_sharer(now, run, peer);
-        let Some(part) = self.runs.get_mut(&run) else { return };
         part.table.forget_host(peer);
         if part.master == Some(peer) {
             part.master = None;

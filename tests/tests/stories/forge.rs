@@ -70,7 +70,6 @@ impl World {
             lineage: Lineage::default(),
             redone: false,
             lookup_below: 0,
-            objects: Vec::new(),
         }
     }
 

@@ -8,7 +8,6 @@ mod entries;
 mod forge;
 mod messages;
 mod names;
-mod objects;
 mod runtime;
 mod script;
 mod seeds;

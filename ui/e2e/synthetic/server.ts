@@ -11,6 +11,8 @@ import { ALERTS, APPS, hosts, run, runValue, timeline } from './grid.ts';
 import { frame, grow, KINDS, run as goesOn, snapshot, tag, type Synthetic } from './tree.ts';
 
 const TICK_MS = 250;
+/** Records in each delta of the run of a million jobs. */
+const CHANGES = 1000;
 /** Jobs of the runs. */
 const JOBS: { [run: number]: number } = { 1: 6000, 2: 5000, 3: 0, 4: 800, 5: 1500, 6: 1_000_000, 7: 40 };
 const TYPES: { [extension: string]: string } = {
@@ -132,6 +134,16 @@ export async function serve(options: Options): Promise<Served> {
         const [what, number] = [topic.split('/')[0], Number(topic.split('/')[1])];
         if (what === 'grid') send(topic, watched, 'delta', { status: grid().status, alerts: ALERTS, runs: [{ ...grid().runs[0] }], hosts: [] });
         if (what === 'run' && number === 1) send(topic, watched, 'delta', named(runValue(number, seconds(), known(number))));
+        if (what === 'tree' && number === 6) {
+          // A grid that is at work: leaves all over the tree begin and end.
+          const tree = treeOf(number);
+          const places = Array.from({ length: CHANGES }, () => Math.floor(tree.jobs * (0.5 + Math.random() / 2)));
+          for (const place of places) {
+            if (tree.state[place] !== 0) goesOn(tree, place);
+            else [tree.state[place], tree.ended[place], tree.workUs[place]] = [1, tree.begun[place] + 9, 9000];
+          }
+          socket.send(frame(number, 2, watched.seq++, {}, tree, places));
+        }
         if (what === 'tree' && known(number) > watched.known) {
           const places = Array.from({ length: known(number) - watched.known }, (_, at) => watched.known + at);
           watched.known = known(number);

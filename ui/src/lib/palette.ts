@@ -13,6 +13,8 @@ export interface Paint {
 
 export interface Palette {
   states: Paint[];
+  /** Of hosts, in turn. */
+  hosts: string[];
   activities: Paint[];
   away: Paint;
   text: string;
@@ -30,6 +32,7 @@ type Motif = 'none' | 'rising' | 'falling' | 'crossed' | 'lying' | 'standing' | 
 const STATE_MOTIFS: Motif[] = ['rising', 'none', 'crossed', 'lying', 'dotted', 'standing', 'falling'];
 const ACTIVITY_MOTIFS: Motif[] = ['none', 'crossed', 'rising', 'dotted'];
 const TILE = 8;
+export const HOST_COLOURS = 8;
 
 let cached: { key: string; palette: Palette } | null = null;
 
@@ -47,6 +50,7 @@ export function palette(key: string): Palette {
   const paint = (name: string, motif: Motif): Paint => ({ fill: colour(name), pattern: pattern(motif, ink) });
   const made: Palette = {
     states: STATES.map((state, at) => paint(`state-${state}`, STATE_MOTIFS[at])),
+    hosts: Array.from({ length: HOST_COLOURS }, (_, at) => colour(`host-${at}`)),
     activities: ACTIVITIES.map((activity, at) => paint(`act-${activity}`, ACTIVITY_MOTIFS[at])),
     away: { fill: colour('sunken'), pattern: pattern('sparse', colour('line-strong')) },
     text: colour('cell-text'),

@@ -186,8 +186,10 @@ export interface TimelineRow {
 
 export interface IdleSpan {
   from_ms: number;
-  to_ms: number;
-  host: string;
+  /** Null while it lasts. */
+  to_ms: number | null;
+  /** Null if it holds for all hosts. */
+  host: string | null;
   text: string;
 }
 

@@ -55,11 +55,6 @@ impl Driver {
             }
             Command::Lookups { run, jobs } => self.with(run, |portion| portion.lookups(&jobs)),
             Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),
-            Command::Identify { run, origin } => self.with(run, |portion| portion.identify(origin)),
-            Command::Opened { run, object, replica } => {
-                self.with(run, |portion| portion.opened(object, replica));
-            }
-            Command::Replica { run, object } => self.with(run, |portion| portion.changed(object)),
             Command::Drain { run } => self.with(run, |portion| portion.drain()),
             Command::Stop { run, forget } => self.stop(run, forget),
             Command::Save { run, entry } => self.save(run, entry),
@@ -104,9 +99,6 @@ impl Driver {
             Event::Reused(run, key) => debug!("run {run}: {key} has a result already"),
             Event::Adopted(run, key) => debug!("run {run}: {key} goes on elsewhere and is adopted"),
             Event::Orphaned(run, key) => debug!("run {run}: {key} is an orphan"),
-            Event::UpdatesLost(run, object, count) => {
-                warn!("run {run}: {count} updates of the shared object {object} are given up");
-            }
             Event::Misbehaved(peer, how) => warn!("{peer} was cut off: {how}"),
         }
     }

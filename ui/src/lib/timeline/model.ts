@@ -109,7 +109,7 @@ export function shares(
 
 /** Why this host had nothing to do at this time, as far as that is told. */
 export function idleWhy(spans: IdleSpan[], host: string, ms: number): string | null {
-  return spans.findLast((span) => span.host === host && span.from_ms <= ms && ms <= span.to_ms)?.text ?? null;
+  return spans.findLast((span) => (span.host ?? host) === host && span.from_ms <= ms && ms <= (span.to_ms ?? Infinity))?.text ?? null;
 }
 
 /** Times at which an axis has its marks. */

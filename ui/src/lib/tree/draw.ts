@@ -1,6 +1,6 @@
 /** Draws the part of a tree that is seen. What is narrower than a pixel is drawn as strips of how full they are. */
 
-import type { Palette } from '../palette.ts';
+import { HOST_COLOURS, type Palette } from '../palette.ts';
 import { FAILED, NOBODY, REDONE, RUNNING, STATES, type Tree } from './columns.ts';
 import type { Layout } from './layout.ts';
 import { ROW_PX, type View } from './view.ts';
@@ -10,6 +10,7 @@ const FILLS = [0.3, 0.55, 0.8, 1];
 const GAP_PX = 1;
 const LABEL_PX_MIN = 34;
 const DONE = 1;
+const COLOURS_MAX = Math.max(STATES.length, HOST_COLOURS);
 
 export interface Drawn {
   /** Jobs with a rectangle of their own. */
@@ -17,6 +18,9 @@ export interface Drawn {
   /** Jobs in strips. */
   merged: number;
 }
+
+/** What a job's colour tells; its pattern tells its state in any case. */
+export type Colouring = 'state' | 'host';
 
 export interface Marks {
   selected: number;
@@ -46,9 +50,15 @@ class Bucket {
 }
 
 export class Painter {
-  #singles = STATES.map(() => new Bucket());
-  #strips = STATES.map(() => FILLS.map(() => new Bucket()));
+  /** By colour. */
+  #singles = Array.from({ length: COLOURS_MAX }, () => new Bucket());
+  /** By state. */
+  #patterns = STATES.map(() => new Bucket());
+  /** By colour, and by how full they are. */
+  #strips = Array.from({ length: COLOURS_MAX }, () => FILLS.map(() => new Bucket()));
+  #failedStrips = new Bucket();
   #redone = new Bucket();
+  #colouring: Colouring = 'state';
   #labels: { text: string; x: number; y: number; width: number }[] = [];
   #textWidths = new Map<string, number>();
 
@@ -59,10 +69,12 @@ export class Painter {
     layout: Layout,
     view: View,
     marks: Marks,
+    colouring: Colouring = 'state',
   ): Drawn {
     const { widthPx, heightPx } = view;
     context.clearRect(0, 0, widthPx, heightPx);
-    for (const bucket of [...this.#singles, ...this.#strips.flat(), this.#redone]) bucket.length = 0;
+    for (const bucket of [...this.#singles, ...this.#patterns, ...this.#strips.flat(), this.#failedStrips, this.#redone]) bucket.length = 0;
+    this.#colouring = colouring;
     this.#labels.length = 0;
     const drawn: Drawn = { single: 0, merged: 0 };
     const seen = view.seen(layout);
@@ -70,7 +82,7 @@ export class Painter {
     for (let row = 0; row < rows && seen.level + row < layout.depth; row += 1) {
       this.#level(tree, layout, seen, seen.level + row, row * ROW_PX, widthPx, drawn);
     }
-    this.#paint(context, palette);
+    this.#paint(context, palette, colouring === 'host' ? palette.hosts : palette.states.map((paint) => paint.fill));
     this.#write(context, palette);
     this.#mark(context, palette, layout, view, marks);
     return drawn;
@@ -91,12 +103,12 @@ export class Painter {
     // The one before may reach into sight.
     if (at > layout.levels[level]) at -= 1;
     // The strip that is being gathered; none if its width is 0.
-    const strip = { state: 0, fill: 0, x: 0, width: 0 };
+    const strip = { colour: 0, fill: 0, x: 0, width: 0 };
     const flush = () => {
-      if (strip.width > 0) this.#strips[strip.state][strip.fill].push(strip.x, y, strip.width);
+      if (strip.width > 0) this.#strips[strip.colour][strip.fill].push(strip.x, y, strip.width);
       strip.width = 0;
     };
-    while (at < end && layout.x[at] < seen.right) {
+    while (at < end && layout.x[at] <= seen.right) {
       const x = (layout.x[at] - seen.left) * scale;
       const width = layout.width[at] * scale;
       if (x + width < 0) {
@@ -111,18 +123,20 @@ export class Painter {
         continue;
       }
       // All that begin in this pixel, up to the first that is wider than one.
-      const pixel = Math.max(0, Math.floor(x));
+      const pixel = Math.min(Math.max(0, Math.floor(x)), Math.ceil(widthPx) - 1);
       let next = layout.seek(level, seen.left + (pixel + 1) / scale, at);
       if (next > at + 1 && layout.width[next - 1] * scale >= 1) next -= 1;
       if (next <= at) next = at + 1;
       const share = (layout.covered[next] - layout.covered[at]) * scale;
       const fill = Math.max(0, Math.min(FILLS.length - 1, Math.ceil(share * FILLS.length) - 1));
       const state = this.#stripState(tree, layout, at, next);
-      if (strip.width > 0 && strip.state === state && strip.fill === fill && strip.x + strip.width === pixel) {
+      if (state === FAILED) this.#failedStrips.push(pixel, y, 1);
+      const colour = this.#colouring === 'host' ? hostColour(tree, layout.order[(at + next) >> 1]) : state;
+      if (strip.width > 0 && strip.colour === colour && strip.fill === fill && strip.x + strip.width === pixel) {
         strip.width += 1;
       } else {
         flush();
-        Object.assign(strip, { state, fill, x: pixel, width: 1 });
+        Object.assign(strip, { colour, fill, x: pixel, width: 1 });
       }
       drawn.merged += next - at;
       at = next;
@@ -143,7 +157,9 @@ export class Painter {
     const left = Math.max(x, -2);
     const right = Math.min(x + width, widthPx + 2);
     const shown = Math.max(1, right - left - (width >= 4 ? GAP_PX : 0));
-    this.#singles[tree.state[place]].push(left, y, shown);
+    const state = tree.state[place];
+    this.#singles[this.#colouring === 'host' ? hostColour(tree, place) : state].push(left, y, shown);
+    this.#patterns[state].push(left, y, shown);
     if (tree.flags[place] & REDONE) this.#redone.push(left, y, shown);
     if (shown >= LABEL_PX_MIN) {
       const begin = Math.max(left, 0);
@@ -151,26 +167,25 @@ export class Painter {
     }
   }
 
-  #paint(context: CanvasRenderingContext2D, palette: Palette): void {
-    const height = ROW_PX - GAP_PX;
-    STATES.forEach((_, state) => {
-      const paint = palette.states[state];
-      context.fillStyle = paint.fill;
-      this.#singles[state].each((x, y, width) => context.fillRect(x, y, width, height));
-      this.#strips[state].forEach((bucket, fill) => {
-        if (bucket.length === 0) return;
-        context.globalAlpha = FILLS[fill];
-        bucket.each((x, y, width) => context.fillRect(x, y, width, height));
+  #paint(context: CanvasRenderingContext2D, palette: Palette, colours: string[]): void {
+    const fill = (bucket: Bucket, style: string | CanvasPattern) => {
+      if (bucket.length === 0) return;
+      context.fillStyle = style;
+      bucket.each((x, y, width) => context.fillRect(x, y, width, ROW_PX - GAP_PX));
+    };
+    colours.forEach((colour, at) => {
+      fill(this.#singles[at], colour);
+      this.#strips[at].forEach((bucket, share) => {
+        context.globalAlpha = FILLS[share];
+        fill(bucket, colour);
         context.globalAlpha = 1;
       });
-      if (paint.pattern) {
-        context.fillStyle = paint.pattern;
-        this.#singles[state].each((x, y, width) => context.fillRect(x, y, width, height));
-        if (state === FAILED) {
-          this.#strips[state].forEach((bucket) => bucket.each((x, y, width) => context.fillRect(x, y, width, height)));
-        }
-      }
     });
+    palette.states.forEach(({ pattern }, state) => {
+      if (pattern) fill(this.#patterns[state], pattern);
+    });
+    const failed = palette.states[FAILED].pattern;
+    if (failed) fill(this.#failedStrips, failed);
     context.fillStyle = palette.redone;
     this.#redone.each((x, y, width) => context.fillRect(x, y, width, 3));
   }
@@ -213,4 +228,9 @@ export class Painter {
     if (marks.hovered !== NOBODY && marks.hovered !== marks.selected) outline(marks.hovered, palette.muted, 1.5);
     if (marks.selected !== NOBODY) outline(marks.selected, palette.select, 2.5);
   }
+}
+
+/** Which of the hosts' colours a job has. */
+export function hostColour(tree: Tree, place: number): number {
+  return tree.host[place] % HOST_COLOURS;
 }

@@ -119,9 +119,11 @@ export class Layout {
       const state = tree.state[place];
       width[at] *= scale;
       let cursor = x[at];
+      // Widths are rounded: what they add up to may be a trace more.
+      const end = Math.min(1, x[at] + width[at]);
       for (let child = first[place]; child !== NOBODY; child = next[child]) {
         const below = position[child];
-        x[below] = cursor;
+        x[below] = Math.min(cursor, end);
         cursor += width[below] * scale;
       }
       covered[at + 1] = covered[at] + width[at];
