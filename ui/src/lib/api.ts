@@ -2,6 +2,9 @@
 
 import type { App, JobDetail, Log, Problem, Run, TimelineValue } from './types.ts';
 
+/** Of a result that is text. The rest can be downloaded. */
+export const RESULT_BYTES_SHOWN = 64 * 1024;
+
 /** A request that was refused, or not answered. */
 export class Refused extends Error {
   constructor(
@@ -66,13 +69,25 @@ export const api = {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(submission),
     }),
-  /** A run's result: text, or how many bytes it is. */
-  async result(run: number, signal?: AbortSignal): Promise<{ text: string | null; bytes: number; isCut: boolean }> {
+  /** The beginning of a run's result, if it is text, and how many bytes there are in all. */
+  async result(run: number, signal?: AbortSignal): Promise<{ text: string | null; bytes: number | null; isCut: boolean }> {
     const response = await ask(`runs/${run}/result`, { signal });
-    const blob = await response.blob();
+    const length = Number(response.headers.get('content-length') ?? Number.NaN);
     const isText = (response.headers.get('content-type') ?? '').startsWith('text/');
-    const shown = 64 * 1024;
-    const text = isText ? await blob.slice(0, shown).text() : null;
-    return { text, bytes: blob.size, isCut: isText && blob.size > shown };
+    const reader = response.body?.getReader();
+    const decoder = new TextDecoder();
+    let text = '';
+    let read = 0;
+    let isOver = !reader;
+    while (reader && isText && read < RESULT_BYTES_SHOWN) {
+      const { done, value } = await reader.read();
+      isOver = done;
+      if (done) break;
+      read += value.length;
+      text += decoder.decode(value, { stream: true });
+    }
+    if (!isOver) await reader?.cancel();
+    const isCut = isText && (!isOver || read > RESULT_BYTES_SHOWN);
+    return { text: isText ? text.slice(0, RESULT_BYTES_SHOWN) : null, bytes: Number.isNaN(length) ? (isOver ? read : null) : length, isCut };
   },
 };
