@@ -22,6 +22,7 @@ mod outcome;
 mod random;
 mod run;
 pub mod shared;
+mod steals;
 mod table;
 mod time;
 
@@ -32,6 +33,7 @@ pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};
 pub use random::Random;
-pub use run::{Counts, FaultTolerance, Jobs, RunEnd, RunLimits, RunSpec, RunState, Stealing};
+pub use run::{Counts, FaultTolerance, HeldCounts, Jobs, RunEnd, RunLimits, RunSpec, RunState, Stealing};
+pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::{Entry, EntryState, Table};
 pub use time::Time;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::BlobHash;
+use crate::{BlobHash, Steals};
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,13 +158,54 @@ pub struct Counts {
     pub work_ns: u64,
     /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
     pub saved_work_ns: u64,
+    /// Processor time in jobs that were lost before, or are below such a job, in nanoseconds. What of it had
+    /// not been done before cannot be told apart.
+    pub redone_work_ns: u64,
+    /// Jobs whose owner was lost while they ran.
+    pub orphaned: u64,
+    /// Of these, those whose results were recorded.
+    pub orphans_saved: u64,
+    /// Jobs that came from other hosts or from the coordinator: those begun for the first time, and those
+    /// that were lost before or are below such a job.
+    pub held: [HeldCounts; 2],
+    /// What came of steal requests.
+    pub steals: Steals,
     /// Workers that compute now.
     pub busy: u32,
     /// Workers in all.
     pub workers: u32,
 }
 
+/// What became of jobs that came from other hosts or from the coordinator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldCounts {
+    /// They were begun.
+    pub begun: u64,
+    /// They have results.
+    pub done: u64,
+    /// They failed.
+    pub failed: u64,
+    /// Nobody wanted them any more.
+    pub aborted: u64,
+}
+
+impl HeldCounts {
+    fn add(&mut self, other: &Self) {
+        self.begun = self.begun.saturating_add(other.begun);
+        self.done = self.done.saturating_add(other.done);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.aborted = self.aborted.saturating_add(other.aborted);
+    }
+}
+
 impl Counts {
+    /// Whether a host that said `last` before has begun to count anew.
+    pub fn began_anew_after(&self, last: &Self) -> bool {
+        self.work_ns < last.work_ns
+            || self.spawned < last.spawned
+            || self.steal_requests < last.steal_requests
+    }
+
     /// Adds another host's. What hosts say may be anything, and no sum overflows.
     pub fn add(&mut self, other: &Self) {
         self.spawned = self.spawned.saturating_add(other.spawned);
@@ -181,6 +222,13 @@ impl Counts {
         self.aborted = self.aborted.saturating_add(other.aborted);
         self.work_ns = self.work_ns.saturating_add(other.work_ns);
         self.saved_work_ns = self.saved_work_ns.saturating_add(other.saved_work_ns);
+        self.redone_work_ns = self.redone_work_ns.saturating_add(other.redone_work_ns);
+        self.orphaned = self.orphaned.saturating_add(other.orphaned);
+        self.orphans_saved = self.orphans_saved.saturating_add(other.orphans_saved);
+        for (held, more) in self.held.iter_mut().zip(&other.held) {
+            held.add(more);
+        }
+        self.steals.add(&other.steals);
         self.busy = self.busy.saturating_add(other.busy);
         self.workers = self.workers.saturating_add(other.workers);
     }

@@ -60,7 +60,8 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
     let Some(memory) = store.data().memory else { return };
     let (data, guest) = memory.data_and_store_mut(store);
     let shared = guest.shared.clone();
-    shared.report_work(guest.clock.unreported_work());
+    let redone = guest.ancestry.as_ref().is_some_and(|ancestry| ancestry.redone);
+    shared.report_work(guest.clock.unreported_work(), redone);
     for live in &mut guest.kinds {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + KIND_BYTES) else { continue };

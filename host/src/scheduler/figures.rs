@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub progress: Option<(u64, u64)>,
     /// Time that workers computed, summed.
     pub work: Duration,
+    /// Of this, in jobs that were lost with a host before, or are below such a job.
+    pub redone_work: Duration,
     /// Instances that exist, waiting ones included.
     pub instances: usize,
     /// Its shared objects.
@@ -58,14 +60,18 @@ pub struct Counters {
     pub aborted: AtomicU64,
     pub log_lines: AtomicU64,
     work_ns: AtomicU64,
+    redone_work_ns: AtomicU64,
     progress_done: AtomicU64,
     progress_total: AtomicU64,
 }
 
 impl Shared {
-    pub fn report_work(&self, work: Duration) {
+    pub fn report_work(&self, work: Duration, redone: bool) {
         let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
         self.counters.work_ns.fetch_add(work_ns, Relaxed);
+        if redone {
+            self.counters.redone_work_ns.fetch_add(work_ns, Relaxed);
+        }
     }
 
     pub fn work(&self) -> Duration {
@@ -118,6 +124,7 @@ impl Shared {
             threads: self.threads(),
             progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
             work: self.work(),
+            redone_work: Duration::from_nanos(counters.redone_work_ns.load(Relaxed)),
             instances: self.task_count(),
             objects: self.objects.figures(),
             elapsed: self.elapsed(),

@@ -32,6 +32,8 @@ pub struct RunPart {
     pub unsaved: Vec<Entry>,
     pub unsaved_since: Option<Time>,
     pub by_host: BTreeMap<HostId, Counts>,
+    /// Of these, what hosts counted before they began the run anew, and what they said last.
+    pub counted: BTreeMap<HostId, (Counts, Counts)>,
     pub progress: Option<(u64, u64)>,
     /// Hosts that have not yet saved what they have, and when they are no longer waited for.
     pub suspending: Option<(BTreeSet<HostId>, Time)>,
@@ -57,6 +59,7 @@ impl RunPart {
             unsaved: Vec::new(),
             unsaved_since: None,
             by_host: BTreeMap::new(),
+            counted: BTreeMap::new(),
             progress: None,
             suspending: None,
             since: now,
@@ -115,6 +118,21 @@ impl RunPart {
     /// Who has the root job.
     pub fn root_host(&self) -> Option<HostId> {
         self.assigned.map(|(host, _)| host)
+    }
+
+    /// A host's counts begin anew when it drops the run and is given it again, after a suspension, say: what
+    /// it counted before is not forgotten. Gives its sums.
+    pub fn count(&mut self, host: HostId, counts: Counts) -> Counts {
+        let before = || (Counts::default(), self.by_host.get(&host).copied().unwrap_or_default());
+        let (base, last) = self.counted.entry(host).or_insert_with(before);
+        if counts.began_anew_after(last) {
+            base.add(&Counts { busy: 0, workers: 0, ..*last });
+        }
+        *last = counts;
+        let mut sum = *base;
+        sum.add(&counts);
+        self.by_host.insert(host, sum);
+        sum
     }
 
     pub fn counts(&self) -> Counts {

@@ -170,7 +170,7 @@ impl Coordinator {
         progress: Option<(u64, u64)>,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.by_host.insert(host, counts);
+        let counts = part.count(host, counts);
         if progress.is_some() {
             part.progress = progress;
         }

@@ -30,6 +30,7 @@ impl Host {
         }
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
+                part.own_counts.orphans_saved += 1;
                 part.forget_held(token);
             }
             self.flush(now, run);

@@ -301,7 +301,7 @@ impl Host {
         part.loans.clear();
         part.loan_by_number.clear();
         part.unresolved.clear();
-        part.requests.clear();
+        part.drop_requests(|_| true);
         part.idle = 0;
         let parked = std::mem::take(&mut part.parked);
         for parked in parked {

@@ -38,6 +38,8 @@ pub struct Host {
     /// Peers by site, for choosing victims: this host's own, and all others.
     near: Vec<HostId>,
     far: Vec<HostId>,
+    /// Peers that are reached by a link of their own, says the driver.
+    direct: BTreeSet<HostId>,
     cut_off: BTreeSet<HostId>,
     epoch: u64,
     runs: BTreeMap<RunId, Part>,
@@ -63,6 +65,7 @@ impl Host {
             peers: BTreeMap::new(),
             near: Vec::new(),
             far: Vec::new(),
+            direct: BTreeSet::new(),
             cut_off: BTreeSet::new(),
             epoch: 0,
             runs: BTreeMap::new(),
@@ -188,6 +191,16 @@ impl Host {
     /// The driver's decoder refused a peer's frames.
     pub fn handle_misbehaviour(&mut self, now: Time, peer: HostId, reason: String) {
         self.cut_off(now, peer, reason);
+    }
+
+    /// A link of their own to a peer has opened, or the last one has closed. For what is counted, and nothing
+    /// else.
+    pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
+        if is_direct {
+            self.direct.insert(peer);
+        } else {
+            self.direct.remove(&peer);
+        }
     }
 
     /// The run's app is ready to run here, or why it is not.

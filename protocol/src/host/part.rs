@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::limits::STEAL_REST_MIN;
 use crate::message::JobNote;
 use crate::{
-    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, StealId, Stealing, Table,
-    Time,
+    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
+    Table, Time,
 };
 
 /// For whom a job is held.
@@ -31,8 +31,8 @@ pub struct Held {
     pub finished: Option<Finished>,
     /// Since when its owners have been told of it.
     pub since: Time,
-    /// When, and of whom, it was asked for; until it begins.
-    pub asked: Option<(HostId, Time)>,
+    /// The request that it answered; until it begins.
+    pub asked: Option<Request>,
     /// Its first instructions have run: a worker has taken it.
     pub begun: bool,
 }
@@ -70,6 +70,7 @@ pub struct Request {
     pub since: Time,
     /// It is the one asynchronous request to another site.
     pub is_wide: bool,
+    pub scope: Scope,
 }
 
 /// A thief that waits here.
@@ -244,6 +245,18 @@ impl Part {
     pub fn new_number(&mut self) -> JobNumber {
         self.next_number += 1;
         JobNumber(self.next_number)
+    }
+
+    /// These requests come to nothing: no answer is waited for.
+    pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
+        let steals = &mut self.own_counts.steals;
+        self.requests.retain(|_, request| {
+            let stays = !is_dropped(request);
+            if !stays {
+                steals.of(request.scope).unanswered += 1;
+            }
+            stays
+        });
     }
 
     /// The table had this.

@@ -39,7 +39,7 @@ impl Host {
 
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.requests.retain(|_, request| request.victim != peer);
+        part.drop_requests(|request| request.victim == peer);
         part.parked.retain(|parked| parked.thief != peer);
         part.owner_outbox.remove(&peer);
         part.table.forget_host(peer);
@@ -100,6 +100,7 @@ impl Host {
             }
             return;
         }
+        part.own_counts.orphaned += 1;
         self.events.push_back(Event::Orphaned(run, spec.key));
         match part.spec.fault_tolerance {
             FaultTolerance::Full => self.announce_orphan(now, run, token),

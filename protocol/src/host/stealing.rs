@@ -14,7 +14,7 @@ use crate::limits::{
     STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
-use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, StealId, Stealing, Time};
+use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
 use super::part::{Held, Loan, LoanState, Owner, Parked, Part, Request, Rest, Stage};
 use super::{Command, Event, Host, Misbehaviour};
@@ -33,11 +33,12 @@ impl Host {
                 return;
             }
             let Some((victim, is_wide)) = self.choose_victim(now, run) else { return };
+            let scope = self.scope_of(victim);
             let Some(part) = self.runs.get_mut(&run) else { return };
             let steal = StealId(part.next_steal);
             part.next_steal += 1;
             part.own_counts.steal_requests += 1;
-            part.requests.insert(steal, Request { victim, since: now, is_wide });
+            part.requests.insert(steal, Request { victim, since: now, is_wide, scope });
             let holding = part.holding;
             self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
         }
@@ -110,6 +111,9 @@ impl Host {
         steal: StealId,
     ) -> Result<(), Misbehaviour> {
         if let Some(request) = self.end_request(from, run, steal)? {
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.own_counts.steals.of(request.scope).refused += 1;
+            }
             self.note_refusal(now, run, request.is_wide);
             self.seek(now, run);
         }
@@ -151,28 +155,34 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         let rest = if request.is_wide { &mut part.rest_wide } else { &mut part.rest };
         *rest = Rest { until: now, length: STEAL_REST_MIN, refusals: 0 };
-        if part.stage != Stage::Ready || departing || part.held.len() >= HELD_JOBS_MAX {
+        let is_taken = part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX;
+        let steals = part.own_counts.steals.of(request.scope);
+        if !is_taken {
+            steals.refused += 1;
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
             return Ok(());
         }
+        steals.jobs += 1;
         part.own_counts.stolen += 1;
         part.own_counts.stolen_wide += u64::from(is_far);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         let token = part.held_by_loan.get(&(Owner::Host(from), number)).copied();
         if let Some(held) = token.and_then(|token| part.held.get_mut(&token)) {
-            held.asked = Some((from, request.since));
+            held.asked = Some(request);
         }
         self.seek(now, run);
         Ok(())
     }
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber) {
-        let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token));
-        let Some(held) = held else { return };
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(held) = part.held.get_mut(&token) else { return };
         held.begun = true;
-        if let Some((victim, since)) = held.asked.take() {
-            let latency_ns = u64::try_from(now.since(since).as_nanos()).unwrap_or(u64::MAX);
+        if let Some(Request { victim, since, scope, .. }) = held.asked.take() {
+            let latency = now.since(since);
+            part.own_counts.steals.of(scope).latencies.count(latency);
+            let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
     }
@@ -239,6 +249,14 @@ impl Host {
 
     fn is_far(&self, peer: HostId) -> bool {
         self.near.binary_search(&peer).is_err()
+    }
+
+    fn scope_of(&self, victim: HostId) -> Scope {
+        match (self.is_far(victim), self.direct.contains(&victim)) {
+            (true, _) => Scope::Remote,
+            (false, true) => Scope::Site,
+            (false, false) => Scope::Relayed,
+        }
     }
 
     // ---- the victim ----
@@ -379,7 +397,9 @@ impl Host {
             .map(|(steal, _)| *steal)
             .collect();
         for steal in late {
-            if let Some(request) = self.runs.get_mut(&run).and_then(|part| part.requests.remove(&steal)) {
+            let Some(part) = self.runs.get_mut(&run) else { return };
+            if let Some(request) = part.requests.remove(&steal) {
+                part.own_counts.steals.of(request.scope).unanswered += 1;
                 self.note_refusal(now, run, request.is_wide);
             }
         }
@@ -390,6 +410,14 @@ impl Host {
 
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let held = &mut part.own_counts.held[usize::from(spec.redone)];
+        match what {
+            NoteKind::Begun { .. } => held.begun += 1,
+            NoteKind::Done { .. } => held.done += 1,
+            NoteKind::Failed => held.failed += 1,
+            NoteKind::Aborted => held.aborted += 1,
+            NoteKind::Lost | NoteKind::Reused | NoteKind::Adopted => {}
+        }
         if part.notes.len() >= NOTES_WAITING_MAX {
             part.notes_dropped += 1;
             return;

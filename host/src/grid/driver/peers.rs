@@ -50,7 +50,7 @@ impl Driver {
                 route.has_messages = true;
                 self.written.push(peer);
             }
-            Err(error) => warn!("not sent to {peer}: {error}"),
+            Err(error) => warn!(%peer, %error, "not sent"),
         }
     }
 
@@ -125,7 +125,7 @@ impl Driver {
     }
 
     fn misbehaved(&mut self, peer: HostId, why: String) {
-        warn!("{peer} was cut off: {why}");
+        warn!(%peer, why, "peer was cut off");
         self.tell(|machine, now| machine.handle_misbehaviour(now, peer, why));
     }
 
@@ -162,7 +162,7 @@ impl Driver {
     }
 
     pub(super) fn on_dial_failed(&mut self, peer: HostId, why: &str) {
-        debug!("{peer} cannot be reached directly: {why}");
+        debug!(%peer, why, "peer cannot be reached directly");
         let again = self.clock.now() + DIAL_AGAIN;
         let is_connected = self.machine.is_connected();
         let Some(route) = self.peers.get_mut(&peer) else { return };
@@ -182,10 +182,11 @@ impl Driver {
         route.unreachable_since = None;
         route.is_last_dial = false;
         if route.links.is_empty() {
-            debug!("{peer} is reached directly");
+            debug!(%peer, "peer is reached directly");
         }
         route.links.push(DirectLink { link, decoder: Decoder::default() });
         self.peer_links.insert(number, peer);
+        self.machine.handle_direct(peer, true);
     }
 
     pub(super) fn on_direct_closed(&mut self, link: LinkNumber, closed: Closed) {
@@ -195,10 +196,13 @@ impl Driver {
         if route.dial != Dial::Dialling {
             route.dial = Dial::Idle;
         }
+        if route.links.is_empty() {
+            self.machine.handle_direct(peer, false);
+        }
         match closed {
             Closed::Broken(why) => self.misbehaved(peer, why),
             Closed::Gone(why) => {
-                debug!("the direct link to {peer} broke: {why}");
+                debug!(%peer, why, "the direct link to a peer broke");
                 if route.links.is_empty() && !self.machine.is_connected() {
                     route.is_last_dial = true;
                     self.dial(peer);
@@ -212,7 +216,7 @@ impl Driver {
     }
 
     fn lose(&mut self, peer: HostId) {
-        info!("{peer} cannot be reached, and the coordinator is away: it is given up");
+        info!(%peer, "peer is given up: it cannot be reached, and the coordinator is away");
         self.tell(|machine, now| machine.handle_peer_lost(now, peer));
         self.forget_peer(peer);
     }
@@ -237,7 +241,7 @@ impl Driver {
             Verdict::Peer => self.add_link(stranger.hello.from, stranger.socket, true),
             Verdict::NotYetKnown if self.strangers.len() < STRANGERS_MAX => self.strangers.push(stranger),
             Verdict::NotYetKnown => {}
-            Verdict::Wrong => debug!("somebody who is not {} dialled as it", stranger.hello.from),
+            Verdict::Wrong => debug!(peer = %stranger.hello.from, "somebody dialled who is not that peer"),
         }
     }
 
@@ -263,6 +267,7 @@ impl Driver {
     /// What was told to it before still goes out.
     pub(super) fn forget_peer(&mut self, peer: HostId) {
         self.send_to(peer);
+        self.machine.handle_direct(peer, false);
         if let Some(route) = self.peers.remove(&peer) {
             for direct in route.links {
                 self.peer_links.remove(&direct.link.number);
