@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use sateen_log::LogFlags;
 
 /// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
 /// passes on what hosts say to one another.
@@ -19,16 +20,6 @@ pub struct Flags {
     /// Allow addresses that other machines can reach: anyone who can reach it can use the grid
     #[arg(long)]
     pub trusted_network: bool,
-    /// How the log on stderr is written
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-}
-
-/// How a log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people
-    Text,
-    /// One object a line
-    Json,
+    #[command(flatten)]
+    pub log: LogFlags,
 }

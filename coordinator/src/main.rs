@@ -3,7 +3,7 @@
 
 mod flags;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use sateen_coordinator::{Config, check_address, prepare, run};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use flags::{Flags, LogFormat};
+use flags::Flags;
 
 /// Wrong usage.
 const USAGE: u8 = 2;
@@ -29,24 +29,13 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    log(flags.log_format);
+    sateen_log::start(flags.log);
     if let Err(error) = check_address(flags.listen, flags.trusted_network) {
         return fail(USAGE, &error.into());
     }
     match serve(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(UNABLE, &error),
-    }
-}
-
-fn log(format: LogFormat) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
-    match format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).init(),
     }
 }
 

@@ -4,6 +4,7 @@ mod apps;
 mod blobs;
 mod hosts;
 mod jobs;
+mod operations;
 mod origin;
 mod problem;
 mod runs;
@@ -66,10 +67,10 @@ pub fn blobs_in_memory() -> Arc<Semaphore> {
 pub fn router(api: Api) -> Router {
     Router::new()
         .route("/", get(service::index))
-        .route("/healthz", get(service::healthz))
-        .route("/readyz", get(service::readyz))
-        .route("/version", get(service::version))
-        .route("/metrics", get(service::metrics))
+        .route("/healthz", get(operations::healthz))
+        .route("/readyz", get(operations::readyz))
+        .route("/version", get(operations::version))
+        .route("/metrics", get(operations::metrics))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
         .route("/api/v1/apps/{app}", get(apps::show))
         .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
@@ -95,6 +96,7 @@ pub fn router(api: Api) -> Router {
         // Bodies are read by `body`, each with its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), origin::check))
+        .layer(from_fn_with_state(api.clone(), operations::count))
         .with_state(api)
 }
 

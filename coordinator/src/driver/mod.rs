@@ -4,6 +4,7 @@ mod chronicle;
 mod end;
 mod request;
 mod saver;
+mod totals;
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,7 +29,7 @@ use crate::store::{Store, StoreError};
 use saver::{Change, Saver};
 
 pub use chronicle::{Chronicle, ChronicleChanges, Chronicles, FoundJob, KnownJob, Parameters, Summary};
-pub use request::{ChangeError, Driver, Gone, Live, Request, Totals, Wish};
+pub use request::{ChangeError, Driver, Gone, Live, Request, Wish};
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
 /// machine's clock went on then and the runtime's did not.
@@ -65,7 +66,7 @@ pub struct Drive {
     names: HashMap<HostId, (String, String)>,
     /// How runs went when last looked at. The machine forgets a run at its end.
     last_seen: HashMap<RunId, Figures>,
-    ended: Counts,
+    ended: totals::Ended,
 }
 
 impl Drive {
@@ -100,7 +101,7 @@ impl Drive {
             hellos: HashMap::new(),
             names: known.names.into_iter().map(|(host, name, site)| (host, (name, site))).collect(),
             last_seen: HashMap::new(),
-            ended: Counts::default(),
+            ended: totals::Ended::default(),
         };
         (drive, driver)
     }
@@ -291,6 +292,7 @@ impl Drive {
         };
         let run = self.store.write(save).await?;
         tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
+        self.links.counters.runs_submitted.fetch_add(1, Relaxed);
         self.chronicles.begin(run);
         self.machine.submit(self.clock.now(), run, spec);
         self.drain().await;
@@ -310,19 +312,6 @@ impl Drive {
             waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
             figures: self.last_seen.get(&run).cloned().unwrap_or_default(),
         })
-    }
-
-    fn totals(&self) -> Totals {
-        let mut totals = Totals { counts: self.ended, ..Totals::default() };
-        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            totals.counts.add(&view.counts);
-            totals.table.0 += view.table.0;
-            totals.table.1 += view.table.1;
-        }
-        let hosts = self.machine.hosts();
-        totals.hosts = hosts.len();
-        totals.threads = hosts.iter().map(|host| host.report.threads).fold(0, u32::saturating_add);
-        totals
     }
 
     /// Does all that the machine wants. Saving comes first, then what is sent, then what is closed.
@@ -386,7 +375,7 @@ impl Drive {
         let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
         figures.count(&counts);
         let figures = end::close(figures, &end, failure);
-        self.ended.add(&Counts { busy: 0, workers: 0, ..counts });
+        self.ended.add(state, &counts, figures.lost_work_s);
         tracing::info!(run = run.0, state = state_word(state), "run over");
         let change = Change::End { run, state, end: Arc::new(end), figures: Arc::new(figures) };
         if self.saver.save(change).await {
@@ -415,8 +404,14 @@ impl Drive {
     fn event(&mut self, event: Event) {
         let counters = &self.links.counters;
         match event {
-            Event::HostJoined(host) => tracing::info!(host = %self.named(host), "host joined"),
-            Event::HostGone(host, Departure::Left) => tracing::info!(host = %self.named(host), "host left"),
+            Event::HostJoined(host) => {
+                counters.hosts_joined.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "host joined");
+            }
+            Event::HostGone(host, Departure::Left) => {
+                counters.hosts_left.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "host left");
+            }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
                 tracing::warn!(host = %self.named(host), "host given up");

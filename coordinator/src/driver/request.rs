@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use sateen_protocol::coordinator::{CommandError, HostView};
-use sateen_protocol::{Counts, RunId, RunSpec, RunState};
+use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::chronicle::Chronicles;
 use crate::api::types::Figures;
+use crate::metrics::Totals;
 use crate::store::StoreError;
 
 /// A question, and where the answer goes.
@@ -75,19 +76,6 @@ pub struct Live {
     pub waiting_for: Option<String>,
     /// How it goes.
     pub figures: Figures,
-}
-
-/// Sums over hosts and runs.
-#[derive(Debug, Default)]
-pub struct Totals {
-    /// Hosts that are there.
-    pub hosts: usize,
-    /// Their workers.
-    pub threads: u32,
-    /// Over runs that are not over and those that ended since the start.
-    pub counts: Counts,
-    /// Entries of result tables, and their bytes.
-    pub table: (usize, usize),
 }
 
 /// How the API reaches the driver.

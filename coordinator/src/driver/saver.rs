@@ -63,6 +63,7 @@ pub struct Saver {
     /// What was saved last, unless that failed.
     standings: HashMap<RunId, NamedStanding>,
     standings_failed: Arc<AtomicBool>,
+    entries_dropped: u64,
 }
 
 impl Saver {
@@ -78,6 +79,7 @@ impl Saver {
             standings_under_way: Arc::default(),
             standings: HashMap::new(),
             standings_failed: Arc::default(),
+            entries_dropped: 0,
         }
     }
 
@@ -110,6 +112,11 @@ impl Saver {
             saved.push(change);
         }
         saved
+    }
+
+    /// How many changes could not be saved yet, and how many entries were not.
+    pub fn backlog(&self) -> (usize, u64) {
+        (self.unsaved.len(), self.entries_dropped)
     }
 
     /// Whether something could not be saved.
@@ -146,6 +153,7 @@ impl Saver {
     pub fn add_entries(&mut self, run: RunId, entries: Vec<Entry>, superfluous: Vec<JobKey>) {
         let waiting = self.entries.saved.len() + self.entries_under_way.load(Ordering::Relaxed);
         let room = UNSAVED_ENTRIES_MAX.saturating_sub(waiting);
+        self.entries_dropped += entries.len().saturating_sub(room) as u64;
         self.entries.saved.extend(entries.into_iter().take(room).map(|entry| (run, entry)));
         let room = UNSAVED_ENTRIES_MAX.saturating_sub(self.entries.superfluous.len());
         self.entries.superfluous.extend(superfluous.into_iter().take(room).map(|key| (run, key)));

@@ -1,6 +1,7 @@
 //! One websocket of a host.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LinkId;
@@ -8,6 +9,7 @@ use sateen_protocol::message::ToHost;
 use tokio::sync::watch;
 
 use super::queue::{Full, Queue};
+use crate::metrics::Counters;
 
 /// How far a link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +32,11 @@ pub struct Link {
     host: OnceLock<HostId>,
     identified: tokio::sync::Notify,
     reason: Mutex<String>,
+    counters: Arc<Counters>,
 }
 
 impl Link {
-    pub(super) fn new(id: LinkId) -> Self {
+    pub(super) fn new(id: LinkId, counters: Arc<Counters>) -> Self {
         Self {
             id,
             queue: Queue::default(),
@@ -41,6 +44,7 @@ impl Link {
             host: OnceLock::new(),
             identified: tokio::sync::Notify::new(),
             reason: Mutex::default(),
+            counters,
         }
     }
 
@@ -56,6 +60,7 @@ impl Link {
             Ok(()) => Ok(()),
             Err(Full::Sender) => Err(SenderFloods),
             Err(Full::Receiver) => {
+                self.counters.slow_links.fetch_add(1, Relaxed);
                 self.cut("it takes too little of what it is sent");
                 Ok(())
             }

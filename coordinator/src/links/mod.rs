@@ -115,7 +115,8 @@ impl Links {
     }
 
     fn add(&self) -> Arc<Link> {
-        let link = Arc::new(Link::new(LinkId(self.next.fetch_add(1, Ordering::Relaxed))));
+        let id = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
+        let link = Arc::new(Link::new(id, Arc::clone(&self.counters)));
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(link.id, Arc::clone(&link));
         link
     }
@@ -136,7 +137,7 @@ pub async fn serve(socket: WebSocket, links: Arc<Links>, driver: mpsc::Unbounded
     let link = links.add();
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
     let (sink, mut stream) = socket.split();
-    let writer = tokio::spawn(writer::write(Arc::clone(&link), sink));
+    let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
     let end = Reader::new(&link, &links, &driver).read(&mut stream).await;
     let reason = match end {
         End::Closed(reason) => reason,

@@ -95,6 +95,7 @@ impl<'a> Reader<'a> {
 
     async fn frame(&mut self, frame: &[u8]) -> Result<(), End> {
         self.links.counters.frames_in.fetch_add(1, Relaxed);
+        self.links.counters.bytes_in.fetch_add(frame.len() as u64, Relaxed);
         let messages: Vec<ToCoordinator> =
             self.decoder.decode(frame).map_err(|error| End::Misbehaved(error.to_string()))?;
         let mut for_driver = Vec::new();

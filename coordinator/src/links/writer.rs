@@ -1,6 +1,7 @@
 //! The task that sends.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::SinkExt;
@@ -10,6 +11,7 @@ use tokio::time::timeout;
 
 use super::link::{Link, Phase};
 use crate::limits::{WRITE_BATCH_BYTES, WRITE_TIMEOUT};
+use crate::metrics::Counters;
 
 /// The close code for somebody who broke the rules (RFC 6455, 7.4.1).
 const POLICY: u16 = 1008;
@@ -17,15 +19,15 @@ const POLICY: u16 = 1008;
 const REASON_BYTES_MAX: usize = 123;
 
 /// Sends what waits until the link is closed.
-pub async fn write(link: Arc<Link>, mut socket: SplitSink<WebSocket, Message>) {
+pub async fn write(link: Arc<Link>, counters: Arc<Counters>, mut socket: SplitSink<WebSocket, Message>) {
     tokio::select! {
-        () = send(&link, &mut socket) => {}
+        () = send(&link, &counters, &mut socket) => {}
         () = link.reached(Phase::Dead) => {}
     }
     link.cut("it was closed");
 }
 
-async fn send(link: &Link, socket: &mut SplitSink<WebSocket, Message>) {
+async fn send(link: &Link, counters: &Counters, socket: &mut SplitSink<WebSocket, Message>) {
     let mut messages = Vec::new();
     let mut encoder = Encoder::default();
     loop {
@@ -47,6 +49,8 @@ async fn send(link: &Link, socket: &mut SplitSink<WebSocket, Message>) {
             }
         }
         for frame in encoder.finish() {
+            counters.frames_out.fetch_add(1, Relaxed);
+            counters.bytes_out.fetch_add(frame.len() as u64, Relaxed);
             if !in_time(link, socket.feed(Message::Binary(frame.into()))).await {
                 return;
             }

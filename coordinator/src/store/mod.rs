@@ -19,13 +19,14 @@ pub mod sql;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
 use crate::driver::Chronicle;
+use crate::metrics::Timing;
 use lane::Lane;
 
 pub use blobs::Blobs;
@@ -38,6 +39,10 @@ pub struct Store {
     reader: Lane,
     blobs: Arc<Blobs>,
     trouble: Mutex<Option<String>>,
+    /// How long reads take, from question to answer.
+    pub reading: Arc<Timing>,
+    /// The same for writes.
+    pub writing: Arc<Timing>,
     /// Keeps the folder locked.
     _lock: File,
 }
@@ -92,6 +97,8 @@ impl Store {
             reader: Lane::start("store-reader", reader)?,
             blobs,
             trouble: Mutex::new(None),
+            reading: Arc::default(),
+            writing: Arc::default(),
             _lock: lock,
         };
         Ok((store, Restored { grid, secret, restarted, seed, runs, names, chronicles }))
@@ -102,7 +109,10 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.reader.call(work).await
+        let began = Instant::now();
+        let result = self.reader.call(work).await;
+        self.reading.count(began.elapsed());
+        result
     }
 
     /// Changes the database; on the disk when this returns. Calls take effect in their order.
@@ -110,7 +120,9 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let began = Instant::now();
         let result = self.writer.call(work).await;
+        self.writing.count(began.elapsed());
         self.note(result.as_ref().err());
         result
     }
@@ -148,7 +160,7 @@ impl Store {
         match error {
             Some(error) => {
                 if trouble.is_none() {
-                    tracing::error!("{error}");
+                    tracing::error!(%error, "nothing can be saved");
                 }
                 *trouble = Some(error.to_string());
             }

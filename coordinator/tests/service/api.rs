@@ -22,11 +22,10 @@ fn the_service_tells_about_itself() {
     assert_eq!((status["hosts"].as_u64(), &status["trouble"]), (Some(0), &Value::Null));
     let (_, metrics) = server.get("/metrics");
     let metrics = String::from_utf8(metrics).expect("text");
-    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
-        let (name, value) = line.split_once(' ').expect("a name and a value");
-        assert!(name.starts_with("sateen_") && value.parse::<f64>().is_ok(), "{line}");
-    }
-    assert!(metrics.contains("\nsateen_hosts 0\n"));
+    assert!(
+        metrics.contains("\nsateen_hosts{state=\"idle\"} 0.0\n") && metrics.ends_with("# EOF\n"),
+        "{metrics}"
+    );
     assert_eq!(detail(server.get("/nothing")).0, 404);
     assert_eq!(detail(server.post("/version", b"")).0, 405);
     assert_eq!(detail(server.get("/ws/host")).0, 400);

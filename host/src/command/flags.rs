@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sateen_host::Priority;
-use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen};
+use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
+use sateen_log::LogFlags;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::say::{USAGE, fail, result};
@@ -69,17 +70,11 @@ pub struct Host {
     /// Refuse runs that ask for more memory than this for an instance
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
-    /// How the log on stderr looks
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people
-    Text,
-    /// An object a line
-    Json,
+    /// Where this host's own page is: a loopback address, whose port 0 is any free one, or `off`
+    #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
+    pub page: PageListen,
+    #[command(flatten)]
+    pub log: LogFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -152,6 +147,19 @@ fn parse_direct(text: &str) -> Result<DirectListen, String> {
     Ok(DirectListen::At(address))
 }
 
+fn parse_page(text: &str) -> Result<PageListen, String> {
+    if text == "off" {
+        return Ok(PageListen::Off);
+    }
+    let address: SocketAddr = text.parse().map_err(|_| "ADDRESS:PORT or `off` is expected")?;
+    if address.ip().is_loopback() {
+        Ok(PageListen::At(address))
+    } else {
+        Err("the page is for this machine's user alone; give a loopback address, like 127.0.0.1:7710"
+            .to_owned())
+    }
+}
+
 fn parse_threads(text: &str) -> Result<usize, String> {
     const THREADS_MAX: usize = 1024;
     match text.parse() {
@@ -222,6 +230,9 @@ mod tests {
             &["--threads", "0"][..],
             &["--coordinator", "https://grid"],
             &["--direct", "somewhere"],
+            &["--page", "somewhere"],
+            &["--page", "0.0.0.0:80"],
+            &["--log-level", "loud"],
             &["--site", ""],
             &["--memory", "much"],
             &["pause", "soon"],

@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
-use tracing_subscriber::filter::LevelFilter;
 
-use flags::{Command, Host, LogFormat};
+use flags::{Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
 /// Does what the command line says.
@@ -35,7 +34,7 @@ fn no_home() -> ExitCode {
 
 /// Works until it is told to leave.
 fn take_part(host: Host) -> ExitCode {
-    log(host.log_format);
+    sateen_log::start(host.log);
     let Some(folder) = host.data_folder() else { return no_home() };
     let folder = match DataFolder::open(&folder) {
         Ok(folder) => folder,
@@ -53,6 +52,7 @@ fn take_part(host: Host) -> ExitCode {
         direct: host.direct.unwrap_or_default(),
         folder,
         signals: true,
+        page: host.page,
     };
     let handle = match start(options, Arc::new(workers)) {
         Ok(handle) => handle,
@@ -68,20 +68,4 @@ fn take_part(host: Host) -> ExitCode {
 
 fn machine_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-fn log(format: LogFormat) {
-    let level = match std::env::var("SATEEN_LOG").as_deref() {
-        Ok("debug") => LevelFilter::DEBUG,
-        Ok("trace") => LevelFilter::TRACE,
-        Ok("warn") => LevelFilter::WARN,
-        Ok("error") => LevelFilter::ERROR,
-        _ => LevelFilter::INFO,
-    };
-    let base =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
-    match format {
-        LogFormat::Text => base.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
-        LogFormat::Json => base.json().flatten_event(true).init(),
-    }
 }

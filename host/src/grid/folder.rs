@@ -5,6 +5,7 @@
 //! lock           held by the process that uses it
 //! control.sock   status, pause, resume, leave
 //! blobs/         modules and inputs by hash
+//! contributed.json  what the host has done so far
 //! store/         entries of result tables
 //! ```
 

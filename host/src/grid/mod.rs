@@ -6,7 +6,8 @@
 //! ```text
 //! coordinator ◄─ws─► transport ◄──► driver ──► Portion: workers, guests     (runtime)
 //! peers       ◄─ws─►                   ├─────► fetch, compile               (load)
-//! status, pause, leave ─socket─► control       └─────► sled                 (store)
+//! status, pause, leave ─socket─► control       ├─────► sled                 (store)
+//! a browser on this machine ─► page             └─────► contributed.json     (contribution)
 //! ```
 //!
 //! Everything is bounded; the bounds that are the host's own stand beside what they bound, those that
@@ -14,10 +15,12 @@
 
 mod address;
 mod clock;
+mod contribution;
 pub mod control;
 mod driver;
 mod folder;
 mod load;
+mod page;
 mod portion_runtime;
 mod runtime;
 pub mod store;
@@ -26,6 +29,7 @@ mod transport;
 pub use address::CoordinatorAddress;
 pub use driver::{Handle, Options, Stopped, start};
 pub use folder::{DataFolder, FolderError};
+pub use page::PageListen;
 pub use portion_runtime::Workers;
 pub use runtime::{Loading, Notify, RunningPortion, Runtime};
 pub use transport::DirectListen;

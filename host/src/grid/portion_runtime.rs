@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunSpec};
 
+use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, size};
 
@@ -20,6 +21,14 @@ pub struct Workers {
 impl Runtime for Workers {
     fn threads(&self) -> usize {
         self.threads
+    }
+
+    fn may_use(&self) -> MayUse {
+        let priority = match self.priority {
+            Priority::Idle => "idle: only what no other program wants",
+            Priority::Normal => "normal: as much as any other program",
+        };
+        MayUse { threads: self.threads, priority: priority.to_owned(), memory_bytes: self.memory_bytes_max }
     }
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
@@ -93,6 +102,7 @@ impl RunningPortion for Portion {
             stolen_local: now.jobs.stolen,
             aborted: now.jobs.aborted,
             work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),
+            redone_work_ns: u64::try_from(now.redone_work.as_nanos()).unwrap_or(u64::MAX),
             busy: u32::try_from(now.busy).unwrap_or(u32::MAX),
             workers: u32::try_from(now.threads).unwrap_or(u32::MAX),
             // The rest is the machine's to count: it decides what is redone and what reused.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use sateen_protocol::host::Notice;
 use sateen_protocol::{Counts, Finished, JobNumber, JobSpec, JobTag, RunSpec};
 
+use super::control::MayUse;
+
 /// Takes what a portion has to tell, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
@@ -26,6 +28,11 @@ pub struct Loading {
 pub trait Runtime: Send + Sync + 'static {
     /// How many workers a portion has.
     fn threads(&self) -> usize;
+
+    /// What guests may use, for people.
+    fn may_use(&self) -> MayUse {
+        MayUse { threads: self.threads(), ..MayUse::default() }
+    }
 
     /// Compiles the app and starts this machine's portion of the run. It may take seconds.
     ///

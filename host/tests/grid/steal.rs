@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sateen_host::grid::control::{Answer, PeerPath, Request, Status, ask};
 use sateen_host::grid::{
-    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, RunningPortion, Runtime,
-    Stopped, start,
+    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
+    RunningPortion, Runtime, Stopped, start,
 };
 use sateen_protocol::host::Notice;
 use sateen_protocol::{
@@ -110,6 +110,7 @@ fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> H
         direct,
         folder: data,
         signals: false,
+        page: PageListen::Off,
     };
     start(options, Arc::new(Scripted)).expect("it starts")
 }

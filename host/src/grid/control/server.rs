@@ -26,6 +26,12 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// For one request, and where its answers come out.
+    pub fn channel() -> (Self, mpsc::Receiver<Answer>) {
+        let (answers, answered) = mpsc::channel(16);
+        (Self { answers }, answered)
+    }
+
     /// Answers. A user that does not read misses some.
     pub fn send(&self, answer: Answer) {
         let _ = self.answers.try_send(answer);
@@ -83,8 +89,7 @@ async fn serve(mut stream: UnixStream, requests: impl Fn(Incoming)) -> io::Resul
     let mut line = String::new();
     let mut reader = BufReader::new(reader.take(REQUEST_BYTES_MAX));
     timeout(REQUEST_MAX, reader.read_line(&mut line)).await.map_err(|_| io::ErrorKind::TimedOut)??;
-    let (answers, mut answered) = mpsc::channel(16);
-    let answers = Answers { answers };
+    let (answers, mut answered) = Answers::channel();
     match serde_json::from_str(&line) {
         Ok(request) => requests((request, answers)),
         Err(error) => {

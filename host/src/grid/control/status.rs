@@ -1,9 +1,14 @@
 //! What `sateen-host status` tells.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::store::StoreStatus;
+
+/// The calendar ends there.
+const YEAR_9999_S: u64 = 253_402_300_799;
 
 /// How a host is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +47,36 @@ pub struct Status {
     pub steals: StealStatus,
     /// What is saved.
     pub store: StoreStatus,
+    /// What guests may use of this machine.
+    pub may_use: MayUse,
+    /// What the host has done so far.
+    pub contributed: Contributed,
+    /// Its page, for browsers on this machine.
+    pub page: Option<String>,
+}
+
+/// What guests may use of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayUse {
+    /// Workers for each run.
+    pub threads: usize,
+    /// How they stand against the machine's other threads.
+    pub priority: String,
+    /// The most memory that a run may ask for an instance; if none is named, the runtime's own limits hold.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What a host has done, restarts included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contributed {
+    /// Since when, in seconds since 1970.
+    pub since_s: u64,
+    /// Processor time in guests, in nanoseconds.
+    pub work_ns: u64,
+    /// Jobs that were run.
+    pub jobs: u64,
+    /// Runs that it took part in.
+    pub runs: u64,
 }
 
 /// A run at a host.
@@ -49,6 +84,12 @@ pub struct Status {
 pub struct RunStatus {
     /// Which.
     pub run: RunId,
+    /// Its app's module.
+    pub app: String,
+    /// Its entry point.
+    pub function: String,
+    /// The words of its command line.
+    pub arguments: Vec<String>,
     /// Whether its app is still being fetched or compiled.
     pub loading: bool,
     /// What became of its jobs here.
@@ -156,6 +197,17 @@ impl Status {
         if let Some(aside) = &self.store.set_aside {
             lines.push(format!("          an earlier store did not open and is now {aside}"));
         }
+        let since = UNIX_EPOCH + Duration::from_secs(self.contributed.since_s.min(YEAR_9999_S));
+        lines.push(format!(
+            "so far    {:.1} s of processor time, {} jobs of {} runs, since {}",
+            self.contributed.work_ns as f64 / 1e9,
+            self.contributed.jobs,
+            self.contributed.runs,
+            humantime::format_rfc3339_seconds(since)
+        ));
+        lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
+        // Names come from other machines.
+        let lines: Vec<String> = lines.iter().map(|line| sateen_log::visible(line)).collect();
         lines.join("\n")
     }
 }

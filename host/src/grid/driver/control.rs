@@ -1,5 +1,6 @@
 //! What this machine's user asks, and signals.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
 use sateen_protocol::Time;
@@ -8,6 +9,7 @@ use tracing::{info, warn};
 
 use super::{Driver, Input, Stopped};
 use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
+use crate::grid::page::Page;
 
 /// Guests come to rest, the goodbye is answered, and some more.
 const LEAVE_MAX: Duration = Duration::from_secs(20);
@@ -34,12 +36,12 @@ impl Driver {
                             }
                         });
                     }
-                    Err(error) => warn!("signals end this host without a goodbye: {error}"),
+                    Err(error) => warn!(%error, "signals end this host without a goodbye"),
                 }
             }
         }
         let Some(path) = self.options.folder.part("control.sock") else {
-            warn!("`sateen-host status`, pause, resume and leave do not work: there is no data folder");
+            warn!("without a data folder `sateen-host status`, pause, resume and leave do not work");
             return;
         };
         let inputs = self.inputs.clone();
@@ -47,7 +49,23 @@ impl Driver {
             let _ = inputs.send(Input::Asked(incoming));
         };
         if let Err(error) = listen(&path, requests, alive.clone()) {
-            warn!("`sateen-host status`, pause, resume and leave do not work: {}: {error}", path.display());
+            warn!(path = %path.display(), %error, "`sateen-host status`, pause, resume and leave do not work");
+        }
+    }
+
+    /// Without a page the host works all the same.
+    pub(super) fn serve_page(&mut self, listener: Option<TcpListener>) {
+        let Some(listener) = listener else { return };
+        let inputs = self.inputs.clone();
+        let requests = move |incoming| {
+            let _ = inputs.send(Input::Asked(incoming));
+        };
+        match Page::serve(listener, requests) {
+            Ok(page) => {
+                info!(url = page.url, "its page is open to this machine");
+                self.page = Some(page);
+            }
+            Err(error) => warn!(%error, "there is no page"),
         }
     }
 
@@ -85,7 +103,7 @@ impl Driver {
             Some(time) => (format!("paused by its user for {} s", time.as_secs()), Some(now + time)),
             None => ("paused by its user".to_owned(), None),
         };
-        info!("{reason}");
+        info!(reason, "takes no work");
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         Answer::Done(format!("it gives back what it has and takes no work: {reason}"))
@@ -150,10 +168,17 @@ impl Driver {
 
     fn status(&self) -> Status {
         let now = self.clock.now();
-        let runs = self.machine.runs().into_iter().map(|run| RunStatus {
-            run,
-            loading: self.runs.get(&run).is_some_and(super::runs::RunHere::is_loading),
-            counts: self.machine.counts(run).unwrap_or_default(),
+        let runs = self.machine.runs().into_iter().map(|run| {
+            let here = self.runs.get(&run);
+            let (app, function, arguments) = here.map(|here| here.called.clone()).unwrap_or_default();
+            RunStatus {
+                run,
+                app,
+                function,
+                arguments,
+                loading: here.is_some_and(super::runs::RunHere::is_loading),
+                counts: self.machine.counts(run).unwrap_or_default(),
+            }
         });
         let peers = self.machine.peers().map(|info| PeerStatus {
             id: info.id.to_string(),
@@ -182,6 +207,9 @@ impl Driver {
             direct: self.reported_direct.clone(),
             steals: self.steals.status(),
             store: self.keeper.status(),
+            may_use: self.may_use.clone(),
+            contributed: self.contribution.so_far(),
+            page: self.page.as_ref().map(|page| page.url.clone()),
         }
     }
 }

@@ -57,7 +57,7 @@ impl CoordinatorSide {
         }
         match self.encoder.push(message) {
             Ok(()) => self.has_messages = true,
-            Err(error) => warn!("not sent to the coordinator: {error}"),
+            Err(error) => warn!(%error, "not sent to the coordinator"),
         }
     }
 
@@ -82,7 +82,7 @@ impl Driver {
     pub(super) fn on_coordinator_opened(&mut self, socket: Socket) {
         let now = self.clock.now();
         if self.coordinator.unreachable.take().is_some() {
-            info!("the coordinator at {} is reached again", self.options.coordinator);
+            info!(coordinator = %self.options.coordinator, "the coordinator is reached again");
         }
         let number = self.new_link();
         self.coordinator.link = Some(Link::start(number, socket, self.net.clone()));
@@ -96,8 +96,9 @@ impl Driver {
     pub(super) fn on_coordinator_unreachable(&mut self, why: String) {
         if self.coordinator.unreachable.is_none() {
             warn!(
-                "cannot reach the coordinator at {} ({why}); trying on until it answers. Is it running? Another address is given with --coordinator",
-                self.options.coordinator
+                coordinator = %self.options.coordinator,
+                why,
+                "cannot reach the coordinator; trying on until it answers (another is named with --coordinator)"
             );
         }
         self.coordinator.unreachable = Some(why);
@@ -105,7 +106,7 @@ impl Driver {
 
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
         let (Closed::Gone(why) | Closed::Broken(why)) = closed;
-        warn!("the link to the coordinator broke: {why}");
+        warn!(why, "the link to the coordinator broke");
         self.drop_coordinator();
     }
 
@@ -186,7 +187,7 @@ impl Driver {
         }
         let silent_since = *self.coordinator.silent_since.get_or_insert(now);
         if now.since(silent_since) >= HEARS_AGAIN {
-            warn!("nothing has come from the coordinator for {} s", SILENCE_MAX.as_secs());
+            warn!(silent_s = SILENCE_MAX.as_secs(), "nothing has come from the coordinator");
             self.drop_coordinator();
             self.tell(|_, _| {});
         }

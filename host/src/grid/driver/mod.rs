@@ -15,6 +15,7 @@ mod tell;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
@@ -30,9 +31,11 @@ use tracing::{error, info, warn};
 
 use super::address::CoordinatorAddress;
 use super::clock::{Alarm, Clock};
-use super::control::Incoming;
+use super::contribution::Contribution;
+use super::control::{Incoming, MayUse};
 use super::folder::DataFolder;
 use super::load::{BlobCache, Fetcher, Loader};
+use super::page::{Page, PageError, PageListen};
 use super::runtime::{RunningPortion, Runtime};
 use super::store::{Keeper, Opener, StoreError, open};
 use super::transport::{DirectListen, LinkNumber, ListenError, Listener, NetEvent, accept_all};
@@ -60,6 +63,8 @@ pub struct Options {
     pub folder: DataFolder,
     /// Whether signals end the host.
     pub signals: bool,
+    /// Where its own page is.
+    pub page: PageListen,
 }
 
 /// Why a host cannot begin.
@@ -68,6 +73,9 @@ pub enum StartError {
     /// Its address is taken.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Its page's address is.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// This machine does not give what a host needs.
     #[error("the host cannot begin: {0}")]
     System(#[from] io::Error),
@@ -125,6 +133,7 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
     if listener.is_none() && options.direct != DirectListen::Off {
         info!("other hosts cannot reach this one directly; all goes through the coordinator");
     }
+    let page = options.page.bind()?;
     let keeper = Keeper::start(opener(&options.folder))?;
     let seed = seed()?;
     let (inputs, receiver) = mpsc::unbounded_channel();
@@ -135,8 +144,8 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
             Err(error) => return Stopped::Failed(error.to_string()),
         };
         let stopped = tokio.block_on(async move {
-            let seen = Driver::new(options, runtime, keeper, seed, listener, own_inputs);
-            match seen {
+            let driver = Driver::new(options, runtime, keeper, seed, (listener, page), own_inputs);
+            match driver {
                 Ok(driver) => driver.drive(receiver).await,
                 Err(error) => Stopped::Failed(error.to_string()),
             }
@@ -171,6 +180,9 @@ struct Driver {
     loader: Arc<Loader>,
     keeper: Arc<Keeper>,
     threads: usize,
+    may_use: MayUse,
+    contribution: Contribution,
+    page: Option<Page>,
     reported_direct: Option<String>,
     coordinator: coordinator::CoordinatorSide,
     peers: BTreeMap<HostId, routes::Route>,
@@ -206,7 +218,7 @@ impl Driver {
         runtime: Arc<dyn Runtime>,
         keeper: Keeper,
         seed: u64,
-        listener: Option<Listener>,
+        (listener, page): (Option<Listener>, Option<TcpListener>),
         inputs: mpsc::UnboundedSender<Input>,
     ) -> io::Result<Self> {
         let clock = Clock::start();
@@ -221,6 +233,8 @@ impl Driver {
             direct: reported_direct.clone(),
         };
         let config = HostConfig { report, seed, table_bytes_max: HOST_TABLE_BYTES_MAX };
+        let may_use = runtime.may_use();
+        let contribution = Contribution::read(options.folder.part("contributed.json"));
         let loader = Loader {
             fetcher: Fetcher::new(options.coordinator.clone()),
             blobs: Arc::new(BlobCache::new(options.folder.part("blobs"))),
@@ -230,13 +244,16 @@ impl Driver {
         if let Some(listener) = listener {
             tokio::spawn(accept_all(listener, net.clone()));
         }
-        let driver = Self {
+        let mut driver = Self {
             machine: Host::new(config, clock.now()),
             clock,
             random: Random::new(seed.rotate_left(32)),
             loader: Arc::new(loader),
             keeper: Arc::new(keeper),
             threads,
+            may_use,
+            contribution,
+            page: None,
             reported_direct,
             coordinator: coordinator::CoordinatorSide::default(),
             peers: BTreeMap::new(),
@@ -261,6 +278,7 @@ impl Driver {
             options,
         };
         driver.listen_for_users();
+        driver.serve_page(page);
         Ok(driver)
     }
 
@@ -348,21 +366,26 @@ impl Driver {
         self.look_at_routes(now);
         self.look_at_strangers(now);
         self.look_at_users(now);
+        self.contribution.save_now_and_then(now);
         for (run, jobs) in std::mem::take(&mut self.lost) {
-            warn!("run {run}: {jobs} jobs were lost with their hosts and are redone");
+            warn!(run = run.0, jobs, "jobs were lost with their hosts and are redone");
         }
     }
 
     async fn end(mut self, stopped: Stopped) -> Stopped {
         match &stopped {
             Stopped::Left => info!("left the grid"),
-            Stopped::Abandoned(why) => warn!("ends without a goodbye: {why}"),
+            Stopped::Abandoned(why) => warn!(why, "ends without a goodbye"),
             Stopped::Interrupted => warn!("ends at once"),
-            Stopped::Refused(why) | Stopped::Failed(why) => error!("{why}"),
+            Stopped::Refused(why) | Stopped::Failed(why) => error!(why, "the host ends"),
         }
         if let Some(link) = self.coordinator.take_link() {
             link.close(END_MAX / 2).await;
         }
+        for run in self.runs.keys().copied().collect::<Vec<_>>() {
+            self.contribute(run);
+        }
+        self.contribution.save();
         for run in std::mem::take(&mut self.runs).into_values() {
             run.stop();
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Entry, GridId, RunId, RunSpec};
+use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
 use tracing::{debug, warn};
 
 use super::{Driver, Input};
@@ -21,6 +21,10 @@ pub struct RunHere {
     generation: u64,
     cancel: Cancel,
     portion: Option<Box<dyn RunningPortion>>,
+    /// Its app, its entry point and the words of its command line.
+    pub called: (String, String, Vec<String>),
+    /// What was counted of it as this machine's contribution.
+    pub contributed: (u64, u64),
 }
 
 impl RunHere {
@@ -46,7 +50,8 @@ impl Driver {
         self.next_generation += 1;
         let generation = self.next_generation;
         let cancel = Cancel::default();
-        let here = RunHere { generation, cancel: cancel.clone(), portion: None };
+        let called = (spec.app.to_string(), spec.function.clone(), spec.arguments.clone());
+        let here = RunHere { generation, cancel: cancel.clone(), portion: None, called, contributed: (0, 0) };
         if let Some(earlier) = self.runs.insert(run, here) {
             earlier.stop();
         }
@@ -100,14 +105,15 @@ impl Driver {
         match loaded {
             Ok((portion, entries)) => {
                 here.portion = Some(portion);
+                self.contribution.count_run();
                 if !entries.is_empty() {
-                    debug!("run {run}: {} entries were saved here", entries.len());
+                    debug!(run = run.0, entries = entries.len(), "entries were saved here");
                     self.tell(|machine, now| machine.handle_restored(now, run, entries));
                 }
                 self.tell(|machine, now| machine.handle_loaded(now, run, Ok(())));
             }
             Err(why) => {
-                warn!("run {run}: this host cannot take part: {why}");
+                warn!(run = run.0, why, "this host cannot take part in run");
                 self.tell(|machine, now| machine.handle_loaded(now, run, Err(why)));
             }
         }
@@ -117,7 +123,7 @@ impl Driver {
         self.notices.fetch_sub(1, Relaxed);
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
-                Notice::Unable(why) => warn!("run {run}: this host cannot go on: {why}"),
+                Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
                 // It may be the last: the run's final figures are those that were told before. And what is
                 // recorded is told no sooner than that it was done.
                 Notice::Finished { .. } | Notice::Recorded { .. } => self.count_one(run),
@@ -139,6 +145,7 @@ impl Driver {
     }
 
     pub(super) fn stop(&mut self, run: RunId, forget: bool) {
+        self.contribute(run);
         if let Some(here) = self.runs.remove(&run) {
             here.stop();
         }
@@ -161,8 +168,18 @@ impl Driver {
         }
     }
 
+    /// Counts what the run has done here since the last time.
+    pub(super) fn contribute(&mut self, run: RunId) -> Option<Counts> {
+        let here = self.runs.get_mut(&run)?;
+        let counts = here.portion.as_ref()?.counts();
+        let (work_ns, jobs) = here.contributed;
+        here.contributed = (work_ns.max(counts.work_ns), jobs.max(counts.executed));
+        self.contribution.count(here.contributed.0 - work_ns, here.contributed.1 - jobs);
+        Some(counts)
+    }
+
     fn count_one(&mut self, run: RunId) {
-        if let Some(counts) = self.portion(run).map(|portion| portion.counts()) {
+        if let Some(counts) = self.contribute(run) {
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(counts)));
         }
     }

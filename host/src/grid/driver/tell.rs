@@ -67,11 +67,16 @@ impl Driver {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Joined(id) => {
-                info!("joined the grid of {} as {id}, site {}", self.options.coordinator, self.options.site);
+                info!(
+                    coordinator = %self.options.coordinator,
+                    host = %id,
+                    site = self.options.site,
+                    "joined the grid"
+                );
                 self.forget_all_peers();
             }
             Event::Reborn(id) => {
-                warn!("the coordinator had given this host up; it goes on as {id}");
+                warn!(host = %id, "the coordinator had given this host up; it goes on as another");
                 self.forget_all_peers();
             }
             Event::Refused(why) => {
@@ -80,26 +85,30 @@ impl Driver {
                     self.options.coordinator
                 )));
             }
-            Event::RefusedBy(peer, why) => warn!("{peer} hears no more of this host: {why}"),
+            Event::RefusedBy(peer, why) => warn!(%peer, why, "peer hears no more of this host"),
             Event::PeerJoined(id) => match self.machine.peer(id) {
-                Some(info) => info!("{id} is there: {}, site {}", info.report.name, info.report.site),
-                None => info!("{id} is there"),
+                Some(info) => {
+                    info!(peer = %id, name = info.report.name, site = info.report.site, "peer is there")
+                }
+                None => info!(peer = %id, "peer is there"),
             },
             Event::PeerGone(id) => {
-                info!("{id} is gone");
+                info!(peer = %id, "peer is gone");
                 self.forget_peer(id);
             }
-            Event::RunStarted(run) => info!("run {run}: takes part"),
-            Event::RunEnded(run) => info!("run {run}: ended here"),
+            Event::RunStarted(run) => info!(run = run.0, "takes part in run"),
+            Event::RunEnded(run) => info!(run = run.0, "run ended here"),
             Event::Stolen { latency_ns, .. } => self.steals.add(latency_ns),
             Event::Lost(run, key) => {
-                debug!("run {run}: {key} was lost");
+                debug!(run = run.0, job = %key, "job was lost");
                 *self.lost.entry(run).or_default() += 1;
             }
-            Event::Reused(run, key) => debug!("run {run}: {key} has a result already"),
-            Event::Adopted(run, key) => debug!("run {run}: {key} goes on elsewhere and is adopted"),
-            Event::Orphaned(run, key) => debug!("run {run}: {key} is an orphan"),
-            Event::Misbehaved(peer, how) => warn!("{peer} was cut off: {how}"),
+            Event::Reused(run, key) => debug!(run = run.0, job = %key, "lost job has a result already"),
+            Event::Adopted(run, key) => {
+                debug!(run = run.0, job = %key, "lost job goes on elsewhere and is adopted")
+            }
+            Event::Orphaned(run, key) => debug!(run = run.0, job = %key, "job is an orphan"),
+            Event::Misbehaved(peer, how) => warn!(%peer, %how, "peer was cut off"),
         }
     }
 }

@@ -48,7 +48,7 @@ impl BlobCache {
     pub fn put(&self, hash: BlobHash, bytes: &[u8]) {
         let _writing = self.writing.lock();
         if let Err(error) = self.try_put(hash, bytes) {
-            debug!("a blob is not kept: {error}");
+            debug!(%error, "a blob is not kept");
         }
     }
 

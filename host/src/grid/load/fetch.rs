@@ -64,7 +64,7 @@ impl Fetcher {
                         return Err(format!("{what} ({hash}) cannot be fetched: {why}"));
                     }
                 }
-                Err(Failure::Away(why)) => debug!("{what} cannot be fetched now: {why}"),
+                Err(Failure::Away(why)) => debug!(%what, why, "not fetched yet"),
             }
             let mut waited = Duration::ZERO;
             while waited < RETRY_AFTER {

@@ -214,9 +214,7 @@ impl Work {
                 let was_off = self.status.lock().off.take().is_some();
                 if let Some((path, why)) = set_aside {
                     let path = path.display().to_string();
-                    warn!(
-                        "the saved results of earlier runs cannot be opened ({why}); they were set aside as {path} and a new store begun"
-                    );
+                    warn!(%why, path, "saved results of earlier runs cannot be opened; they were set aside and a new store begun");
                     self.status.lock().set_aside = Some(path);
                 }
                 if was_off {
@@ -234,7 +232,7 @@ impl Work {
         let mut status = self.status.lock();
         // Once: the next attempts are not worth a line each.
         if status.off.is_none() {
-            warn!("nothing is saved on this machine from now on: {error}; the host goes on without");
+            warn!(%error, "nothing is saved on this machine from now on; the host goes on without");
         }
         status.off = Some(error.to_string());
         status.dropped += unflushed;

@@ -1,0 +1,59 @@
+//! Sums over hosts and runs, for metrics and for the status.
+
+use sateen_protocol::{Counts, RunState};
+
+use super::Drive;
+use crate::metrics::{EndedByState, Totals};
+
+/// What runs gave that ended since the start.
+#[derive(Debug, Default)]
+pub struct Ended {
+    counts: Counts,
+    by_state: EndedByState,
+    lost_work_s: f64,
+}
+
+impl Ended {
+    /// One more.
+    pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>) {
+        self.counts.add(&Counts { busy: 0, workers: 0, ..*counts });
+        match state {
+            RunState::Done => self.by_state.done += 1,
+            RunState::Cancelled => self.by_state.cancelled += 1,
+            _ => self.by_state.failed += 1,
+        }
+        self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
+    }
+}
+
+impl Drive {
+    pub(super) fn totals(&self) -> Totals {
+        let (unsaved, entries_dropped) = self.saver.backlog();
+        let mut totals = Totals {
+            counts: self.ended.counts,
+            executed: self.ended.counts.executed,
+            lost_work_s: self.ended.lost_work_s,
+            ended: self.ended.by_state,
+            waiting: self.from_links.len(),
+            entries_dropped,
+            unsaved,
+            ..Totals::default()
+        };
+        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+            totals.counts.add(&view.counts);
+            totals.table.0 += view.table.0;
+            totals.table.1 += view.table.1;
+        }
+        for host in self.machine.hosts() {
+            totals.workers = totals.workers.saturating_add(host.report.threads.into());
+            totals.busy = totals.busy.saturating_add(host.counts.busy.into());
+            match (host.connected, host.paused.is_some(), host.counts.busy) {
+                (false, ..) => totals.hosts.away += 1,
+                (_, true, _) => totals.hosts.paused += 1,
+                (_, _, 0) => totals.hosts.idle += 1,
+                _ => totals.hosts.working += 1,
+            }
+        }
+        totals
+    }
+}

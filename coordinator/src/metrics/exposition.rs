@@ -1,0 +1,352 @@
+//! The text that Prometheus reads, in the OpenMetrics format.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+use sateen_protocol::{STEAL_LATENCY_BOUNDS_US, Scope};
+
+use super::{Counters, Service, Timing, Totals};
+use crate::api::types::seconds;
+
+/// Of the text.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All metrics, and the type of their text.
+///
+/// # Errors
+/// Never: a string takes all that is written to it.
+pub fn exposition(
+    counters: &Arc<Counters>,
+    store: [(&'static str, Arc<Timing>); 2],
+    totals: Totals,
+    service: Service,
+) -> Result<(&'static str, String), fmt::Error> {
+    let mut registry = Registry::with_prefix("sateen");
+    let all = All { counters: Arc::clone(counters), store, totals, service };
+    registry.register_collector(Box::new(all));
+    let mut written = String::new();
+    text::encode(&mut written, &registry)?;
+    Ok((CONTENT_TYPE, written))
+}
+
+/// What one scrape shows.
+#[derive(Debug)]
+struct All {
+    counters: Arc<Counters>,
+    store: [(&'static str, Arc<Timing>); 2],
+    totals: Totals,
+    service: Service,
+}
+
+/// A label: its name and its value, both of which are this program's own words.
+type Label = (&'static str, &'static str);
+
+impl Collector for All {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let mut said = self.counters.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = Out { encoder, said: &mut said };
+        self.grid(&mut out)?;
+        self.jobs(&mut out)?;
+        self.steals(&mut out)?;
+        self.links(&mut out)?;
+        self.service(&mut out)
+    }
+}
+
+impl All {
+    fn grid(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let Totals { hosts, ended, .. } = &self.totals;
+        let states = [
+            ("working", hosts.working),
+            ("idle", hosts.idle),
+            ("paused", hosts.paused),
+            ("away", hosts.away),
+        ];
+        let states = states.map(|(state, count)| ([("state", state)], count as f64));
+        out.gauges("hosts", "Hosts that are there, by what they do", None, &states)?;
+        let joined = self.counters.hosts_joined.load(Relaxed);
+        out.counter("hosts_joined", "Hosts that came", None, joined as f64)?;
+        let gone = [("left", &self.counters.hosts_left), ("crashed", &self.counters.hosts_crashed)];
+        let gone = gone.map(|(how, count)| ([("how", how)], count.load(Relaxed) as f64));
+        out.counters("hosts_gone", "Hosts that went, with a goodbye or without", None, &gone)?;
+        out.gauge("workers", "Workers of the hosts that are there", None, self.totals.workers as f64)?;
+        out.gauge("workers_busy", "Workers that compute", None, self.totals.busy as f64)?;
+
+        let runs: Vec<_> =
+            self.service.runs.iter().map(|(state, count)| ([("state", *state)], *count as f64)).collect();
+        out.gauges("runs", "Runs in the data folder, by state", None, &runs)?;
+        let submitted = self.counters.runs_submitted.load(Relaxed);
+        out.counter("runs_submitted", "Runs that were submitted", None, submitted as f64)?;
+        let ended = [("done", ended.done), ("failed", ended.failed), ("cancelled", ended.cancelled)];
+        let ended = ended.map(|(state, count)| ([("state", state)], count as f64));
+        out.counters("runs_ended", "Runs that ended, by state", None, &ended)?;
+        let losses = self.counters.root_losses.load(Relaxed);
+        out.counter("root_losses", "Root jobs that were lost with their hosts", None, losses as f64)?;
+        let (entries, bytes) = self.totals.table;
+        out.gauge("table_entries", "Entries of the result tables here", None, entries as f64)?;
+        out.gauge("table", "Size of the result tables here", Some(Unit::Bytes), bytes as f64)
+    }
+
+    fn jobs(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let counts = &self.totals.counts;
+        let mut held = Vec::new();
+        for (retry, of) in [("no", &counts.held[0]), ("yes", &counts.held[1])] {
+            for (state, count) in
+                [("begun", of.begun), ("done", of.done), ("failed", of.failed), ("aborted", of.aborted)]
+            {
+                held.push(([("state", state), ("retry", retry)], count as f64));
+            }
+        }
+        out.counters(
+            "jobs",
+            "Jobs that a host got from another or from the coordinator, by what became of them; a retry was lost \
+             before, or is below a job that was",
+            None,
+            &held,
+        )?;
+        for (name, help, count) in [
+            ("jobs_spawned", "Jobs that were spawned", counts.spawned),
+            ("jobs_exposed", "Jobs that were made visible to schedulers", counts.exposed),
+            ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
+            ("jobs_taken", "Jobs that another worker of the same host took", counts.stolen_local),
+            ("jobs_aborted", "Jobs that nobody wanted any more", counts.aborted),
+            ("jobs_lost", "Jobs that were lost with a host", counts.redone),
+            ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
+            ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
+            ("orphans_adopted", "Orphans that went on, and whose results were used", counts.adopted),
+            ("results_recorded", "Results that were recorded for the case of a crash", counts.recorded),
+            (
+                "results_reused",
+                "Lost jobs that were not run again: the table had their results",
+                counts.reused,
+            ),
+        ] {
+            out.counter(name, help, None, count as f64)?;
+        }
+        for (name, help, time_s) in [
+            ("work", "Processor time in guests", seconds(counts.work_ns)),
+            (
+                "redone_work",
+                "Processor time in jobs that were lost before, or below such a job",
+                seconds(counts.redone_work_ns),
+            ),
+            (
+                "saved_work",
+                "Processor time behind results that were reused or adopted",
+                seconds(counts.saved_work_ns),
+            ),
+            (
+                "lost_work",
+                "Processor time that is behind no result, of runs that are over",
+                self.totals.lost_work_s,
+            ),
+        ] {
+            out.counter(name, help, Some(Unit::Seconds), time_s)?;
+        }
+        Ok(())
+    }
+
+    fn steals(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let mut steals = Vec::new();
+        let mut latencies = Vec::new();
+        let bounds_s = || STEAL_LATENCY_BOUNDS_US.iter().map(|us| *us as f64 / 1e6).chain([f64::INFINITY]);
+        for (scope, counts) in Scope::ALL.into_iter().zip(self.totals.counts.steals.scopes) {
+            for (outcome, count) in
+                [("job", counts.jobs), ("refused", counts.refused), ("unanswered", counts.unanswered)]
+            {
+                steals.push(([("scope", scope.word()), ("outcome", outcome)], count as f64));
+            }
+            let buckets: Vec<_> = bounds_s().zip(counts.latencies.buckets).collect();
+            latencies.push(([("scope", scope.word())], buckets, seconds(counts.latencies.sum_ns)));
+        }
+        out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
+        out.histograms(
+            "steal_latency",
+            "From a steal request to the first instruction of the job that it gave",
+            &latencies,
+        )
+    }
+
+    fn links(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let counters = &self.counters;
+        out.gauge("websockets", "Open websockets of hosts", None, self.service.links as f64)?;
+        for (name, help, unit, counter) in [
+            ("websockets_opened", "Websockets of hosts that were opened", None, &counters.links_opened),
+            ("frames_received", "Websocket frames from hosts", None, &counters.frames_in),
+            ("received", "Bytes of websocket frames from hosts", Some(Unit::Bytes), &counters.bytes_in),
+            ("frames_sent", "Websocket frames to hosts", None, &counters.frames_out),
+            ("sent", "Bytes of websocket frames to hosts", Some(Unit::Bytes), &counters.bytes_out),
+            ("messages_received", "Messages to the coordinator itself", None, &counters.messages_in),
+            ("frames_relayed", "Frames passed on from host to host", None, &counters.relayed_frames),
+            ("relayed", "Bytes passed on from host to host", Some(Unit::Bytes), &counters.relayed_bytes),
+            ("frames_unreachable", "Frames for hosts that were not there", None, &counters.unreachable),
+            ("misbehaviours", "Breaches of the protocol by hosts", None, &counters.misbehaviours),
+            ("slow_hosts", "Hosts cut off because they read too little", None, &counters.slow_links),
+        ] {
+            out.counter(name, help, unit, counter.load(Relaxed) as f64)?;
+        }
+        Ok(())
+    }
+
+    fn service(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let Self { counters, totals, service, .. } = self;
+        let protocol = service.protocol.to_string();
+        let build = [("version", service.version), ("protocol", protocol.as_str())];
+        out.info("build", "The software", &build)?;
+        out.gauge("start_time", "When this process began", Some(Unit::Seconds), service.started_at_s)?;
+        let works = if service.store_works { 1.0 } else { 0.0 };
+        out.gauge(
+            "store_works",
+            "Whether the data folder could be written at the last attempt",
+            None,
+            works,
+        )?;
+        let timings: Vec<_> = (self.store.iter())
+            .map(|(what, timing)| ([("operation", *what)], timing.buckets(), timing.sum_s()))
+            .collect();
+        out.histograms("store_latency", "Reads and writes of the database, waiting included", &timings)?;
+        let dropped = totals.entries_dropped as f64;
+        let help = "Entries of result tables that were not saved because too many waited";
+        out.counter("entries_dropped", help, None, dropped)?;
+        let help = "Changes of runs that are not saved yet because the data folder cannot be written";
+        out.gauge("changes_unsaved", help, None, totals.unsaved as f64)?;
+        let help = "What links have told and the coordinator has not looked at yet";
+        out.gauge("driver_queue", help, None, totals.waiting as f64)?;
+        let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+        let answers: Vec<_> = (classes.into_iter().zip(&counters.answers))
+            .map(|(class, count)| ([("class", class)], count.load(Relaxed) as f64))
+            .collect();
+        out.counters("http_answers", "Answers to requests, by the class of their status", None, &answers)
+    }
+}
+
+/// Writes families of metrics.
+struct Out<'a, 'b> {
+    encoder: DescriptorEncoder<'a>,
+    said: &'b mut HashMap<String, f64>,
+}
+
+impl Out<'_, '_> {
+    fn gauge(&mut self, name: &str, help: &str, unit: Option<Unit>, value: f64) -> fmt::Result {
+        let mut metric = self.encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+        metric.encode_gauge(&value)
+    }
+
+    fn gauges<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: Option<Unit>,
+        values: &[([Label; N], f64)],
+    ) -> fmt::Result {
+        let mut family = self.encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+        for (labels, value) in values {
+            family.encode_family(labels)?.encode_gauge(value)?;
+        }
+        Ok(())
+    }
+
+    fn counter(&mut self, name: &str, help: &str, unit: Option<Unit>, value: f64) -> fmt::Result {
+        let value = at_least(self.said, name.to_owned(), value);
+        let mut metric = self.encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+    }
+
+    fn counters<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: Option<Unit>,
+        values: &[([Label; N], f64)],
+    ) -> fmt::Result {
+        let mut family = self.encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
+        for (labels, value) in values {
+            let value = at_least(self.said, format!("{name}{labels:?}"), *value);
+            family.encode_family(labels)?.encode_counter::<NoLabelSet, _, f64>(&value, None)?;
+        }
+        Ok(())
+    }
+
+    /// Of seconds: labels, counts by upper bound, and the sum.
+    fn histograms(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: &[([Label; 1], Vec<(f64, u64)>, f64)],
+    ) -> fmt::Result {
+        /// What hosts report may be anything, and no sum overflows.
+        const COUNT_MAX: u64 = u64::MAX >> 8;
+        let mut family =
+            self.encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        for (labels, buckets, sum) in values {
+            let mut whole = Vec::new();
+            for (index, (bound, count)) in buckets.iter().enumerate() {
+                let count =
+                    at_least(self.said, format!("{name}{labels:?}{index}"), (*count).min(COUNT_MAX) as f64);
+                whole.push((*bound, count as u64));
+            }
+            let sum = at_least(self.said, format!("{name}{labels:?}sum"), *sum);
+            let count = whole.iter().map(|(_, count)| count).sum();
+            family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &whole, None)?;
+        }
+        Ok(())
+    }
+
+    fn info(&mut self, name: &str, help: &str, labels: &[(&str, &str); 2]) -> fmt::Result {
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Info)?;
+        metric.encode_info(labels)
+    }
+}
+
+/// The value, or what was said of it before if that is more.
+fn at_least(said: &mut HashMap<String, f64>, what: String, value: f64) -> f64 {
+    let before = said.entry(what).or_insert(value);
+    *before = before.max(value);
+    *before
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::Counts;
+
+    use super::*;
+
+    fn written(counters: &Arc<Counters>, counts: Counts) -> String {
+        let totals = Totals { counts, ..Totals::default() };
+        let store = [("read", Arc::default()), ("write", Arc::default())];
+        exposition(counters, store, totals, Service::default()).expect("a string").1
+    }
+
+    fn value(text: &str, metric: &str) -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(metric)).expect(metric);
+        line.trim().parse().expect("a number")
+    }
+
+    #[test]
+    fn no_counter_falls_whatever_hosts_say() {
+        let counters = Arc::new(Counters::default());
+        let mut counts = Counts { spawned: 7, work_ns: 2_500_000_000, ..Counts::default() };
+        counts.steals.of(Scope::Site).latencies.buckets = [u64::MAX; 13];
+        let before = written(&counters, counts);
+        assert_eq!(value(&before, "sateen_jobs_spawned_total"), 7.0);
+        assert_eq!(value(&before, "sateen_work_seconds_total"), 2.5);
+        let bucket = r#"sateen_steal_latency_seconds_bucket{le="0.00005",scope="site"}"#;
+        let bucket = if before.contains(bucket) {
+            bucket
+        } else {
+            r#"sateen_steal_latency_seconds_bucket{scope="site",le="0.00005"}"#
+        };
+        let first = value(&before, bucket);
+        let after = written(&counters, Counts { spawned: 3, ..Counts::default() });
+        assert_eq!(value(&after, "sateen_jobs_spawned_total"), 7.0);
+        assert_eq!(value(&after, bucket), first);
+        let more = written(&counters, Counts { spawned: 8, ..Counts::default() });
+        assert_eq!(value(&more, "sateen_jobs_spawned_total"), 8.0);
+    }
+}

@@ -1,0 +1,76 @@
+//! Who may ask: the page itself, and whoever opens it on this machine.
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, header};
+
+/// Why a request is refused, if it is.
+pub fn refusal(headers: &HeaderMap, port: u16) -> Option<String> {
+    let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let host = text(header::HOST).unwrap_or_default();
+    if !is_this_page(&host, port) {
+        let host = host.escape_debug();
+        return Some(format!(
+            "the request is for `{host}`, and this page answers to loopback addresses only"
+        ));
+    }
+    let origin = text(header::ORIGIN)?;
+    (origin.strip_prefix("http://") != Some(host.as_str()))
+        .then(|| format!("a web page from `{}` may not use this one", origin.escape_debug()))
+}
+
+fn is_this_page(host: &str, port: u16) -> bool {
+    let (name, at) = match host.rsplit_once(':') {
+        Some((name, digits)) if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            (name, digits.parse().ok())
+        }
+        // A browser leaves the port of http out.
+        _ => (host, Some(80)),
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = name.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback && at == Some(port)
+}
+
+/// Whether two secrets are equal, in a time that does not tell where they differ.
+pub fn is_same(one: &str, other: &str) -> bool {
+    let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
+    one.len() == other.len() && differences == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().expect("a value"));
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().expect("a value"));
+        }
+        refusal(&headers, 7710).is_some()
+    }
+
+    #[test]
+    fn other_pages_and_other_names_are_refused() {
+        for host in ["127.0.0.1:7710", "localhost:7710", "[::1]:7710", "127.9.9.9:7710"] {
+            assert!(!refused(host, None), "{host}");
+            assert!(!refused(host, Some(&format!("http://{host}"))), "{host}");
+        }
+        for host in
+            ["evil.example:7710", "127.0.0.1", "127.0.0.1:7711", "127.0.0.1.evil.example:7710", "", ":7710"]
+        {
+            assert!(refused(host, None), "{host}");
+        }
+        for origin in ["http://evil.example", "null", "https://127.0.0.1:7710", "http://127.0.0.1:7711"] {
+            assert!(refused("127.0.0.1:7710", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(is_same("ab", "ab") && is_same("", ""));
+        assert!(!is_same("ab", "abc") && !is_same("ab", "aB") && !is_same("", "a"));
+    }
+}

@@ -1,0 +1,128 @@
+// Shows the host's status every second. All that comes from others is set as text, never as markup.
+'use strict';
+
+const PERIOD_MS = 1000;
+const byId = (id) => document.getElementById(id);
+
+const seconds = (s) => {
+  if (s < 1) return `${Math.round(s * 1000)} ms`;
+  if (s < 120) return `${s.toFixed(1)} s`;
+  if (s < 7200) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+  return `${(s / 3600).toFixed(1)} h`;
+};
+const size = (bytes) => {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  while (bytes >= 1024 && unit < units.length - 1) { bytes /= 1024; unit += 1; }
+  return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+};
+const count = (n) => n.toLocaleString('en');
+
+function element(name, text, kind) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function list(id, pairs) {
+  byId(id).replaceChildren(...pairs.flatMap(([name, value]) => [element('dt', name), element('dd', value)]));
+}
+
+function say(text) {
+  const notice = byId('notice');
+  notice.textContent = text;
+  notice.hidden = !text;
+}
+
+// A live region is written to only when it changes, so that it is read out once.
+function setText(id, text, kind) {
+  const where = byId(id);
+  if (where.textContent !== text) where.textContent = text;
+  if (kind !== undefined) where.className = kind;
+}
+
+function state(status) {
+  if (status.leaving) return ['leaving', 'wait'];
+  if (status.paused) return [status.paused, 'wait'];
+  if (status.connected_s === null) {
+    return [status.unreachable ? `cannot reach the coordinator: ${status.unreachable}` : 'connecting', 'bad'];
+  }
+  const busy = status.runs.reduce((sum, run) => sum + run.counts.busy, 0);
+  return [busy ? `works: ${busy} of ${status.threads} workers are busy` : 'waits for work', 'good'];
+}
+
+function show(status) {
+  document.title = `${status.name} · Sateen host`;
+  setText('name', status.name);
+  setText('state', ...state(status));
+  byId('runs').replaceChildren(...status.runs.map((run) => {
+    const row = document.createElement('tr');
+    const called = [run.function, ...run.arguments].join(' ');
+    const busy = run.loading ? 'loading' : `${run.counts.busy} of ${run.counts.workers}`;
+    row.append(
+      element('td', run.run), element('td', run.app.slice(0, 12)), element('td', called),
+      element('td', busy, 'number'), element('td', count(run.counts.executed), 'number'),
+      element('td', count(run.counts.stolen), 'number'), element('td', seconds(run.counts.work_ns / 1e9), 'number'),
+    );
+    return row;
+  }));
+  byId('no-runs').hidden = status.runs.length > 0;
+  list('grid', [
+    ['Coordinator', status.coordinator],
+    ['This host', status.id ?? 'not in the grid yet'],
+    ['Site', status.site],
+    ['Connected', status.connected_s === null ? 'no' : `for ${seconds(status.connected_s)}`],
+    ['Version', status.version],
+  ]);
+  list('may', [
+    ['Threads', String(status.may_use.threads)],
+    ['Priority', status.may_use.priority],
+    ['Memory', status.may_use.memory_bytes === null ? 'what a run asks for, within Sateen’s limits' : `at most ${size(status.may_use.memory_bytes)} an instance`],
+    ['Disk', status.store.off ?? `${size(status.store.bytes)} of saved results`],
+    ['Network and files', 'none: apps get no access to either'],
+  ]);
+  list('given', [
+    ['Processor time', seconds(status.contributed.work_ns / 1e9)],
+    ['Jobs', count(status.contributed.jobs)],
+    ['Runs', count(status.contributed.runs)],
+    ['Since', new Date(status.contributed.since_s * 1000).toLocaleString()],
+  ]);
+  const peers = status.peers.map((peer) => element('li', `${peer.name}, site ${peer.site}, ${peer.path}`));
+  byId('peers').replaceChildren(...(peers.length ? peers : [element('li', 'none')]));
+  byId('resume').querySelector('button').disabled = !status.paused || status.leaving;
+  byId('pause').querySelector('button').disabled = status.leaving;
+  byId('leave').querySelector('button').disabled = status.leaving;
+}
+
+async function look() {
+  try {
+    const answer = await fetch('/status.json', { signal: AbortSignal.timeout(5000) });
+    if (!answer.ok) throw new Error(await answer.text());
+    show(await answer.json());
+    if (byId('notice').dataset.lost) { delete byId('notice').dataset.lost; say(''); }
+  } catch {
+    byId('notice').dataset.lost = 'yes';
+    setText('state', 'unknown', 'bad');
+    say('The host does not answer: it has ended, or is about to. Trying again.');
+  }
+  setTimeout(look, PERIOD_MS);
+}
+
+for (const form of document.querySelectorAll('form')) {
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
+    try {
+      const answer = await fetch(form.action, {
+        method: 'POST', headers: { accept: 'application/json' }, body: new URLSearchParams(new FormData(form)),
+      });
+      const { said } = await answer.json();
+      say(answer.ok ? '' : said);
+    } catch {
+      say('The host does not answer.');
+    }
+  });
+}
+
+look();

@@ -1,0 +1,74 @@
+//! How coordinator and host write their logs, on stderr: one line an event, its message first and then its
+//! fields. What comes from apps and from other machines is hostile text: whatever could steer a terminal or
+//! begin a line of its own is spelled out.
+#![forbid(unsafe_code)]
+
+mod line;
+mod text;
+
+use std::io::IsTerminal;
+
+use clap::{Args, ValueEnum};
+use tracing_subscriber::filter::LevelFilter;
+
+use line::Line;
+
+pub use text::{visible, write_value};
+
+/// The flags of both programs.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Log")]
+pub struct LogFlags {
+    /// How the log on stderr is written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// How much is logged
+    #[arg(long, value_name = "LEVEL", value_enum, env = "SATEEN_LOG", default_value_t = LogLevel::Info)]
+    pub log_level: LogLevel,
+}
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line for people: time, level, message, fields
+    Text,
+    /// An object a line
+    Json,
+}
+
+/// The least important events that are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// What does not work
+    Error,
+    /// And what somebody should look at
+    Warn,
+    /// And what happens
+    Info,
+    /// And why
+    Debug,
+    /// And all else
+    Trace,
+}
+
+/// Logs from now on. Called once, before anything is logged.
+pub fn start(flags: LogFlags) {
+    let level = match flags.log_level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let base = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    match flags.log_format {
+        LogFormat::Text => {
+            let is_coloured = std::io::stderr().is_terminal();
+            base.with_ansi(is_coloured).event_format(Line { is_coloured }).init();
+        }
+        LogFormat::Json => base.json().flatten_event(true).with_target(false).init(),
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(panic = %panic, "a part panicked; this is a bug in Sateen, please report it");
+    }));
+}
