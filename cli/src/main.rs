@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Suspend(flags) => grid::suspend(&flags),
         Command::Resume(flags) => grid::resume(&flags),
         Command::Hosts(flags) => grid::hosts(&flags),
+        Command::Watch(flags) => grid::watch(&flags),
         Command::Replay(flags) => grid::replay(&flags),
     };
     match result {

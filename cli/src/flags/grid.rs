@@ -201,6 +201,21 @@ pub struct Wait {
 }
 
 #[derive(Args)]
+pub struct Watch {
+    /// The run's number; the whole grid if none is given
+    #[arg(value_name = "RUN", value_parser = parse_run)]
+    pub run: Option<u64>,
+    /// How often to ask
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
+    pub every: Duration,
+    /// No view: an object a line, whenever something has changed
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
 pub struct GetResult {
     #[command(flatten)]
     pub of: OfRun,

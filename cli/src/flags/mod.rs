@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit::{USAGE, say};
-pub use grid::{GetResult, GridLimits, List, OfRun, Ps, Publish, Replay, Submit, Tree, Wait};
+pub use grid::{GetResult, GridLimits, List, OfRun, Ps, Publish, Replay, Submit, Tree, Wait, Watch};
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
 /// machine, or on a grid of many.
@@ -54,6 +54,8 @@ pub enum Command {
     Resume(OfRun),
     /// List the grid's hosts
     Hosts(List),
+    /// Watch a run, or the whole grid, as it goes
+    Watch(Watch),
     /// Run one job of the grid again, here, from its key
     Replay(Replay),
 }

@@ -35,7 +35,8 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
     print(columns.text().as_bytes())
 }
 
-fn state(host: &Host) -> String {
+/// What a host does, in words.
+pub fn state(host: &Host) -> String {
     match &host.paused {
         _ if !host.connected => "gone".to_owned(),
         Value::String(why) => format!("paused: {why}"),

@@ -12,6 +12,7 @@ mod status;
 mod submit;
 mod tree;
 mod view;
+mod watch;
 
 pub use apps::{apps, publish};
 pub use hosts::hosts;
@@ -20,3 +21,4 @@ pub use runs::{cancel, ps, result, resume, suspend, wait};
 pub use status::status;
 pub use submit::submit;
 pub use tree::tree;
+pub use watch::watch;

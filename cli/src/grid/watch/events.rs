@@ -1,0 +1,180 @@
+//! What happens to a run: as the coordinator tells it, or read from how the run has changed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+
+use super::super::view::{Run, id};
+use super::row::Tone;
+
+/// So many are kept.
+const KEPT_MAX: usize = 500;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEvent {
+    pub tone: Tone,
+    pub text: String,
+}
+
+/// The newest of them, and how many there were.
+#[derive(Debug, Default)]
+pub struct Events {
+    kept: VecDeque<RunEvent>,
+    pub count: usize,
+    /// The last that the coordinator told of.
+    told: u64,
+    is_told: bool,
+}
+
+impl Events {
+    /// The last so many.
+    pub fn last(&self, count: usize) -> impl Iterator<Item = &RunEvent> {
+        self.kept.iter().skip(self.kept.len().saturating_sub(count))
+    }
+
+    /// Those from this one on, counted from the first.
+    pub fn since(&self, count: usize) -> impl Iterator<Item = &RunEvent> {
+        self.last(self.count.saturating_sub(count).min(self.kept.len()))
+    }
+
+    /// Takes over what the coordinator tells.
+    pub fn take(&mut self, events: &[Value]) {
+        self.is_told = true;
+        for event in events {
+            let (Some(number), Some(text)) = (event["number"].as_u64(), event["text"].as_str()) else {
+                continue;
+            };
+            if number > self.told || (number == 0 && self.count == 0) {
+                self.told = number;
+                let tone = match event["kind"].as_str().unwrap_or_default() {
+                    "host_lost" | "root_lost" => Tone::Bad,
+                    "adopted" | "reused" => Tone::Good,
+                    "host_left" | "suspended" | "coordinator_restarted" => Tone::Warn,
+                    _ => Tone::Plain,
+                };
+                self.add(tone, text.to_owned());
+            }
+        }
+    }
+
+    /// Reads from two looks at the run what has happened in between, unless the coordinator tells.
+    pub fn compare(&mut self, before: Option<&Run>, after: &Run) {
+        if self.is_told {
+            return;
+        }
+        let Some(before) = before else {
+            return self.add(Tone::Plain, format!("run {} is {}", after.run, after.state));
+        };
+        if before.state != after.state {
+            let tone = match after.state.as_str() {
+                "done" => Tone::Good,
+                "failed" | "cancelled" => Tone::Bad,
+                _ => Tone::Plain,
+            };
+            self.add(tone, format!("run {} is {}", after.run, after.state));
+        }
+        self.compare_hosts(before, after);
+        let more = |before: u64, after: u64| Some(after.saturating_sub(before)).filter(|more| *more > 0);
+        if let Some(times) = more(before.root_losses, after.root_losses) {
+            let times = if times == 1 { String::new() } else { format!(" {times} times") };
+            self.add(Tone::Bad, format!("the root job was lost with its host{times}"));
+        }
+        let jobs = |of: &Run| (of.jobs.redone, of.jobs.adopted, of.jobs.reused);
+        let ((redone, adopted, reused), (redone_now, adopted_now, reused_now)) = (jobs(before), jobs(after));
+        if let Some(jobs) = more(redone, redone_now) {
+            self.add(Tone::Bad, format!("{} lost with a host", counted(jobs, "job was", "jobs were")));
+        }
+        if let Some(jobs) = more(adopted, adopted_now) {
+            self.add(Tone::Good, format!("{} adopted", counted(jobs, "orphan was", "orphans were")));
+        }
+        if let Some(jobs) = more(reused, reused_now) {
+            self.add(Tone::Good, format!("{} reused", counted(jobs, "result was", "results were")));
+        }
+    }
+
+    fn compare_hosts(&mut self, before: &Run, after: &Run) {
+        let there = |run: &Run| -> BTreeMap<String, (String, bool)> {
+            let hosts = run.by_host.iter().map(|host| (id(&host.host), (host.name.clone(), host.there)));
+            hosts.collect()
+        };
+        let (before, after) = (there(before), there(after));
+        for (host, (name, is_there)) in &after {
+            match (before.get(host).map(|(_, was_there)| *was_there), is_there) {
+                (None | Some(false), true) => self.add(Tone::Plain, format!("{name} ({host}) takes part")),
+                (Some(true), false) => self.add(Tone::Warn, format!("{name} ({host}) is gone")),
+                _ => {}
+            }
+        }
+    }
+
+    /// One more.
+    pub fn add(&mut self, tone: Tone, text: String) {
+        self.count += 1;
+        self.kept.push_back(RunEvent { tone, text });
+        if self.kept.len() > KEPT_MAX {
+            self.kept.pop_front();
+        }
+    }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::view::read;
+    use super::*;
+
+    fn run(state: &str, there: bool, redone: u64, root_losses: u64) -> Run {
+        read(&json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
+            "jobs": {"redone": redone, "reused": redone}, "root_losses": root_losses,
+            "by_host": [{"host": "h1", "name": "ada", "there": there}],
+        }))
+        .expect("a run")
+    }
+
+    fn texts(events: &Events) -> Vec<&str> {
+        events.last(9).map(|event| event.text.as_str()).collect()
+    }
+
+    #[test]
+    fn changes_are_events() {
+        let mut events = Events::default();
+        events.compare(None, &run("queued", false, 0, 0));
+        events.compare(Some(&run("queued", false, 0, 0)), &run("running", true, 0, 0));
+        events.compare(Some(&run("running", true, 0, 0)), &run("running", true, 0, 0));
+        events.compare(Some(&run("running", true, 0, 0)), &run("done", false, 3, 1));
+        let expected = [
+            "run 7 is queued",
+            "run 7 is running",
+            "ada (h1) takes part",
+            "run 7 is done",
+            "ada (h1) is gone",
+            "the root job was lost with its host",
+            "3 jobs were lost with a host",
+            "3 results were reused",
+        ];
+        assert_eq!(texts(&events), expected);
+        assert_eq!((events.count, events.since(7).count(), events.since(8).count()), (8, 1, 0));
+    }
+
+    #[test]
+    fn what_the_coordinator_tells_is_told_once() {
+        let mut events = Events::default();
+        let told =
+            [json!({"number": 1, "kind": "submitted", "text": "a"}), json!({"number": 2, "text": "b"})];
+        events.take(&told);
+        events.take(&told);
+        events.compare(Some(&run("running", true, 0, 0)), &run("done", false, 3, 1));
+        assert_eq!(texts(&events), ["a", "b"]);
+        for number in 3..2000 {
+            events.take(&[json!({"number": number, "text": "c"})]);
+        }
+        assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
+    }
+}

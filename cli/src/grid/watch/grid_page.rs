@@ -1,0 +1,198 @@
+//! The view of the whole grid.
+
+use std::time::Instant;
+
+use sateen_log::visible;
+use serde_json::Value;
+
+use super::super::columns::{percent, seconds};
+use super::super::hosts;
+use super::super::view::{Host, Run, id, read};
+use super::Page;
+use super::row::{Row, Tone, table};
+use super::source::News;
+
+/// The grid, as far as is known.
+#[derive(Default)]
+pub struct GridPage {
+    status: Value,
+    runs: Vec<Run>,
+    hosts: Vec<Host>,
+    away: Option<(Instant, String)>,
+    written: String,
+    is_new: bool,
+    raw: Value,
+}
+
+impl GridPage {
+    fn summary(&self) -> String {
+        let busy: u64 = self.hosts.iter().filter(|host| host.connected).map(|host| host.busy).sum();
+        let threads: u64 = self.hosts.iter().filter(|host| host.connected).map(|host| host.threads).sum();
+        let states = self.status["runs"].as_object().into_iter().flatten();
+        let states: Vec<String> = states
+            .filter_map(|(state, count)| Some((state, count.as_u64().filter(|count| *count > 0)?)))
+            .map(|(state, count)| format!("{count} {state}"))
+            .collect();
+        let runs =
+            if states.is_empty() { "no runs".to_owned() } else { format!("runs: {}", states.join(", ")) };
+        format!("{} hosts, {busy}/{threads} workers busy; {runs}", self.hosts.len())
+    }
+
+    /// Runs that are under way first, then the newest.
+    fn run_rows(&self, rows_max: usize) -> Vec<Row> {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by_key(|run| (run.is_over(), std::cmp::Reverse(run.run)));
+        let cells = runs.iter().map(|run| {
+            vec![
+                run.run.to_string(),
+                run.state.clone(),
+                run.title(),
+                run.progress.map(|all| percent(all.done as f64, all.total as f64)).unwrap_or_default(),
+                run.hosts.to_string(),
+                run.elapsed_s.map(seconds).unwrap_or_default(),
+                run.waiting_for.clone().unwrap_or_default(),
+            ]
+        });
+        let headings = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
+        some_of(&headings, cells.collect(), rows_max, "runs")
+    }
+
+    fn host_rows(&self, rows_max: usize) -> Vec<Row> {
+        let cells = self.hosts.iter().map(|host| {
+            let runs: Vec<String> = host.runs.iter().map(id).collect();
+            vec![
+                id(&host.id),
+                host.name.clone(),
+                host.site.clone(),
+                format!("{}/{}", host.busy, host.threads),
+                runs.join(" "),
+                hosts::state(host),
+            ]
+        });
+        some_of(&["HOST", "NAME", "SITE", "BUSY", "RUNS", "STATE"], cells.collect(), rows_max, "hosts")
+    }
+
+    fn footer(&self) -> Row {
+        match &self.away {
+            Some((since, why)) => Row::of(
+                Tone::Bad,
+                &format!("{why}; trying again, for {} now · q quits", seconds(since.elapsed().as_secs_f64())),
+            ),
+            None => Row::of(Tone::Dim, "q quits"),
+        }
+    }
+}
+
+/// As many rows as fit, and how many do not.
+fn some_of(headings: &[&str], cells: Vec<Vec<String>>, rows_max: usize, what: &str) -> Vec<Row> {
+    let shown = if cells.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { cells.len() };
+    let mut rows = table(headings, &cells[..shown]);
+    if shown < cells.len() {
+        rows.push(Row::of(Tone::Dim, &format!("{shown} of {} {what} shown", cells.len())));
+    }
+    rows
+}
+
+impl Page for GridPage {
+    fn take(&mut self, news: News) -> bool {
+        match news {
+            News::Away(why) => {
+                if self.away.is_none() {
+                    self.away = Some((Instant::now(), why));
+                }
+            }
+            News::Run { .. } => {}
+            News::Grid { status, runs, hosts } => {
+                self.away = None;
+                if let (Ok(all_runs), Ok(all_hosts)) = (read(&runs), read(&hosts)) {
+                    (self.runs, self.hosts) = (all_runs, all_hosts);
+                    self.raw = serde_json::json!({ "status": status, "runs": runs, "hosts": hosts });
+                    self.status = status;
+                    self.is_new = true;
+                }
+            }
+        }
+        false
+    }
+
+    fn rows(&self, _width: usize, height: usize) -> Vec<Row> {
+        let mut rows = vec![Row::of(Tone::Strong, "Sateen  ").and(Tone::Plain, &self.summary())];
+        if let Some(trouble) = self.status["trouble"].as_str() {
+            rows.push(Row::of(Tone::Bad, trouble));
+        }
+        let left = height.saturating_sub(rows.len() + 1 + 4);
+        rows.extend([Row::default(), Row::of(Tone::Strong, "Runs")]);
+        let runs = self.run_rows((left / 2).max(left.saturating_sub(self.hosts.len() + 1)));
+        let hosts = self.host_rows(left.saturating_sub(runs.len()));
+        rows.extend(runs);
+        rows.extend([Row::default(), Row::of(Tone::Strong, "Hosts")]);
+        rows.extend(hosts);
+        rows.truncate(height.saturating_sub(1));
+        rows.resize_with(height.saturating_sub(1), Row::default);
+        rows.push(self.footer());
+        rows
+    }
+
+    fn new_lines(&mut self) -> Vec<String> {
+        let mut line = match &self.away {
+            Some((_, why)) => format!("{why}; trying again"),
+            None => self.summary(),
+        };
+        if let (None, Some(trouble)) = (&self.away, self.status["trouble"].as_str()) {
+            line = format!("{line}; {trouble}");
+        }
+        let line = visible(&line);
+        if line == self.written {
+            return Vec::new();
+        }
+        self.written.clone_from(&line);
+        vec![line]
+    }
+
+    fn new_objects(&mut self) -> Vec<String> {
+        if std::mem::take(&mut self.is_new) { vec![self.raw.to_string()] } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_view_fits_and_says_what_it_leaves_out() {
+        let runs: Vec<Value> = (1..40)
+            .map(|run| {
+                let state = if run == 3 { "running" } else { "done" };
+                json!({"run": run, "app": {"hash": "ab", "name": "fib\u{7}"}, "function": "main", "state": state})
+            })
+            .collect();
+        let hosts: Vec<Value> = (0..70)
+            .map(|host| json!({"id": format!("h{host}"), "name": "a", "site": "s", "threads": 2, "busy": 1, "connected": true}))
+            .collect();
+        let mut page = GridPage::default();
+        let status = json!({"runs": {"running": 1, "done": 38, "queued": 0}, "trouble": "the disk is full"});
+        page.take(News::Grid { status, runs: runs.into(), hosts: hosts.into() });
+        for (width, height) in [(80, 24), (20, 5), (1, 1), (200, 200)] {
+            let rows = page.rows(width, height);
+            assert_eq!(rows.len(), height);
+            assert!(rows.iter().all(|row| !row.text().contains(char::is_control)), "{rows:?}");
+        }
+        let text: Vec<String> = page.rows(100, 30).iter().map(Row::text).collect();
+        let text = text.join("\n");
+        for words in [
+            "70 hosts, 70/140 workers busy; runs: 38 done, 1 running",
+            "the disk is full",
+            "of 39 runs shown",
+            "of 70 hosts shown",
+        ] {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        let of_running = text.find("running  fib").expect("it is shown");
+        assert!(text.find("done  ").is_some_and(|of_done| of_running < of_done), "{text}");
+        assert_eq!((page.new_lines().len(), page.new_lines().len()), (1, 0));
+        page.take(News::Away("nobody answers".to_owned()));
+        assert_eq!(page.new_lines(), ["nobody answers; trying again"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! `sateen watch`: a run, or the whole grid, as it goes. On a terminal a view that is drawn anew; otherwise
+//! lines about what has changed.
+
+mod events;
+mod grid_page;
+mod lines;
+mod row;
+mod run_page;
+mod screen;
+mod source;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::client::Client;
+use super::ended::failure;
+use super::view::Run;
+use crate::exit::{CANCELLED, Failure};
+use crate::flags::Watch;
+use grid_page::GridPage;
+use row::Row;
+use run_page::RunPage;
+use screen::{Key, Screen};
+use source::{News, Source};
+
+/// A coordinator that is away may come back. Where nobody can press a key, it is not waited for longer.
+const AWAY_MAX: Duration = Duration::from_secs(300);
+/// The view is drawn at least so often, for its clocks.
+const DRAWN_EVERY: Duration = Duration::from_secs(1);
+
+/// What is watched, and what has come of it so far.
+trait Page {
+    /// Takes in what the coordinator says; true when there will be nothing more.
+    fn take(&mut self, news: News) -> bool;
+    /// The view, for a terminal of so many columns and lines.
+    fn rows(&self, width: usize, height: usize) -> Vec<Row>;
+    /// What is new since this was asked last, as lines.
+    fn new_lines(&mut self) -> Vec<String>;
+    /// What the coordinator said last, for machines; empty if nothing is new.
+    fn new_objects(&mut self) -> Vec<String>;
+}
+
+/// Ends with the run, as the run does; or when the user has seen enough.
+pub fn watch(flags: &Watch) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let source = Source { client, run: flags.run, period: flags.every };
+    let stopped = Arc::new(AtomicBool::new(false));
+    let on_signal = Arc::clone(&stopped);
+    ctrlc::set_handler(move || on_signal.store(true, Relaxed))
+        .map_err(|error| Failure::usage(format!("Ctrl-C cannot be handled: {error}")))?;
+    // At first, a coordinator that does not answer is just not there, and a run that it does not know neither.
+    let first = source.look(0)?;
+    match flags.run {
+        Some(number) => {
+            let mut page = RunPage::new(number);
+            page.take(first);
+            show(flags, source, &stopped, &mut page)?;
+            page.into_run().map_or(Ok(()), |run| ended(&run))
+        }
+        None => {
+            let mut page = GridPage::default();
+            page.take(first);
+            show(flags, source, &stopped, &mut page)
+        }
+    }
+}
+
+fn show(flags: &Watch, source: Source, stopped: &AtomicBool, page: &mut impl Page) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() && !flags.json {
+        on_terminal(source, stopped, page)
+    } else {
+        lines::print_all(source, stopped, page, flags.json)
+    }
+}
+
+fn on_terminal(source: Source, stopped: &AtomicBool, page: &mut impl Page) -> Result<(), Failure> {
+    let news = source.start();
+    let mut screen = Screen::open()?;
+    let mut drawn = None::<Instant>;
+    loop {
+        let (mut is_new, mut is_over) = (false, false);
+        while let Ok(what) = news.try_recv() {
+            is_over |= page.take(what?);
+            is_new = true;
+        }
+        if is_new || drawn.is_none_or(|at| at.elapsed() >= DRAWN_EVERY) {
+            let (width, height) = screen.size();
+            screen.draw(&page.rows(width, height))?;
+            drawn = Some(Instant::now());
+        }
+        if is_over {
+            drop(screen);
+            return lines::print_last(page);
+        }
+        match screen.key() {
+            Some(Key::Quit) => return Ok(()),
+            Some(Key::Interrupt) => return Err(interrupted()),
+            Some(Key::Redraw) => drawn = None,
+            None if stopped.load(Relaxed) => return Err(interrupted()),
+            None => {}
+        }
+    }
+}
+
+/// A bar of so many columns, filled as far as `done` is of `total`.
+fn screen_bar(done: u64, total: u64, columns: usize) -> String {
+    let part = if total > 0 { (done as f64 / total as f64).clamp(0.0, 1.0) } else { 0.0 };
+    let filled = (part * columns as f64) as usize;
+    format!("[{}{}]", "=".repeat(filled), " ".repeat(columns - filled))
+}
+
+fn interrupted() -> Failure {
+    let message = "the watch is over; what was watched goes on".to_owned();
+    Failure { code: CANCELLED, message, backtrace: Vec::new() }
+}
+
+/// The exit code is the run's, if it is over.
+fn ended(run: &Run) -> Result<(), Failure> {
+    match failure(run) {
+        Some(mut failure) => {
+            failure.backtrace.clear();
+            Err(failure)
+        }
+        None => Ok(()),
+    }
+}

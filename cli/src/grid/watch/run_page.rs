@@ -1,0 +1,414 @@
+//! The view of one run.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use sateen_log::visible;
+use serde_json::Value;
+
+use super::super::columns::{percent, seconds};
+use super::super::view::{Log, Run, read};
+use super::events::Events;
+use super::row::{Row, Tone, table};
+use super::source::News;
+use super::{Page, screen_bar};
+use crate::progress::short;
+
+/// Lines of the log that are kept.
+const LOG_LINES_MAX: usize = 1000;
+
+/// A run, as far as is known.
+pub struct RunPage {
+    number: u64,
+    run: Option<Run>,
+    raw: Value,
+    is_raw_new: bool,
+    more: Option<Value>,
+    events: Events,
+    log: VecDeque<String>,
+    /// Lines so far, and the number of the last.
+    log_count: usize,
+    last_line: u64,
+    log_dropped: u64,
+    away: Option<(Instant, String)>,
+    /// What was written as lines: events, lines of the log, and how the run went.
+    written: (usize, usize, String),
+}
+
+impl RunPage {
+    pub fn new(number: u64) -> Self {
+        Self {
+            number,
+            run: None,
+            raw: Value::Null,
+            is_raw_new: false,
+            more: None,
+            events: Events::default(),
+            log: VecDeque::new(),
+            log_count: 0,
+            last_line: 0,
+            log_dropped: 0,
+            away: None,
+            written: (0, 0, String::new()),
+        }
+    }
+
+    /// The run, if it is over.
+    pub fn into_run(self) -> Option<Run> {
+        self.run.filter(Run::is_over)
+    }
+
+    fn take_log(&mut self, log: &Value) {
+        let Ok(log) = read::<Log>(log) else { return };
+        self.log_dropped = self.log_dropped.max(log.dropped);
+        for line in log.lines {
+            if line.number <= self.last_line {
+                continue;
+            }
+            self.last_line = line.number;
+            for text in line.text.split('\n') {
+                self.log.push_back(visible(&format!("[{}] {text}", line.job)));
+                self.log_count += 1;
+                if self.log.len() > LOG_LINES_MAX {
+                    self.log.pop_front();
+                }
+            }
+        }
+    }
+
+    fn heading(&self, run: &Run) -> Row {
+        let tone = match run.state.as_str() {
+            "done" => Tone::Good,
+            "failed" | "cancelled" => Tone::Bad,
+            "running" => Tone::Strong,
+            _ => Tone::Warn,
+        };
+        let elapsed = run.elapsed_s.map(|elapsed| format!(" for {}", seconds(elapsed))).unwrap_or_default();
+        let elapsed = if run.is_over() { elapsed.replace("for", "after") } else { elapsed };
+        Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, run.title()))
+            .and(tone, &run.state)
+            .and(Tone::Plain, &elapsed)
+    }
+
+    /// How far it is, and how long it may still take, as far as that can be said.
+    fn remaining(&self, run: &Run) -> Option<String> {
+        if run.is_over() {
+            return None;
+        }
+        let more = self.more.as_ref()?;
+        let of = |name: &str| more["remaining"][name].as_f64();
+        match (of("low_s"), of("likely_s"), of("high_s")) {
+            (Some(low), Some(likely), Some(high)) => {
+                Some(format!("about {} left ({} to {})", seconds(likely), seconds(low), seconds(high)))
+            }
+            _ => more["remaining_why"].as_str().map(|why| format!("time left: {why}")),
+        }
+    }
+
+    /// On one line.
+    fn summary(&self, run: &Run) -> String {
+        let there = || run.by_host.iter().filter(|host| host.there);
+        let busy: u64 = there().map(|host| host.busy).sum();
+        let workers: u64 = there().map(|host| host.workers).sum();
+        let mut parts = vec![format!("run {} {}", run.run, run.state)];
+        if let Some(progress) = run.progress {
+            parts.push(format!("{} done", percent(progress.done as f64, progress.total as f64)));
+        }
+        parts.extend(self.remaining(run));
+        parts.push(format!("{} jobs, {} stolen", short(run.jobs.spawned), short(run.jobs.stolen)));
+        let after = [("redone", run.jobs.redone), ("reused", run.jobs.reused), ("adopted", run.jobs.adopted)];
+        let after = after.into_iter().filter(|(_, count)| *count > 0);
+        parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
+        parts.push(format!("{} hosts, {busy}/{workers} workers busy", there().count()));
+        parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {why}")));
+        parts.join(", ")
+    }
+
+    fn figures(&self, run: &Run, width: usize) -> Vec<Row> {
+        let mut rows = vec![self.heading(run), Row::default()];
+        let remaining = self.remaining(run).unwrap_or_default();
+        match run.progress {
+            Some(progress) => {
+                let part = percent(progress.done as f64, progress.total as f64);
+                let bar = screen_bar(progress.done, progress.total, width.saturating_sub(50).clamp(10, 60));
+                let text = format!(" {part} ({} of {})  {remaining}", progress.done, progress.total);
+                rows.push(Row::of(Tone::Good, &bar).and(Tone::Plain, &text));
+            }
+            None if !run.is_over() => {
+                let text = format!("the app reports no progress  {remaining}");
+                rows.push(Row::of(Tone::Dim, text.trim_end()));
+            }
+            None => {}
+        }
+        rows.extend(run.waiting_for.as_ref().map(|why| Row::of(Tone::Warn, &format!("waits: {why}"))));
+        rows.extend(run.error.as_ref().map(|error| Row::of(Tone::Bad, &error.message)));
+        let jobs = &run.jobs;
+        let figures = [
+            (
+                "jobs",
+                format!(
+                    "{} spawned, {} exposed, {} executed, {} aborted",
+                    short(jobs.spawned),
+                    short(jobs.exposed),
+                    short(jobs.executed),
+                    short(jobs.aborted)
+                ),
+            ),
+            (
+                "steals",
+                format!(
+                    "{} between hosts ({} between sites), {} within hosts",
+                    short(jobs.stolen),
+                    short(jobs.stolen_wide),
+                    short(jobs.stolen_local)
+                ),
+            ),
+            (
+                "recovery",
+                format!(
+                    "{} lost and redone, {} reused, {} adopted, {} recorded; the root was lost {} times",
+                    jobs.redone, jobs.reused, jobs.adopted, jobs.recorded, run.root_losses
+                ),
+            ),
+            ("work", self.work(run)),
+        ];
+        rows.extend(
+            figures.map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
+        );
+        rows
+    }
+
+    fn work(&self, run: &Run) -> String {
+        let mut text = format!("{} of processor time", seconds(run.work_s.unwrap_or(0.0)));
+        if let Some(span) = run.span_s {
+            text.push_str(&format!(", {} on the critical path", seconds(span)));
+        }
+        let parallelism = self.more.as_ref().and_then(|more| more["parallelism"].as_f64());
+        if let Some(parallelism) = parallelism {
+            text.push_str(&format!(", parallelism {parallelism:.1}"));
+        }
+        if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
+            text.push_str(&format!(", {} saved from loss", seconds(saved)));
+        }
+        text
+    }
+
+    fn hosts(run: &Run, rows_max: usize) -> Vec<Row> {
+        let mut hosts: Vec<_> = run.by_host.iter().collect();
+        hosts.sort_by(|one, other| {
+            let key = |host: &super::super::view::HostOfRun| (host.there, host.work_s);
+            key(other).partial_cmp(&key(one)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let all: f64 = hosts.iter().map(|host| host.work_s).sum();
+        let shown = if hosts.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { hosts.len() };
+        let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
+            .map(|host| {
+                let now = if host.there {
+                    format!("{}/{} busy", host.busy, host.workers)
+                } else {
+                    "gone".to_owned()
+                };
+                vec![
+                    host.name.clone(),
+                    host.site.clone(),
+                    now,
+                    seconds(host.work_s),
+                    percent(host.work_s, all),
+                    short(host.jobs.executed),
+                    short(host.jobs.stolen),
+                    host.jobs.redone.to_string(),
+                    host.jobs.reused.to_string(),
+                    host.jobs.adopted.to_string(),
+                ]
+            })
+            .collect();
+        let headings =
+            ["HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED"];
+        let mut rows = table(&headings, &cells);
+        if shown < hosts.len() {
+            rows.push(Row::of(Tone::Dim, &format!("{shown} of {} hosts shown", hosts.len())));
+        }
+        rows
+    }
+
+    fn footer(&self) -> Row {
+        match &self.away {
+            Some((since, why)) => Row::of(
+                Tone::Bad,
+                &format!("{why}; trying again, for {} now · q quits", seconds(since.elapsed().as_secs_f64())),
+            ),
+            None => Row::of(Tone::Dim, "q quits; the run goes on"),
+        }
+    }
+}
+
+impl Page for RunPage {
+    fn take(&mut self, news: News) -> bool {
+        match news {
+            News::Away(why) => {
+                if self.away.is_none() {
+                    self.away = Some((Instant::now(), why));
+                }
+                false
+            }
+            News::Grid { .. } => false,
+            News::Run { run, more, log } => {
+                if self.away.take().is_some() {
+                    self.events.add(Tone::Good, "the coordinator answers again".to_owned());
+                }
+                let Ok(now) = read::<Run>(&run) else { return false };
+                if let Some(events) = more.as_ref().and_then(|more| more["events"].as_array()) {
+                    self.events.take(events);
+                }
+                self.events.compare(self.run.as_ref(), &now);
+                if let Some(log) = &log {
+                    self.take_log(log);
+                }
+                let is_over = now.is_over();
+                self.is_raw_new = self.raw != run;
+                (self.run, self.more, self.raw) = (Some(now), more, run);
+                is_over
+            }
+        }
+    }
+
+    fn rows(&self, width: usize, height: usize) -> Vec<Row> {
+        let Some(run) = &self.run else { return vec![self.footer()] };
+        let mut rows = self.figures(run, width);
+        // A line for the footer, and one for each heading with an empty one before it.
+        let left = height.saturating_sub(rows.len() + 1);
+        let mut section = |title: String, lines: Vec<Row>| {
+            if !lines.is_empty() {
+                rows.extend([Row::default(), Row { pieces: vec![(Tone::Strong, title)] }]);
+                rows.extend(lines);
+            }
+        };
+        let third = (left / 3).saturating_sub(2);
+        let hosts = if run.by_host.is_empty() || third < 2 { Vec::new() } else { Self::hosts(run, third) };
+        let used = if hosts.is_empty() { 0 } else { hosts.len() + 2 };
+        section(format!("Hosts ({})", run.by_host.len()), hosts);
+        let half = (left.saturating_sub(used) / 2).saturating_sub(2);
+        let events: Vec<Row> =
+            (self.events.last(half)).map(|event| Row::of(event.tone, &event.text)).collect();
+        let used = used + if events.is_empty() { 0 } else { events.len() + 2 };
+        section(format!("Events ({} of {} shown)", events.len(), self.events.count), events);
+        let rest = left.saturating_sub(used).saturating_sub(2);
+        let lines: Vec<Row> = (self.log.iter().skip(self.log.len().saturating_sub(rest)))
+            .map(|line| Row { pieces: vec![(Tone::Plain, line.clone())] })
+            .collect();
+        let dropped =
+            if self.log_dropped > 0 { format!(", {} were dropped", self.log_dropped) } else { String::new() };
+        section(format!("Log ({} of {} lines shown{dropped})", lines.len(), self.log_count), lines);
+        rows.truncate(height.saturating_sub(1));
+        rows.resize_with(height.saturating_sub(1), Row::default);
+        rows.push(self.footer());
+        rows
+    }
+
+    fn new_lines(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(
+            self.events.since(self.written.0).map(|event| format!("event: {}", visible(&event.text))),
+        );
+        let new = self.log_count - self.written.1;
+        lines.extend(self.log.iter().skip(self.log.len().saturating_sub(new)).cloned());
+        (self.written.0, self.written.1) = (self.events.count, self.log_count);
+        if let Some((_, why)) = &self.away {
+            let line = format!("run {}: {}; trying again", self.number, visible(why));
+            if self.written.2 != line {
+                self.written.2.clone_from(&line);
+                lines.push(line);
+            }
+        } else if let Some(run) = &self.run {
+            let summary = visible(&self.summary(run));
+            if summary != self.written.2 {
+                self.written.2.clone_from(&summary);
+                let elapsed =
+                    run.elapsed_s.map(|elapsed| format!(" [{}]", seconds(elapsed))).unwrap_or_default();
+                lines.push(format!("{summary}{elapsed}"));
+            }
+        }
+        lines
+    }
+
+    fn new_objects(&mut self) -> Vec<String> {
+        if std::mem::take(&mut self.is_raw_new) { vec![self.raw.to_string()] } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn news(state: &str, hosts: usize) -> News {
+        let hosts: Vec<Value> = (0..hosts)
+            .map(|host| {
+                json!({"host": format!("h{host}"), "name": format!("evil\u{1b}[31m{host}"), "site": "s",
+                    "there": true, "busy": 1, "workers": 2, "work_s": host})
+            })
+            .collect();
+        let run = json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "arguments": ["\u{1b}]0;x\u{7}"],
+            "state": state, "elapsed_s": 2.0, "progress": {"done": 1, "total": 4}, "by_host": hosts,
+            "jobs": {"spawned": 12345, "stolen": 3, "redone": 2},
+        });
+        let lines: Vec<Value> = (1..50)
+            .map(|number| json!({"number": number, "job": "j", "text": format!("a\n{number}\u{7}")}))
+            .collect();
+        let more = json!({"remaining": {"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5}});
+        News::Run { run, more: Some(more), log: Some(json!({"lines": lines, "dropped": 4})) }
+    }
+
+    fn text(page: &RunPage, width: usize, height: usize) -> String {
+        page.rows(width, height).iter().map(|row| row.text() + "\n").collect()
+    }
+
+    #[test]
+    fn the_view_fits_and_says_what_it_leaves_out() {
+        let mut page = RunPage::new(7);
+        assert!(!page.take(news("running", 100)));
+        for (width, height) in [(80, 24), (120, 50), (20, 5), (1, 1), (300, 200)] {
+            let rows = page.rows(width, height);
+            assert_eq!(rows.len(), height, "{width} × {height}");
+            assert!(rows.iter().all(|row| !row.text().contains(char::is_control)), "{rows:?}");
+        }
+        let text = text(&page, 120, 50);
+        for words in
+            ["run 7", "running for 2.0 s", "25 %", "about 2.0 s left (1.0 s to 9.5 s)", "of 100 hosts shown"]
+        {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        assert!(text.contains("of 98 lines shown, 4 were dropped") && text.contains("q quits"), "{text}");
+        assert!(text.contains("12.3 k spawned") && text.contains("2 lost and redone"), "{text}");
+    }
+
+    #[test]
+    fn a_coordinator_that_is_away_is_told_of() {
+        let mut page = RunPage::new(7);
+        page.take(news("running", 1));
+        page.take(News::Away("no coordinator answers".to_owned()));
+        assert!(text(&page, 120, 30).contains("no coordinator answers; trying again"));
+        page.new_lines();
+        assert!(page.take(news("done", 1)));
+        assert!(page.new_lines().iter().any(|line| line.contains("answers again")));
+        assert!(text(&page, 120, 30).contains("done after 2.0 s"));
+        assert!(page.into_run().is_some());
+    }
+
+    #[test]
+    fn lines_tell_what_is_new_once() {
+        let mut page = RunPage::new(7);
+        page.take(news("running", 1));
+        let first = page.new_lines();
+        assert!(first.iter().any(|line| line == "[j] 49\\u{7}"), "{first:?}");
+        assert!(first.last().is_some_and(|line| line.contains("run 7 running, 25 % done")), "{first:?}");
+        assert!(first.iter().all(|line| !line.contains(char::is_control)), "{first:?}");
+        page.take(news("running", 1));
+        assert_eq!(page.new_lines(), Vec::<String>::new());
+        assert_eq!((page.new_objects().len(), page.new_objects().len()), (0, 0));
+        page.take(news("done", 1));
+        assert_eq!((page.new_objects().len(), page.new_objects().len()), (1, 0));
+    }
+}
