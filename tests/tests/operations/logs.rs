@@ -1,0 +1,49 @@
+//! Logs: one line an event, whatever text comes from elsewhere.
+
+use sateen_tests::cluster::{Cluster, SOON, until};
+use serde_json::Value;
+
+fn objects(log: &str) -> Vec<Value> {
+    let lines = log.lines().filter(|line| !line.starts_with("sateen-coordinator listens on "));
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[test]
+fn a_log_in_json_is_an_object_a_line() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    // A host's name may not have control characters, but it may turn the direction of text.
+    let name = "evil\u{202e}\" level=ERROR";
+    cluster.start_host_with(name, "here", &url, &["--log-format", "json", "--log-level", "debug"]);
+    cluster.start_host_with("plain", "here", &url, &[]);
+    cluster.await_hosts(2);
+    until("the hosts know one another", SOON, || {
+        cluster.host("plain").log().contains("peer is there").then_some(())
+    });
+    let log = cluster.host(name).log();
+    let objects = objects(&log);
+    assert!(objects.len() > 2, "{log}");
+    for object in &objects {
+        for field in ["timestamp", "level", "message"] {
+            assert!(object[field].is_string(), "no {field} in {object}");
+        }
+    }
+    let joined = objects.iter().find(|object| object["message"] == "joined the grid");
+    assert!(joined.is_some_and(|object| object["coordinator"] == url.as_str()), "{log}");
+
+    let text = cluster.host("plain").log();
+    let line = text.lines().find(|line| line.contains("peer is there")).expect("it was awaited");
+    assert!(line.contains(r#"name="evil\u{202e}\" level=ERROR""#), "{line}");
+    assert!(!text.contains('\u{202e}'), "{text}");
+    let coordinator = cluster.coordinator().log();
+    assert!(coordinator.contains("host joined") && !coordinator.contains('\u{202e}'), "{coordinator}");
+}
+
+#[test]
+fn the_level_says_how_much() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("quiet", "here", &url, &["--log-level", "error"]);
+    cluster.await_hosts(1);
+    assert_eq!(cluster.host("quiet").log(), "");
+}

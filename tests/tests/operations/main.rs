@@ -1,0 +1,11 @@
+//! What operators rely on, held against real processes: metrics, the files under `ops/`, logs, `sateen watch`,
+//! and the host's own page.
+
+#![cfg(unix)]
+
+mod exposition;
+mod files;
+mod logs;
+mod metrics;
+mod page;
+mod watch;
