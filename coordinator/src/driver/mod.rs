@@ -325,7 +325,7 @@ impl Drive {
                 Command::SaveState { run, state } => {
                     self.saver.save(Change::State(run, state)).await;
                 }
-                Command::SaveEnd { run, end, counts } => self.end(run, end, counts).await,
+                Command::SaveEnd { run, end, counts } => self.end(run, end, *counts).await,
                 Command::SaveEntries { run, entries, superfluous } => {
                     self.saver.add_entries(run, entries, superfluous);
                 }

@@ -47,6 +47,9 @@ struct All {
 /// A label: its name and its value, both of which are this program's own words.
 type Label = (&'static str, &'static str);
 
+/// A label, counts by upper bound, and the sum.
+type Histogram = ([Label; 1], Vec<(f64, u64)>, f64);
+
 impl Collector for All {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let mut said = self.counters.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,13 +276,8 @@ impl Out<'_, '_> {
         Ok(())
     }
 
-    /// Of seconds: labels, counts by upper bound, and the sum.
-    fn histograms(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: &[([Label; 1], Vec<(f64, u64)>, f64)],
-    ) -> fmt::Result {
+    /// Of seconds.
+    fn histograms(&mut self, name: &str, help: &str, values: &[Histogram]) -> fmt::Result {
         /// What hosts report may be anything, and no sum overflows.
         const COUNT_MAX: u64 = u64::MAX >> 8;
         let mut family =

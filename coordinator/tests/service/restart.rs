@@ -106,10 +106,11 @@ fn what_people_look_at_survives_kill_9() {
     };
     let begun = NoteKind::Begun { victim: None, redone: false };
     let counts = Counts { spawned: 9, executed: 8, busy: 2, workers: 2, work_ns: 7, ..Counts::default() };
+    let counts = Box::new(counts);
     let progress = Some((3, 4));
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, begun, Some(vec![5]))];
     one.send(&[
-        ToCoordinator::Counts { run: given, counts, progress, notes, notes_dropped: 5 },
+        ToCoordinator::Counts { run: given, counts: counts.clone(), progress, notes, notes_dropped: 5 },
         ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
     ]);
     eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
@@ -118,7 +119,13 @@ fn what_people_look_at_survives_kill_9() {
     let (_, number_of_two) = two.take_root();
     assert_ne!(number, number_of_two);
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, NoteKind::Done { work_ns: 7 }, None)];
-    two.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+    two.send(&[ToCoordinator::Counts {
+        run: given,
+        counts: counts.clone(),
+        progress: None,
+        notes,
+        notes_dropped: 0,
+    }]);
     eventually("both counts are there", || (server.run(run)["jobs"]["spawned"] == 18).then_some(()));
     let looks = |server: &Server| {
         let mut about = server.run(run);
@@ -155,7 +162,13 @@ fn what_people_look_at_survives_kill_9() {
     two.await_acknowledgement(given);
     // What comes after the end is taken down as well.
     let notes = vec![note(1, ROOT_KIND, NoteKind::Done { work_ns: 9 }, None)];
-    two.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+    two.send(&[ToCoordinator::Counts {
+        run: given,
+        counts: counts.clone(),
+        progress: None,
+        notes,
+        notes_dropped: 0,
+    }]);
     eventually("the root is done in the tree", || {
         let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
         (tree["nodes"][0]["state"] == "done").then_some(())

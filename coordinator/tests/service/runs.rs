@@ -23,6 +23,7 @@ fn a_run_ends_with_the_roots_result() {
 
     let counts =
         Counts { spawned: 9, executed: 8, busy: 1, workers: 2, work_ns: 500_000_000, ..Counts::default() };
+    let counts = Box::new(counts);
     let note = |job, kind, what| JobNote {
         job: JobTag(job),
         parent: (job > 1).then_some(JobTag(1)),
@@ -35,7 +36,7 @@ fn a_run_ends_with_the_roots_result() {
     let notes = vec![note(1, ROOT_KIND, begun), note(2, 0, begun), note(2, 0, NoteKind::Done { work_ns: 7 })];
     let progress = Some((3, 4));
     host.send(&[
-        ToCoordinator::Counts { run: given, counts, progress, notes, notes_dropped: 5 },
+        ToCoordinator::Counts { run: given, counts: counts.clone(), progress, notes, notes_dropped: 5 },
         ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
         // Of a run that does not exist.
         ToCoordinator::Log { run: RunId(99), lines: vec![("work".to_owned(), "hello".to_owned())] },

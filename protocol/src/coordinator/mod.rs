@@ -168,7 +168,7 @@ impl Coordinator {
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
             ToCoordinator::Counts { run, counts, progress, notes, notes_dropped: _ } => {
-                self.on_counts(host, run, counts, progress);
+                self.on_counts(host, run, *counts, progress);
                 if !notes.is_empty() {
                     self.events.push_back(Event::Notes(run, host, notes));
                 }

@@ -146,7 +146,7 @@ impl Coordinator {
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
         let Some(mut part) = self.runs.remove(&run) else { return };
         part.by_host.values_mut().for_each(|counts| counts.busy = 0);
-        self.commands.push_back(Command::SaveEnd { run, end, counts: part.counts() });
+        self.commands.push_back(Command::SaveEnd { run, end, counts: Box::new(part.counts()) });
         self.events.push_back(Event::RunChanged(run, state));
         self.broadcast(None, &ToHost::StopRun { run });
         self.searches.retain(|search| search.run != run);

@@ -87,7 +87,7 @@ pub enum Command {
         /// How.
         end: RunEnd,
         /// Its final counts.
-        counts: Counts,
+        counts: Box<Counts>,
     },
     /// Save these entries when convenient.
     SaveEntries {

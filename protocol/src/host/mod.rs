@@ -263,7 +263,7 @@ impl Host {
             Notice::Limit(reason) => self.tell_coordinator(ToCoordinator::Limit { run, reason }),
             Notice::Unable(reason) => self.become_unable(run, reason),
             Notice::Drained => self.on_drained(now, run),
-            Notice::Counts(counts) => part.runtime_counts = counts,
+            Notice::Counts(counts) => part.runtime_counts = *counts,
         }
     }
 
@@ -380,7 +380,7 @@ impl Host {
         part.note_bytes = 0;
         let message = ToCoordinator::Counts {
             run,
-            counts,
+            counts: Box::new(counts),
             progress: part.progress,
             notes: std::mem::take(&mut part.notes),
             notes_dropped: std::mem::take(&mut part.notes_dropped),

@@ -70,7 +70,7 @@ pub enum Notice {
     /// After [`Command::Drain`]: no guest computes any more.
     Drained,
     /// The runtime's counts, which replace earlier ones; the machine's own are added to them.
-    Counts(Counts),
+    Counts(Box<Counts>),
 }
 
 /// What the runtime is to do.

@@ -99,7 +99,7 @@ pub enum ToCoordinator {
         /// Of which run.
         run: RunId,
         /// So far.
-        counts: Counts,
+        counts: Box<Counts>,
         /// What the root job reports of its progress: done, of how much.
         progress: Option<(u64, u64)>,
         /// Jobs that began or ended here, for the tree.

@@ -63,7 +63,7 @@ pub enum Input {
     Limit(RunId, String),
     Unable(RunId, String),
     Drained(RunId),
-    Counts(RunId, Counts),
+    Counts(RunId, Box<Counts>),
 }
 
 impl Input {

@@ -336,7 +336,7 @@ impl World {
             }
             Command::SaveState { run, state } => self.server.save_state(run, state),
             Command::SaveEnd { run, end, counts } => {
-                if !self.server.save_end(now, run, end, counts) {
+                if !self.server.save_end(now, run, end, *counts) {
                     self.violations.push(format!("run {run} ended twice"));
                 }
             }

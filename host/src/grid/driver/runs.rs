@@ -180,7 +180,7 @@ impl Driver {
 
     fn count_one(&mut self, run: RunId) {
         if let Some(counts) = self.contribute(run) {
-            self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(counts)));
+            self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(Box::new(counts))));
         }
     }
 }

@@ -88,7 +88,7 @@ impl Driver {
             Event::RefusedBy(peer, why) => warn!(%peer, why, "peer hears no more of this host"),
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => {
-                    info!(peer = %id, name = info.report.name, site = info.report.site, "peer is there")
+                    info!(peer = %id, name = info.report.name, site = info.report.site, "peer is there");
                 }
                 None => info!(peer = %id, "peer is there"),
             },
@@ -105,7 +105,7 @@ impl Driver {
             }
             Event::Reused(run, key) => debug!(run = run.0, job = %key, "lost job has a result already"),
             Event::Adopted(run, key) => {
-                debug!(run = run.0, job = %key, "lost job goes on elsewhere and is adopted")
+                debug!(run = run.0, job = %key, "lost job goes on elsewhere and is adopted");
             }
             Event::Orphaned(run, key) => debug!(run = run.0, job = %key, "job is an orphan"),
             Event::Misbehaved(peer, how) => warn!(%peer, %how, "peer was cut off"),

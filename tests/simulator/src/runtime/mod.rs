@@ -295,7 +295,7 @@ impl Runtime {
                 portion.counts_told = now;
                 portion.counts.busy = (self.workers.len() - idle) as u32;
                 portion.counts.work_ns = portion.executed_ns;
-                portion.notices.push_back(Notice::Counts(portion.counts));
+                portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
             }
         }
     }
