@@ -128,7 +128,7 @@ fn the_view_follows_the_terminals_size_and_ends_with_q() {
     assert_eq!(cluster.sateen(["cancel".to_owned(), run.to_string()]).code, Some(0));
 
     let mut view = OnTerminal::start(&cluster, 24, 80, "$SATEEN watch --every 100ms");
-    view.await_text("1 hosts, ");
+    view.await_text("1 host, ");
     view.await_text("cancelled");
     view.press(&[3]);
     let shown = view.ended();

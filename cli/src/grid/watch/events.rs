@@ -118,7 +118,8 @@ impl Events {
     }
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
+/// A number of things.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

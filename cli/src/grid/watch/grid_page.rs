@@ -9,6 +9,7 @@ use super::super::columns::{percent, seconds};
 use super::super::hosts;
 use super::super::view::{Host, Run, id, read};
 use super::Page;
+use super::events::counted;
 use super::row::{Row, Tone, table};
 use super::source::News;
 
@@ -35,7 +36,10 @@ impl GridPage {
             .collect();
         let runs =
             if states.is_empty() { "no runs".to_owned() } else { format!("runs: {}", states.join(", ")) };
-        format!("{} hosts, {busy}/{threads} workers busy; {runs}", self.hosts.len())
+        format!(
+            "{}, {busy}/{threads} workers busy; {runs}",
+            counted(self.hosts.len() as u64, "host", "hosts")
+        )
     }
 
     /// Runs that are under way first, then the newest.

@@ -1,19 +1,21 @@
 //! The view of one run.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sateen_log::visible;
 use serde_json::Value;
 
 use super::super::columns::{percent, seconds};
 use super::super::view::{Log, Run, read};
-use super::events::Events;
+use super::events::{Events, counted};
 use super::row::{Row, Tone, table};
 use super::source::News;
 use super::{Page, screen_bar};
 use crate::progress::short;
 
+/// Figures alone are worth a line so often.
+const LINES_EVERY: Duration = Duration::from_secs(5);
 /// Lines of the log that are kept.
 const LOG_LINES_MAX: usize = 1000;
 
@@ -33,6 +35,8 @@ pub struct RunPage {
     away: Option<(Instant, String)>,
     /// What was written as lines: events, lines of the log, and how the run went.
     written: (usize, usize, String),
+    /// How far the run was then, and when that was.
+    written_of: Option<(String, Option<String>, Instant)>,
 }
 
 impl RunPage {
@@ -50,6 +54,7 @@ impl RunPage {
             log_dropped: 0,
             away: None,
             written: (0, 0, String::new()),
+            written_of: None,
         }
     }
 
@@ -119,7 +124,10 @@ impl RunPage {
         let after = [("redone", run.jobs.redone), ("reused", run.jobs.reused), ("adopted", run.jobs.adopted)];
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
-        parts.push(format!("{} hosts, {busy}/{workers} workers busy", there().count()));
+        parts.push(format!(
+            "{}, {busy}/{workers} workers busy",
+            counted(there().count() as u64, "host", "hosts")
+        ));
         parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {why}")));
         parts.join(", ")
     }
@@ -135,7 +143,7 @@ impl RunPage {
                 rows.push(Row::of(Tone::Good, &bar).and(Tone::Plain, &text));
             }
             None if !run.is_over() => {
-                let text = format!("the app reports no progress  {remaining}");
+                let text = format!("no progress is reported so far  {remaining}");
                 rows.push(Row::of(Tone::Dim, text.trim_end()));
             }
             None => {}
@@ -321,7 +329,11 @@ impl Page for RunPage {
             }
         } else if let Some(run) = &self.run {
             let summary = visible(&self.summary(run));
-            if summary != self.written.2 {
+            let is_due = self.written_of.as_ref().is_none_or(|(state, waits, at)| {
+                *state != run.state || *waits != run.waiting_for || at.elapsed() >= LINES_EVERY
+            });
+            if is_due && summary != self.written.2 {
+                self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
                 self.written.2.clone_from(&summary);
                 let elapsed =
                     run.elapsed_s.map(|elapsed| format!(" [{}]", seconds(elapsed))).unwrap_or_default();
