@@ -4,6 +4,7 @@ mod api;
 mod folder;
 mod host;
 mod links;
+mod metrics;
 mod restart;
 mod runs;
 mod server;

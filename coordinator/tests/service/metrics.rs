@@ -1,0 +1,74 @@
+//! Metrics, whatever hosts report.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::message::ToCoordinator;
+use sateen_protocol::{Counts, HeldCounts, Latencies, Scope};
+
+use crate::host::Host;
+use crate::server::{Server, eventually};
+
+fn samples(server: &Server) -> BTreeMap<String, f64> {
+    let (status, text) = server.get("/metrics");
+    assert_eq!(status, 200);
+    let text = String::from_utf8(text).expect("text");
+    let samples = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let (sample, value) = line.rsplit_once(' ').expect("a sample and a value");
+        let value: f64 = value.parse().expect("a number");
+        assert!(value.is_finite() && value >= 0.0, "{line}");
+        (sample.to_owned(), value)
+    });
+    samples.collect()
+}
+
+fn grows(sample: &str) -> bool {
+    let name = sample.split('{').next().unwrap_or_default();
+    ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end))
+}
+
+/// All that a host can claim, and then that it has done next to nothing.
+#[test]
+fn absurd_reports_break_no_metric() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server, "liar");
+    let (given, _) = host.take_root();
+    let held = HeldCounts { begun: u64::MAX, done: u64::MAX, failed: u64::MAX, aborted: u64::MAX };
+    let mut absurd = Counts {
+        spawned: u64::MAX,
+        exposed: u64::MAX,
+        executed: u64::MAX,
+        work_ns: u64::MAX,
+        redone_work_ns: u64::MAX,
+        held: [held; 2],
+        busy: u32::MAX,
+        workers: u32::MAX,
+        ..Counts::default()
+    };
+    for scope in Scope::ALL {
+        let counts = absurd.steals.of(scope);
+        (counts.jobs, counts.refused, counts.unanswered) = (u64::MAX, u64::MAX, u64::MAX);
+        counts.latencies = Latencies { buckets: [u64::MAX; 13], sum_ns: u64::MAX };
+    }
+    let little = Counts { spawned: 1, ..Counts::default() };
+    let mut before = samples(&server);
+    let mut lines = 0;
+    for counts in [absurd, little, absurd] {
+        let (counts, notes) = (Box::new(counts), Vec::new());
+        host.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+        // What it says next is looked at when this was.
+        host.send(&[ToCoordinator::Log { run: given, lines: vec![(String::new(), "said".to_owned())] }]);
+        lines += 1;
+        eventually("the report is there", || {
+            let log = server.json(&format!("/api/v1/runs/{run}/log"));
+            (log["lines"].as_array().map(Vec::len) == Some(lines)).then_some(())
+        });
+        let now = samples(&server);
+        for (sample, value) in before.iter().filter(|(sample, _)| grows(sample)) {
+            assert!(now[sample] >= *value, "{sample} fell from {value} to {}", now[sample]);
+        }
+        before = now;
+    }
+    assert_eq!(before["sateen_jobs_spawned_total"], u64::MAX as f64);
+}
