@@ -53,16 +53,14 @@ fn absurd_reports_break_no_metric() {
     }
     let little = Counts { spawned: 1, ..Counts::default() };
     let mut before = samples(&server);
-    let mut lines = 0;
-    for counts in [absurd, little, absurd] {
+    for (before_it, counts) in [absurd, little, absurd].into_iter().enumerate() {
         let (counts, notes) = (Box::new(counts), Vec::new());
         host.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
         // What it says next is looked at when this was.
         host.send(&[ToCoordinator::Log { run: given, lines: vec![(String::new(), "said".to_owned())] }]);
-        lines += 1;
         eventually("the report is there", || {
             let log = server.json(&format!("/api/v1/runs/{run}/log"));
-            (log["lines"].as_array().map(Vec::len) == Some(lines)).then_some(())
+            (log["lines"].as_array().map(Vec::len) == Some(before_it + 1)).then_some(())
         });
         let now = samples(&server);
         for (sample, value) in before.iter().filter(|(sample, _)| grows(sample)) {
