@@ -94,6 +94,21 @@ fn each_alert_is_explained() {
     assert_eq!(alerts, explained);
 }
 
+/// By Prometheus's own tool.
+#[test]
+fn prometheus_can_read_its_files() {
+    for (check, file) in [("rules", "sateen-alerts.yml"), ("config", "prometheus.yml")] {
+        let mut command = Command::new("promtool");
+        let output = command.args(["check", check, file]).current_dir(ops("prometheus")).output();
+        let Ok(output) = output else {
+            eprintln!("not checked: there is no promtool here");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{file}: {said}");
+    }
+}
+
 /// The unit, with the program as it was built here in place of the installed one.
 fn unit_here(name: &str, program: &str, folder: &Path) -> PathBuf {
     let text = read(&format!("systemd/{name}"));
