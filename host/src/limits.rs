@@ -91,6 +91,13 @@ impl Limits {
             memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max, "memory", 4 << 30)?,
             stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max, "the stack", 4 << 30)?,
             output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max, "outputs", 64 << 20)?,
+            shared_bytes_max: or(
+                asked.shared_bytes_max,
+                default.shared_bytes_max,
+                "shared objects",
+                1 << 40,
+            )?,
+            guard_wait_max: asked.guard_wait_ms_max.map_or(default.guard_wait_max, Duration::from_millis),
             ..default
         })
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shared::ObjectId;
 use crate::{JobKey, JobTag, LINEAGE_LENGTH_MAX};
 
 /// A number that a host gives to a job which it lends, or holds for another; never used twice by one
@@ -46,6 +47,20 @@ pub struct JobSpec {
     /// Its descendants above this depth may be in the result table, and are looked up; 0 when nothing
     /// of it was saved.
     pub lookup_below: u32,
+    /// The shared objects that its parameters mention; at most `OBJECTS_PER_JOB_MAX`.
+    pub objects: Vec<Mention>,
+}
+
+/// A shared object that a job's parameters mention.
+///
+/// A job that creates an object and is done again creates another one, of which the parameters, and so the
+/// keys, of its children must not tell. What goes on from before the crash keeps the object that it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// What the parameters have.
+    pub object: ObjectId,
+    /// Which it is: a number that no other has, by which hosts speak of it.
+    pub creation: ObjectId,
 }
 
 /// The kind of a run's root job.

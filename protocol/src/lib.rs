@@ -28,7 +28,7 @@ mod time;
 
 pub use bytes::Bytes;
 pub use id::{GridId, HostId, RunId, StealId};
-pub use job::{Finished, JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+pub use job::{Finished, JobNumber, JobSpec, Lineage, Mention, Outcome, ROOT_KIND};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};

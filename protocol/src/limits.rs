@@ -42,6 +42,22 @@ pub const SUBSCRIBED_JOBS_MAX: usize = 64 * 1024;
 pub const SEARCHES_WAITING_MAX: usize = 64 * 1024;
 /// Notes about jobs, for the tree, that wait to be sent; what comes beyond is counted.
 pub const NOTES_WAITING_MAX: usize = 1024;
+/// Shared objects that the parameters of one job mention.
+pub const OBJECTS_PER_JOB_MAX: usize = 1024;
+/// Shared objects of one run at one host.
+pub const OBJECTS_PER_RUN_MAX: usize = 64 * 1024;
+/// The replicas of a run's shared objects at one host, together, unless the run says otherwise.
+pub const SHARED_BYTES_MAX: u64 = 1 << 30;
+/// Hosts that a message names as having a replica.
+pub const SHARERS_PER_MESSAGE_MAX: usize = 256;
+/// Updates of one message: so many bytes, unless a single one has more.
+pub const SHARED_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Replicas are compared with those of so many others at a time.
+pub const SHARED_COMPARED_MAX: usize = 8;
+/// Hosts that lent jobs with an object, to be asked for it.
+pub const SHARED_HINTS_MAX: usize = 8;
+/// What a shared object is counted for besides its replica.
+pub const SHARED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// Hosts that update one shared object.
 pub const SHARED_ORIGINS_MAX: usize = 4096;
 /// What is counted for an update besides its bytes.
@@ -109,5 +125,22 @@ pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 pub const SETTLE_MAX: Duration = Duration::from_millis(500);
 /// A host waits so long for the coordinator's entries before it redoes a job without them.
 pub const FIND_TIMEOUT: Duration = Duration::from_secs(2);
+/// A host's updates of an object wait so long for company, if some were sent just before.
+pub const SHARED_FLUSH: Duration = Duration::from_millis(1);
+/// Hosts compare their replicas of an object so soon after something has come to it, and ever less often
+/// while nothing does.
+pub const SHARED_COMPARE_MIN: Duration = Duration::from_millis(250);
+/// The longest time between two comparisons.
+pub const SHARED_COMPARE_MAX: Duration = Duration::from_secs(4);
+/// Whoever finds that updates are missing asks for them so often, at most.
+pub const SHARED_ASK: Duration = Duration::from_millis(20);
+/// A replica that was asked for and has not come is asked for elsewhere; later ones have longer.
+pub const SHARED_FETCH_MIN: Duration = Duration::from_secs(1);
+/// Whoever has asked all for a replica in vain asks again after so long.
+pub const SHARED_FETCH_REST: Duration = Duration::from_millis(250);
+/// An object that no job of a host mentions is forgotten there after once or twice so long.
+pub const SHARED_UNUSED: Duration = Duration::from_secs(5);
+/// The longest that a replica may take.
+pub const SHARED_FETCH_MAX: Duration = Duration::from_secs(16);
 /// Guests have so long to come to rest at a leave or suspension.
 pub const DRAIN_MAX: Duration = Duration::from_secs(3);

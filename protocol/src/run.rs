@@ -86,6 +86,10 @@ pub struct RunLimits {
     pub stack_bytes_max: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes_max: Option<u64>,
+    /// The replicas of its shared objects at one host, together.
+    pub shared_bytes_max: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms_max: Option<u64>,
 }
 
 /// A run's state in words; what the coordinator shows.
@@ -170,6 +174,10 @@ pub struct Counts {
     pub held: [HeldCounts; 2],
     /// What came of steal requests.
     pub steals: Steals,
+    /// Updates of shared objects made.
+    pub updates: u64,
+    /// What the replicas of shared objects take here, in bytes.
+    pub shared_bytes: u64,
     /// Workers that compute now.
     pub busy: u32,
     /// Workers in all.
@@ -229,6 +237,8 @@ impl Counts {
             held.add(more);
         }
         self.steals.add(&other.steals);
+        self.updates = self.updates.saturating_add(other.updates);
+        self.shared_bytes = self.shared_bytes.saturating_add(other.shared_bytes);
         self.busy = self.busy.saturating_add(other.busy);
         self.workers = self.workers.saturating_add(other.workers);
     }

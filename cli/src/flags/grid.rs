@@ -79,7 +79,7 @@ pub struct Submit {
 }
 
 /// Limits of a run; the hosts' own where none is named. Of a replay, the run's.
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct GridLimits {
     /// Memory of one instance
@@ -91,6 +91,19 @@ pub struct GridLimits {
     /// Size of a result, a job's parameters, or the output
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_output: Option<usize>,
+    /// Memory for the run's shared objects on each host, one replica of each
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_shared: Option<usize>,
+    /// How long the guard of a job may be false
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub guard_limit: Option<Duration>,
+}
+
+impl GridLimits {
+    /// The guard limit as the coordinator takes it.
+    pub fn guard_wait_ms(&self) -> Option<u64> {
+        self.guard_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

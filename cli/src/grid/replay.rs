@@ -132,6 +132,8 @@ fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
         memory_bytes_max: either(flags.memory, of_run.memory_bytes),
         stack_bytes_max: either(flags.stack, of_run.stack_bytes),
         output_bytes_max: either(flags.max_output, of_run.output_bytes),
+        shared_bytes_max: either(flags.max_shared, of_run.shared_bytes),
+        guard_wait_ms_max: flags.guard_wait_ms().or(of_run.guard_wait_ms),
     }
 }
 
@@ -176,8 +178,8 @@ mod tests {
 
     #[test]
     fn named_limits_go_before_the_runs() {
-        let of_run = LimitsOfRun { memory_bytes: Some(1), stack_bytes: Some(2), output_bytes: None };
-        let flags = GridLimits { memory: Some(7), stack: None, max_output: None };
+        let of_run = LimitsOfRun { memory_bytes: Some(1), stack_bytes: Some(2), ..LimitsOfRun::default() };
+        let flags = GridLimits { memory: Some(7), ..GridLimits::default() };
         let limits = limits(&of_run, &flags);
         assert_eq!(
             (limits.memory_bytes_max, limits.stack_bytes_max, limits.output_bytes_max),

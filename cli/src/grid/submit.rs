@@ -64,11 +64,15 @@ fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {
 /// Only those that are named: the others are the hosts' to choose.
 fn limits(flags: &GridLimits) -> Value {
     let mut limits = Map::new();
-    for (name, bytes) in
-        [("memory_bytes", flags.memory), ("stack_bytes", flags.stack), ("output_bytes", flags.max_output)]
-    {
-        if let Some(bytes) = bytes {
-            limits.insert(name.to_owned(), json!(bytes));
+    for (name, number) in [
+        ("memory_bytes", flags.memory.map(|bytes| bytes as u64)),
+        ("stack_bytes", flags.stack.map(|bytes| bytes as u64)),
+        ("output_bytes", flags.max_output.map(|bytes| bytes as u64)),
+        ("shared_bytes", flags.max_shared.map(|bytes| bytes as u64)),
+        ("guard_wait_ms", flags.guard_wait_ms()),
+    ] {
+        if let Some(number) = number {
+            limits.insert(name.to_owned(), json!(number));
         }
     }
     limits.into()
@@ -76,13 +80,19 @@ fn limits(flags: &GridLimits) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn only_limits_that_are_named_are_sent() {
-        let none = GridLimits { memory: None, stack: None, max_output: None };
-        assert_eq!(limits(&none), json!({}));
-        let some = GridLimits { memory: Some(1 << 20), stack: None, max_output: Some(7) };
-        assert_eq!(limits(&some), json!({"memory_bytes": 1 << 20, "output_bytes": 7}));
+        assert_eq!(limits(&GridLimits::default()), json!({}));
+        let guard_limit = Some(Duration::from_millis(1_500));
+        let some =
+            GridLimits { memory: Some(1 << 20), max_output: Some(7), guard_limit, ..Default::default() };
+        assert_eq!(
+            limits(&some),
+            json!({"memory_bytes": 1 << 20, "output_bytes": 7, "guard_wait_ms": 1_500})
+        );
     }
 }

@@ -212,11 +212,13 @@ pub struct JobOfRun {
 }
 
 /// Those that the run does not name are the host's.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct LimitsOfRun {
     pub memory_bytes: Option<u64>,
     pub stack_bytes: Option<u64>,
     pub output_bytes: Option<u64>,
+    pub shared_bytes: Option<u64>,
+    pub guard_wait_ms: Option<u64>,
 }
 
 /// A run's jobs.

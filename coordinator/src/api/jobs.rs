@@ -126,6 +126,8 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
             memory_bytes: spec.limits.memory_bytes_max,
             stack_bytes: spec.limits.stack_bytes_max,
             output_bytes: spec.limits.output_bytes_max,
+            shared_bytes: spec.limits.shared_bytes_max,
+            guard_wait_ms: spec.limits.guard_wait_ms_max,
         },
         strict_nan: spec.strict_nan,
     }))

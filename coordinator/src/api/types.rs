@@ -102,6 +102,10 @@ pub struct SubmittedLimits {
     pub stack_bytes: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes: Option<u64>,
+    /// The replicas of the run's shared objects at one host, together.
+    pub shared_bytes: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms: Option<u64>,
 }
 
 /// Answers a submission.
@@ -242,6 +246,10 @@ pub struct HostOfRun {
     pub jobs: Jobs,
     /// Processor time in guests.
     pub work_s: f64,
+    /// Updates of shared objects that its jobs made.
+    pub updates: u64,
+    /// What its replicas of shared objects take, in bytes.
+    pub shared_bytes: u64,
     /// Workers that compute now.
     pub busy: u32,
     /// Workers.
@@ -260,6 +268,8 @@ impl Figures {
                 there: *there,
                 jobs: counts.into(),
                 work_s: seconds(counts.work_ns),
+                updates: counts.updates,
+                shared_bytes: counts.shared_bytes,
                 busy: counts.busy,
                 workers: counts.workers,
             }
@@ -362,6 +372,10 @@ pub struct RunLimits {
     pub stack_bytes: Option<u64>,
     /// A result, a job's parameters, or an output.
     pub output_bytes: Option<u64>,
+    /// The replicas of the run's shared objects at one host, together.
+    pub shared_bytes: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms: Option<u64>,
 }
 
 /// `/api/v1/runs/{run}/log`.

@@ -16,7 +16,7 @@ pub struct Ended {
 impl Ended {
     /// One more.
     pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>) {
-        self.counts.add(&Counts { busy: 0, workers: 0, ..*counts });
+        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
         match state {
             RunState::Done => self.by_state.done += 1,
             RunState::Cancelled => self.by_state.cancelled += 1,

@@ -91,6 +91,9 @@ impl All {
         out.counters("runs_ended", "Runs that ended, by state", None, &ended)?;
         let losses = self.counters.root_losses.load(Relaxed);
         out.counter("root_losses", "Root jobs that were lost with their hosts", None, losses as f64)?;
+        let help = "Size of the replicas of shared objects on all hosts";
+        let shared_bytes = self.totals.counts.shared_bytes as f64;
+        out.gauge("shared_objects", help, Some(Unit::Bytes), shared_bytes)?;
         let (entries, bytes) = self.totals.table;
         out.gauge("table_entries", "Entries of the result tables here", None, entries as f64)?;
         out.gauge("table", "Size of the result tables here", Some(Unit::Bytes), bytes as f64)

@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 
 use sateen_protocol::HostId;
+use sateen_protocol::codec::PROTOCOL_VERSION as V;
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 use sateen_protocol::message::{ToCoordinator, ToHost};
 use tokio_tungstenite::tungstenite::{Message, client};
@@ -79,9 +80,9 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
     for (frame, word) in [
         (vec![], "holds nothing"),
         (vec![9, 0, 1], "version 9"),
-        (vec![1, 9, 1], "unknown kind 9"),
-        (vec![1, 0, 200], "cannot be read"),
-        (vec![1, 0, 2, 255, 255], "cannot be read"),
+        (vec![V, 9, 1], "unknown kind 9"),
+        (vec![V, 0, 200], "cannot be read"),
+        (vec![V, 0, 2, 255, 255], "cannot be read"),
     ] {
         let mut bad = joined(&server);
         bad.send_frame(frame);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{Counts, Finished, JobNumber, JobSpec, JobTag, RunSpec};
+use sateen_protocol::shared::{ObjectId, SharedReplica};
+use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunSpec};
 
 use super::control::MayUse;
 
@@ -42,7 +43,8 @@ pub trait Runtime: Send + Sync + 'static {
 }
 
 /// This machine's portion of a run. All but `stop` are called on the driver's thread and return at once;
-/// see [`Command`](sateen_protocol::host::Command) for what they mean.
+/// see [`Command`](sateen_protocol::host::Command) for what they mean. Whoever has no shared objects
+/// need not know of them.
 pub trait RunningPortion: Send {
     /// Runs a job of somebody else's.
     fn inject(&mut self, held: JobNumber, spec: JobSpec);
@@ -60,6 +62,12 @@ pub trait RunningPortion: Send {
     fn abort(&mut self, held: JobNumber);
     /// Come to rest.
     fn drain(&mut self);
+    /// What this host is called in updates of shared objects.
+    fn identify(&mut self, _origin: HostId) {}
+    /// A place for the replica of a shared object that a job will mention.
+    fn opened(&mut self, _object: ObjectId, _replica: Arc<SharedReplica>) {}
+    /// A replica has come, or something to it.
+    fn changed(&mut self, _object: ObjectId) {}
     /// The counts so far.
     fn counts(&self) -> Counts;
     /// Ends all guests. It may take milliseconds.

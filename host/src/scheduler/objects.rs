@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use parking_lot::Mutex;
-use sateen_protocol::shared::{Catchup, Incarnation, ObjectId, Replica, SharedReplica};
+use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
 use sateen_protocol::{Bytes, HostId};
 
 use super::shared::{Shared, TaskId};
@@ -230,7 +230,7 @@ impl Shared {
     pub fn create_object(&self, initial: Bytes) -> Arc<Object> {
         let objects = &self.objects;
         let object = objects.create();
-        object.change(|place| *place = Some(Replica::new(Incarnation(1), initial)));
+        object.change(|place| *place = Some(Replica::new(initial)));
         objects.totals.created.fetch_add(1, Relaxed);
         objects.note_change();
         object

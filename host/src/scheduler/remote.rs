@@ -246,6 +246,7 @@ impl Remote {
             lineage,
             redone: place.redone.load(SeqCst),
             lookup_below: place.lookup_below.load(SeqCst),
+            objects: Vec::new(),
         }
     }
 

@@ -178,6 +178,7 @@ impl Coordinator {
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
             ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,
+            ToCoordinator::Meet { hosts } => self.on_meet(now, host, &hosts)?,
             ToCoordinator::Forgot { ask, host: other, forgotten } => {
                 self.on_forgot(now, host, ask, other, forgotten);
             }

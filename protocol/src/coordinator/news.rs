@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{ACQUAINTANCES_MAX, NEWS, NEWS_AT_ONCE, PING};
+use crate::limits::{ACQUAINTANCES_MAX, NEWS, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX};
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{EntryState, HostId, Time};
 
@@ -157,6 +157,17 @@ impl Coordinator {
         // Whatever follows is to find them acquainted.
         self.tell_news_to(now, other);
         self.tell_news_to(now, one);
+    }
+
+    /// A host has heard of others that have replicas.
+    pub(super) fn on_meet(&mut self, now: Time, host: HostId, others: &[HostId]) -> Result<(), Misbehaviour> {
+        if others.len() > SHARERS_PER_MESSAGE_MAX {
+            return Err(Misbehaviour::TooMuch);
+        }
+        for other in others {
+            self.introduce(now, host, *other);
+        }
+        Ok(())
     }
 
     /// A host is about to hear of where entries are.

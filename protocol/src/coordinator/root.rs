@@ -27,6 +27,7 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
         lineage: Lineage::default(),
         redone: false,
         lookup_below: 0,
+        objects: Vec::new(),
     }
 }
 impl Coordinator {

@@ -141,6 +141,7 @@ impl Host {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.report_last(now, run);
+            self.hand_over_objects(now, run);
         }
         self.tell_coordinator(ToCoordinator::Leaving);
     }

@@ -259,11 +259,20 @@ impl Host {
             lineage,
             redone: false,
             lookup_below: 0,
+            objects: Vec::new(),
         };
         let owners = vec![(Owner::Host(from), number)];
         self.hold_and_deliver(
             run,
-            Held { spec, owners, finished: Some(finished), since: now, asked: None, begun: true },
+            Held {
+                spec,
+                owners,
+                finished: Some(finished),
+                since: now,
+                lender: None,
+                asked: None,
+                begun: true,
+            },
         );
     }
 

@@ -122,10 +122,12 @@ impl Host {
             let hosts = self.peers.keys().copied().take(ACQUAINTANCES_MAX).collect();
             self.tell_coordinator(ToCoordinator::Knows { hosts });
         }
+        self.identify_all();
         self.tell_coordinator(ToCoordinator::Recovered { epoch });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.announce_again(now, run);
+            self.meet_again(now, run, is_reborn);
             self.seek(now, run);
         }
         self.say_goodbye_again();
@@ -192,6 +194,7 @@ impl Host {
             {
                 listed.insert(place, id);
             }
+            self.greet_sharer(now, id);
         }
         for (host, _) in gone {
             self.cut_off.remove(host);

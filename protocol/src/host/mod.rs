@@ -2,8 +2,8 @@
 //!
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
 //! has arrived; `recovery` is what happens when somebody goes; `records` is this host's part of the
-//! result table; `departure` is leaving, pausing and suspending; `membership` is the link to the
-//! coordinator and who else is there.
+//! result table; `sharing` keeps the replicas of shared objects alike; `departure` is leaving, pausing and
+//! suspending; `membership` is the link to the coordinator and who else is there.
 
 mod departure;
 mod loans;
@@ -11,16 +11,23 @@ mod membership;
 mod part;
 mod records;
 mod recovery;
+mod sharing;
 mod stealing;
 mod surface;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use crate::limits::{COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, TEXT_BYTES_MAX, shortened};
+use crate::limits::{
+    COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
+    shortened,
+};
 use crate::message::{HostInfo, PeerMessage, ToCoordinator};
+use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use departure::Departing;
 use part::{Part, Stage};
+use sharing::Sharing;
 
 pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Transmit};
 
@@ -135,6 +142,16 @@ impl Host {
         self.runs.get(&run).map_or((0, 0), |part| (part.table.len(), part.table.bytes()))
     }
 
+    /// Shared objects of a run that it knows of, and what their replicas take, in bytes.
+    pub fn shared(&self, run: RunId) -> (usize, u64) {
+        self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.own_counts.shared_bytes))
+    }
+
+    /// The place of a shared object's replica, if the object is known.
+    pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Arc<SharedReplica>> {
+        self.runs.get(&run)?.shared.get(&object).map(Sharing::replica)
+    }
+
     // ---- what happens ----
 
     /// A peer said something.
@@ -178,6 +195,23 @@ impl Host {
             PeerMessage::Want { run, key } => self.on_want(from, run, key),
             PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),
             PeerMessage::Orphaned { run, number } => self.on_orphaned(now, from, run, number),
+            PeerMessage::Updates { run, object, origin, first, updates } => {
+                self.on_updates(now, from, (run, object), (origin, first), &updates);
+            }
+            PeerMessage::Versions { run, object, versions, sharers, is_question } => {
+                if !versions.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_versions(now, from, (run, object), &versions, &sharers, is_question);
+            }
+            PeerMessage::FetchReplica { run, object } => self.on_fetch(now, from, run, object),
+            PeerMessage::Replica { run, object, snapshot, sharers } => {
+                if !snapshot.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_replica(now, from, (run, object), snapshot, &sharers);
+            }
+            PeerMessage::NotShared { run, object } => self.on_not_shared(now, from, run, object),
             PeerMessage::Refused { reason } => {
                 if reason.len() > TEXT_BYTES_MAX {
                     return Err(Misbehaviour::TooMuch);
@@ -215,6 +249,7 @@ impl Host {
                 part.rest.until = now;
                 let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
                 self.events.push_back(Event::RunStarted(run));
+                self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 for token in tokens {
                     self.inject(run, token);
@@ -249,6 +284,12 @@ impl Host {
                 part.own_counts.recorded += 1;
                 self.record(now, run, key, depth, lineage, finished);
             }
+            Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
+            Notice::Updated { object, origin, seq, bytes } => {
+                self.on_updated(now, (run, object), (origin, seq), bytes);
+            }
+            Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
+            Notice::Refetch { object, held } => self.on_refetch(run, object, held),
             Notice::Log(job, text) => {
                 part.outbox_since.get_or_insert(now);
                 match part.log.len() {
@@ -275,6 +316,7 @@ impl Host {
             self.reconcile(now, run);
             self.time_out_recovery(now, run);
             self.flush_if_due(now, run);
+            self.time_out_sharing(now, run);
             self.report(now, run);
             self.time_out_drain(now, run);
             self.seek(now, run);
@@ -308,6 +350,7 @@ impl Host {
                 self.next_recovery_timeout(part),
                 Self::next_flush(part),
                 self.next_report(part),
+                Self::next_sharing(part),
                 match part.stage {
                     Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
                     _ => None,

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use crate::limits::STEAL_REST_MIN;
 use crate::message::JobNote;
+use crate::shared::ObjectId;
 use crate::{
     Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
     Table, Time,
 };
+
+use super::sharing::Sharing;
 
 /// For whom a job is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +34,8 @@ pub struct Held {
     pub finished: Option<Finished>,
     /// Since when its owners have been told of it.
     pub since: Time,
+    /// Who lent it.
+    pub lender: Option<HostId>,
     /// The request that it answered; until it begins.
     pub asked: Option<Request>,
     /// Its first instructions have run: a worker has taken it.
@@ -169,6 +174,12 @@ pub struct Part {
     pub outbox_since: Option<Time>,
     pub owner_outbox: BTreeMap<HostId, Vec<Entry>>,
 
+    // Shared objects.
+    pub shared: BTreeMap<ObjectId, Sharing>,
+    /// That they take too much was told.
+    pub is_over_shared: bool,
+    pub next_sweep: Time,
+
     // What is reported.
     pub runtime_counts: Counts,
     pub own_counts: Counts,
@@ -215,6 +226,9 @@ impl Part {
             outbox: Vec::new(),
             outbox_since: None,
             owner_outbox: BTreeMap::new(),
+            shared: BTreeMap::new(),
+            is_over_shared: false,
+            next_sweep: now,
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
             reported_counts: Counts::default(),

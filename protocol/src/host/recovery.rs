@@ -42,6 +42,8 @@ impl Host {
         part.drop_requests(|request| request.victim == peer);
         part.parked.retain(|parked| parked.thief != peer);
         part.owner_outbox.remove(&peer);
+        self.lose_sharer(now, run, peer);
+        let Some(part) = self.runs.get_mut(&run) else { return };
         part.table.forget_host(peer);
         if part.master == Some(peer) {
             part.master = None;

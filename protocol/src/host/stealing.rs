@@ -9,9 +9,9 @@
 //! request.
 
 use crate::limits::{
-    HELD_JOBS_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, PARK,
-    PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
-    STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    HELD_JOBS_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX,
+    OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN,
+    STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
@@ -149,6 +149,9 @@ impl Host {
         number: JobNumber,
         spec: JobSpec,
     ) -> Result<(), Misbehaviour> {
+        if spec.objects.len() > OBJECTS_PER_JOB_MAX {
+            return Err(Misbehaviour::TooMuch);
+        }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
         let is_far = self.is_far(from);
         let departing = self.departing.is_some();
@@ -165,6 +168,7 @@ impl Host {
         steals.jobs += 1;
         part.own_counts.stolen += 1;
         part.own_counts.stolen_wide += u64::from(is_far);
+        self.open_objects(now, run, from, &spec);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         let token = part.held_by_loan.get(&(Owner::Host(from), number)).copied();
@@ -201,6 +205,7 @@ impl Host {
                 owners: vec![(owner, number)],
                 finished: Some(finished),
                 since: now,
+                lender: None,
                 asked: None,
                 begun: true,
             };
@@ -230,6 +235,7 @@ impl Host {
                 owners: vec![(owner, number)],
                 finished: None,
                 since: now,
+                lender: victim,
                 asked: None,
                 begun: false,
             },

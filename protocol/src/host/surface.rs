@@ -1,9 +1,14 @@
 //! What goes in and out of a host's state machine, but for messages.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
-use crate::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec};
+use crate::shared::{ObjectId, SharedReplica};
+use crate::{
+    Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec,
+};
 
 /// How a host is set up.
 #[derive(Debug, Clone)]
@@ -59,6 +64,39 @@ pub enum Notice {
         /// What it gave.
         finished: Finished,
     },
+    /// A job here has created a shared object, for the first time or again.
+    Shared {
+        /// Which.
+        object: ObjectId,
+        /// Its replica.
+        replica: Arc<SharedReplica>,
+    },
+    /// A job here has updated a shared object; its replica has the update.
+    Updated {
+        /// Which.
+        object: ObjectId,
+        /// What this host was called then: see [`Command::Identify`].
+        origin: HostId,
+        /// The update's number.
+        seq: u64,
+        /// What the guest encoded.
+        bytes: Bytes,
+    },
+    /// A job here uses a shared object of which there is no replica. [`Command::Replica`] follows when
+    /// there is.
+    Opened {
+        /// Which.
+        object: ObjectId,
+        /// The place for it.
+        replica: Arc<SharedReplica>,
+    },
+    /// A held job's guard has waited for long: what others have is to be fetched. Repeated while it waits.
+    Refetch {
+        /// Of which object.
+        object: ObjectId,
+        /// The machine's number, from [`Command::Inject`].
+        held: JobNumber,
+    },
     /// A line of the app's log: the job's name and the text.
     Log(String, String),
     /// The root reports its progress: so much is done, of so much.
@@ -91,6 +129,29 @@ pub enum Command {
         held: JobNumber,
         /// The job.
         spec: JobSpec,
+    },
+    /// What this host is called in updates of shared objects from now on.
+    Identify {
+        /// In which run.
+        run: RunId,
+        /// Its name.
+        origin: HostId,
+    },
+    /// A shared object that a job mentions will be here: a place for its replica.
+    Opened {
+        /// Of which run.
+        run: RunId,
+        /// Which object.
+        object: ObjectId,
+        /// The place.
+        replica: Arc<SharedReplica>,
+    },
+    /// A replica has come, or something to it.
+    Replica {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
     },
     /// So many thieves wait here.
     Want {
@@ -214,6 +275,8 @@ pub enum Event {
     Adopted(RunId, JobKey),
     /// A job's owner is gone.
     Orphaned(RunId, JobKey),
+    /// Two replicas have both forgotten updates that the other had not got; so many are given up here.
+    UpdatesLost(RunId, ObjectId, u64),
     /// A peer broke the protocol.
     Misbehaved(HostId, Misbehaviour),
 }

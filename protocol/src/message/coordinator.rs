@@ -151,6 +151,11 @@ pub enum ToCoordinator {
         /// At most `ACQUAINTANCES_MAX`.
         hosts: Vec<HostId>,
     },
+    /// The host wants to be acquainted with these, which have replicas of objects that it has, too.
+    Meet {
+        /// At most `SHARERS_PER_MESSAGE_MAX`.
+        hosts: Vec<HostId>,
+    },
     /// Answers [`ToHost::Forget`](super::ToHost::Forget).
     Forgot {
         /// Its number.

@@ -19,6 +19,11 @@
 //! **A crash**: the coordinator says `Hosts { gone, … }` to all who knew it. Each sends the entries of its
 //! orphans and then `Recovered`. Owners of lost jobs ask `Find`, are answered when all have recovered,
 //! and redo what is neither done nor running; what runs they `Adopt`.
+//!
+//! **Shared objects**: a host ships its updates to all that it knows to have a replica (`Updates`). A thief
+//! fetches the replicas that a job needs (`FetchReplica` → `Replica` or `NotShared`) and makes itself known
+//! to those who have one by `Versions`, with which all compare their replicas now and then: who has more
+//! sends it, so what was lost heals, whoever made it.
 
 mod coordinator;
 mod host;

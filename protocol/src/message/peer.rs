@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Finished, JobKey, JobNumber, JobSpec, RunId, StealId};
+use crate::shared::{ObjectId, Snapshot, Versions};
+use crate::{Bytes, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, StealId};
 
 /// What hosts say to one another, directly or through a relay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +148,57 @@ pub enum PeerMessage {
         /// The owner's number.
         number: JobNumber,
     },
+    /// Updates of a shared object, in their origin's order.
+    Updates {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+        /// The host whose jobs made them.
+        origin: HostId,
+        /// The number of the first.
+        first: u64,
+        /// What the guest encoded.
+        updates: Vec<Bytes>,
+    },
+    /// Which updates of a shared object the sender has. Whoever has others sends them.
+    Versions {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+        /// Whose, and how many.
+        versions: Versions,
+        /// Some of those that have a replica; at most `SHARERS_PER_MESSAGE_MAX`.
+        sharers: Vec<HostId>,
+        /// The sender wants what it has not; what the receiver has not, the sender has found out already.
+        is_question: bool,
+    },
+    /// Asks for a replica.
+    FetchReplica {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+    },
+    /// A replica: asked for, or more than the receiver has, or because the sender leaves.
+    Replica {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+        /// All of it.
+        snapshot: Snapshot,
+        /// Some of those that have one, too; at most `SHARERS_PER_MESSAGE_MAX`.
+        sharers: Vec<HostId>,
+    },
+    /// The sender has no replica (any more).
+    NotShared {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+    },
     /// Why the sender will hear no more of the receiver.
     Refused {
         /// What the receiver did.
@@ -174,7 +226,12 @@ impl PeerMessage {
             | Self::Entries { run, .. }
             | Self::Want { run, .. }
             | Self::Have { run, .. }
-            | Self::Orphaned { run, .. } => Some(*run),
+            | Self::Orphaned { run, .. }
+            | Self::Updates { run, .. }
+            | Self::Versions { run, .. }
+            | Self::FetchReplica { run, .. }
+            | Self::Replica { run, .. }
+            | Self::NotShared { run, .. } => Some(*run),
             Self::Refused { .. } => None,
         }
     }

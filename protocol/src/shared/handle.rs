@@ -17,6 +17,15 @@ pub struct SharedReplica {
     replica: Mutex<Option<Replica>>,
 }
 
+/// The same one, not one that is alike.
+impl PartialEq for SharedReplica {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for SharedReplica {}
+
 impl SharedReplica {
     /// With a replica in it.
     pub fn new(replica: Replica) -> Self {

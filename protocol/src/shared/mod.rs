@@ -16,5 +16,5 @@ mod tests;
 mod versions;
 
 pub use handle::SharedReplica;
-pub use replica::{Catchup, Incarnation, Installed, Missing, ObjectId, Received, Replica, Snapshot, Update};
+pub use replica::{Catchup, Installed, Missing, ObjectId, Received, Replica, Snapshot, Update};
 pub use versions::Versions;

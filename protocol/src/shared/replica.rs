@@ -12,7 +12,7 @@ use crate::limits::{
 };
 use crate::{Bytes, HostId};
 
-/// A shared object. The job that creates it decides it, so that a job which is done again creates the same.
+/// A shared object, or what stands for it in jobs' keys: see [`Mention`](crate::Mention).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId(pub [u8; 16]);
 
@@ -28,11 +28,6 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// How often the object was created, in effect: the greatest is the one that counts, and what belongs to a
-/// lesser one is dropped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Incarnation(pub u64);
-
 /// An update in a replica's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
@@ -45,8 +40,6 @@ pub struct Update {
 /// A replica on its way to another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Of which creation.
-    pub incarnation: Incarnation,
     /// The object as a guest encoded it.
     pub base: Bytes,
     /// Which updates the base has.
@@ -56,8 +49,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Which updates it has, in the base and after it.
+    pub fn versions(&self) -> Versions {
+        let mut versions = self.base_versions.clone();
+        for update in &self.updates {
+            versions.count(update.origin);
+        }
+        versions
+    }
+
     /// Whether a stranger may have sent it.
-    fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let mut counted = self.base_versions.clone();
         self.base_versions.is_sound()
             && self.updates.iter().all(|update| {
@@ -90,7 +92,7 @@ pub struct Received {
 /// What became of another host's replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
-    /// It had nothing that this one has not, is of an earlier creation, or nobody can have such a one.
+    /// It had nothing that this one has not, or nobody can have such a one.
     Nothing,
     /// Its updates were added to this one's.
     Merged,
@@ -119,7 +121,6 @@ pub enum Missing {
 /// never go back, not even when the replica is replaced.
 #[derive(Debug, Clone)]
 pub struct Replica {
-    incarnation: Incarnation,
     base: Bytes,
     base_position: u64,
     base_versions: Versions,
@@ -138,13 +139,12 @@ pub struct Replica {
 
 impl Replica {
     /// A new object, whose first snapshot is `initial`.
-    pub fn new(incarnation: Incarnation, initial: Bytes) -> Self {
-        Self::starting(1, incarnation, initial, Versions::default())
+    pub fn new(initial: Bytes) -> Self {
+        Self::starting(1, initial, Versions::default())
     }
 
-    fn starting(position: u64, incarnation: Incarnation, base: Bytes, versions: Versions) -> Self {
+    fn starting(position: u64, base: Bytes, versions: Versions) -> Self {
         Self {
-            incarnation,
             base,
             base_position: position,
             base_versions: versions.clone(),
@@ -165,8 +165,8 @@ impl Replica {
     }
 
     fn after(position: u64, snapshot: Snapshot, tails: Tails) -> Self {
-        let Snapshot { incarnation, base, base_versions, updates } = snapshot;
-        let mut replica = Self { tails, ..Self::starting(position, incarnation, base, base_versions) };
+        let Snapshot { base, base_versions, updates } = snapshot;
+        let mut replica = Self { tails, ..Self::starting(position, base, base_versions) };
         for update in updates {
             replica.append(update);
         }
@@ -174,11 +174,6 @@ impl Replica {
     }
 
     // ---- getters ----
-
-    /// Of which creation it is.
-    pub fn incarnation(&self) -> Incarnation {
-        self.incarnation
-    }
 
     /// Which updates it has.
     pub fn versions(&self) -> &Versions {
@@ -240,7 +235,6 @@ impl Replica {
     /// All of it, for another host.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            incarnation: self.incarnation,
             base: self.base.clone(),
             base_versions: self.base_versions.clone(),
             updates: self.log.iter().cloned().collect(),
@@ -349,12 +343,8 @@ impl Replica {
 
     /// Another host's replica has come.
     pub fn install(&mut self, snapshot: Snapshot) -> Installed {
-        if snapshot.incarnation < self.incarnation || !snapshot.is_sound() {
+        if !snapshot.is_sound() {
             return Installed::Nothing;
-        }
-        if snapshot.incarnation > self.incarnation {
-            *self = Self::after(self.end() + 1, snapshot, Tails::default());
-            return Installed::Replaced { lost: 0 };
         }
         let mut counted = snapshot.base_versions.clone();
         let mut applied = 0;
@@ -396,10 +386,5 @@ impl Replica {
         }
         *self = replica;
         Installed::Replaced { lost }
-    }
-
-    /// The object is created again here, after its creator was lost: whoever had it starts over.
-    pub fn create_again(&mut self, incarnation: Incarnation, initial: Bytes) {
-        *self = Self::starting(self.end() + 1, incarnation, initial, Versions::default());
     }
 }

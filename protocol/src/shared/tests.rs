@@ -46,8 +46,8 @@ impl Instance {
     }
 }
 
-fn empty(incarnation: u64) -> Replica {
-    Replica::new(Incarnation(incarnation), Instance::default().base())
+fn empty() -> Replica {
+    Replica::new(Instance::default().base())
 }
 
 fn object(replica: &Replica) -> Object {
@@ -62,7 +62,7 @@ const BERT: HostId = HostId(2);
 #[test]
 fn updates_come_once_and_in_their_hosts_order() {
     let updates: Vec<Bytes> = (0..4).map(|seq| update(ANNE, seq, 0)).collect();
-    let mut replica = empty(0);
+    let mut replica = empty();
     assert_eq!(replica.receive(ANNE, 2, &updates[2..]), Received { applied: 0, has_gap: true });
     assert_eq!(replica.receive(ANNE, 2, &updates[2..]), Received { applied: 0, has_gap: true });
     assert_eq!(replica.receive(ANNE, 0, &updates[..1]), Received { applied: 1, has_gap: false });
@@ -73,7 +73,7 @@ fn updates_come_once_and_in_their_hosts_order() {
 
 #[test]
 fn an_instance_catches_up_from_wherever_it_is() {
-    let mut replica = empty(0);
+    let mut replica = empty();
     let mut early = Instance::default();
     early.catch_up(&replica);
     for seq in 0..3 {
@@ -91,8 +91,8 @@ fn an_instance_catches_up_from_wherever_it_is() {
 
 #[test]
 fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
-    let mut anne = empty(0);
-    let mut bert = empty(0);
+    let mut anne = empty();
+    let mut bert = empty();
     for seq in 0..3 {
         anne.append_local(ANNE, update(ANNE, seq, 0));
     }
@@ -118,25 +118,8 @@ fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
 }
 
 #[test]
-fn a_later_creation_counts_and_an_earlier_one_does_not() {
-    let mut anne = empty(1);
-    anne.append_local(ANNE, update(ANNE, 0, 0));
-    let mut instance = Instance::default();
-    instance.catch_up(&anne);
-    let mut again = empty(2);
-    again.append_local(BERT, update(BERT, 0, 0));
-    assert_eq!(again.install(anne.snapshot()), Installed::Nothing);
-    assert!(matches!(anne.install(again.snapshot()), Installed::Replaced { lost: 0 }));
-    instance.catch_up(&anne);
-    assert_eq!(instance.object, [(BERT, 0)]);
-    anne.create_again(Incarnation(3), Instance::default().base());
-    instance.catch_up(&anne);
-    assert_eq!(instance.object, []);
-}
-
-#[test]
 fn a_stranger_cannot_fill_memory_or_overflow() {
-    let mut replica = empty(0);
+    let mut replica = empty();
     let long = vec![update(ANNE, 0, 1 << 20); 10];
     for first in [5, 100, 1 << 40] {
         replica.receive(BERT, first, &long);
@@ -151,8 +134,7 @@ fn a_stranger_cannot_fill_memory_or_overflow() {
     let many = (0..2 * SHARED_ORIGINS_MAX as u64).map(|origin| (HostId(origin), 1)).collect();
     let absurd = [(ANNE, u64::MAX)].into_iter().collect();
     for base_versions in [many, absurd] {
-        let snapshot =
-            Snapshot { incarnation: Incarnation(9), base: vec![].into(), base_versions, updates: vec![] };
+        let snapshot = Snapshot { base: vec![].into(), base_versions, updates: vec![] };
         assert!(Replica::from_snapshot(snapshot.clone()).is_none());
         assert_eq!(replica.install(snapshot), Installed::Nothing);
     }
@@ -160,7 +142,7 @@ fn a_stranger_cannot_fill_memory_or_overflow() {
 
 #[test]
 fn what_everybody_has_is_forgotten() {
-    let mut replica = empty(0);
+    let mut replica = empty();
     let mut instance = Instance::default();
     let mut most = 0;
     for seq in 0..3000 {
@@ -182,7 +164,7 @@ fn converges(seed: u64) {
     let mut random = Random::new(seed);
     let hosts = 2 + random.below(4);
     let mut replicas: Vec<Option<Replica>> = (0..hosts).map(|_| None).collect();
-    replicas[0] = Some(empty(0));
+    replicas[0] = Some(empty());
     let mut instances: Vec<Instance> = (0..hosts).map(|_| Instance::default()).collect();
     let mut made: BTreeMap<HostId, u64> = BTreeMap::new();
     let mut under_way: Vec<(usize, HostId, u64, Vec<Bytes>)> = Vec::new();

@@ -1,9 +1,14 @@
 //! A host's machine.
 
+use std::sync::Arc;
+
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, PeerMessage, ToHost};
-use sateen_protocol::{Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time};
+use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
+use sateen_protocol::{
+    Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
+};
 use serde::{Deserialize, Serialize};
 
 /// The bound on each run's table; small, so that it is met.
@@ -58,6 +63,12 @@ pub enum Input {
     Abandoned(RunId, JobNumber),
     Lookup(RunId, JobNumber, JobSpec),
     Recorded(RunId, JobKey, u32, Lineage, Finished),
+    /// With its first snapshot.
+    Shared(RunId, ObjectId, Bytes),
+    /// The runtime appends it first.
+    Updated(RunId, ObjectId, Bytes),
+    Opened(RunId, ObjectId),
+    Refetch(RunId, ObjectId, JobNumber),
     Log(RunId, String, String),
     Progress(RunId, u64, u64),
     Limit(RunId, String),
@@ -79,6 +90,13 @@ impl Input {
             Notice::Recorded { key, depth, lineage, finished } => {
                 Self::Recorded(run, key, depth, lineage, finished)
             }
+            Notice::Shared { object, replica } => {
+                let base = replica.with(|place| place.as_ref().map(|replica| replica.snapshot().base));
+                Self::Shared(run, object, base.expect("what was created has a replica"))
+            }
+            Notice::Updated { object, bytes, .. } => Self::Updated(run, object, bytes),
+            Notice::Opened { object, .. } => Self::Opened(run, object),
+            Notice::Refetch { object, held } => Self::Refetch(run, object, held),
             Notice::Log(job, text) => Self::Log(run, job, text),
             Notice::Progress(done, total) => Self::Progress(run, done, total),
             Notice::Limit(reason) => Self::Limit(run, reason),
@@ -113,6 +131,25 @@ impl Input {
             Self::Lookup(run, number, spec) => host.handle_notice(now, run, Notice::Lookup { number, spec }),
             Self::Recorded(run, key, depth, lineage, finished) => {
                 host.handle_notice(now, run, Notice::Recorded { key, depth, lineage, finished });
+            }
+            Self::Shared(run, object, initial) => {
+                let replica = Arc::new(SharedReplica::new(Replica::new(initial)));
+                host.handle_notice(now, run, Notice::Shared { object, replica });
+            }
+            Self::Updated(run, object, bytes) => {
+                // Without a replica there is nothing to update.
+                let (Some(origin), Some(replica)) = (host.id(), host.replica(run, object)) else { return };
+                let appended = replica
+                    .with(|place| place.as_mut().and_then(|place| place.append_local(origin, bytes.clone())));
+                if let Some(seq) = appended {
+                    host.handle_notice(now, run, Notice::Updated { object, origin, seq, bytes });
+                }
+            }
+            Self::Opened(run, object) => {
+                host.handle_notice(now, run, Notice::Opened { object, replica: Arc::default() });
+            }
+            Self::Refetch(run, object, held) => {
+                host.handle_notice(now, run, Notice::Refetch { object, held });
             }
             Self::Log(run, job, text) => host.handle_notice(now, run, Notice::Log(job, text)),
             Self::Progress(run, done, total) => host.handle_notice(now, run, Notice::Progress(done, total)),
@@ -158,7 +195,7 @@ fn drain(host: &mut Host) -> usize {
 fn size(host: &Host) -> usize {
     let of_run = |run: RunId| {
         let (held, lent) = host.held_and_lent(run);
-        1 + held + lent + host.table(run).0
+        1 + held + lent + host.table(run).0 + host.shared(run).0 * (1 + host.peers().count())
     };
     (host.peers().count() + 1) * (host.runs().len() + 1) + host.runs().into_iter().map(of_run).sum::<usize>()
 }

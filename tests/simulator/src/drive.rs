@@ -10,7 +10,7 @@ use sateen_protocol::{HostId, Time, coordinator};
 use crate::event::{Event, ProcessIndex, Route};
 use crate::network::{Node, Way};
 use crate::process::Input;
-use crate::runtime::Portion;
+use crate::runtime::{Object, Portion};
 use crate::world::{VIOLATIONS_MAX, World, retire};
 
 /// A machine that is told so many things without time passing turns in circles.
@@ -69,6 +69,10 @@ impl World {
             let process = &mut self.processes[index as usize];
             match input {
                 None => break,
+                Some(Input::Notice(run, notice @ Notice::Refetch { .. })) => {
+                    self.sometimes.hit("a guard asked for what others have");
+                    process.host.handle_notice(now, run, notice);
+                }
                 Some(Input::Notice(run, notice)) => process.host.handle_notice(now, run, notice),
                 Some(Input::Offered(run, job)) => process.host.handle_offered(now, run, job),
                 Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(now, peer),
@@ -219,6 +223,22 @@ impl World {
                 }
                 process.runtime.abort(now, run, held);
             }
+            Command::Identify { run, origin } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.origin = origin;
+                }
+            }
+            Command::Opened { run, object, replica } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.objects.entry(object).or_insert_with(|| Object::new(replica));
+                }
+            }
+            Command::Replica { run, object } => {
+                if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    portion.object_changed(object);
+                }
+                self.sometimes.hit("something came to a replica");
+            }
             Command::Drain { run } => {
                 if let Some(portion) = process.runtime.portions.get_mut(&run) {
                     portion.is_draining = true;
@@ -354,6 +374,7 @@ impl World {
             HostEvent::Reused(..) => "a redone job was reused",
             HostEvent::Adopted(..) => "a redone job was adopted",
             HostEvent::Orphaned(..) => "an orphan was left",
+            HostEvent::UpdatesLost(..) => "updates were given up",
             HostEvent::Refused(reason) => {
                 self.violations.push(format!("host {index} was refused: {reason}"));
                 return;

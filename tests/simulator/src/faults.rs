@@ -136,6 +136,7 @@ impl World {
     /// Heals a partition; what waited for that goes out.
     pub fn heal(&mut self, number: u32) {
         let Some(_) = self.network.partitions.remove(&number) else { return };
+        self.disturb();
         let free: Vec<_> = (self.network.links())
             .filter(|(_, link)| link.stalled_since.is_some())
             .filter(|(_, link)| !self.network.is_cut(Node::Coordinator, Node::Host(link.process)))

@@ -205,6 +205,11 @@ impl Network {
         Some(Time(now.0 + latency_ns) + std::time::Duration::from_nanos(self.delay()?))
     }
 
+    /// Whether messages of peers are lost or late.
+    pub fn has_weather(&self) -> bool {
+        self.weather.loss_per_million > 0 || self.weather.late_per_million > 0
+    }
+
     /// What the weather does to a message of a peer: a delay, or `None` if it is lost.
     pub fn delay(&mut self) -> Option<u64> {
         let weather = self.weather;

@@ -138,6 +138,7 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
             heavy_per_mille: [0, 0, 10][random.below(3)],
             // From another stream, so that all else of the seed stays as it is.
             decisive_per_mille: [0, 0, 30, 300][choices.below(4)],
+            shared_objects: [0, 1, 2][choices.below(3)],
         });
         let spec = run_spec(&tree, &mut random, kind);
         world.submit(RunId(run + 1), spec, Rc::new(tree));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 /// What must have happened in some seed. A name that is not here may be counted as well.
 pub const MUST_HAPPEN: &[&str] = &[
     "a coordinator crashed within a second of a host",
+    "a guard asked for what others have",
     "a host came back under a new id",
     "a host crashed silently",
     "a host crashed",
@@ -28,6 +29,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "an abort stopped a job of another host",
     "an app was loaded after a restart",
     "an orphan was left",
+    "something came to a replica",
     "the coordinator crashed",
     "two hosts crashed within a second",
 ];

@@ -61,13 +61,17 @@ pub struct TreePlan {
     pub decisive_per_mille: u32,
     /// So many nodes of a thousand cost fifty times as much as others.
     pub heavy_per_mille: u32,
+    /// Shared objects that the root creates, and others update and wait for.
+    pub shared_objects: u32,
 }
 
 /// A tree of jobs.
 #[derive(Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
+    parents: Vec<NodeIndex>,
     app: BlobHash,
+    shared_objects: u32,
 }
 
 impl Node {
@@ -104,7 +108,9 @@ impl Tree {
             }
             at += 1;
         }
-        let mut tree = Self { nodes, app: BlobHash::of(&plan.seed.to_le_bytes()) };
+        let app = BlobHash::of(&plan.seed.to_le_bytes());
+        let parents = vec![0; nodes.len()];
+        let mut tree = Self { nodes, parents, app, shared_objects: plan.shared_objects };
         let total: u64 = tree.total_weight(&weights);
         tree.fill(&weights, plan.work_ns as f64 / total as f64);
         tree
@@ -197,7 +203,30 @@ impl Tree {
             node.answer =
                 self.combine(index as NodeIndex, needed.iter().map(|child| self.node(*child).answer));
             self.nodes[index] = node;
+            for child in below {
+                self.parents[child as usize] = index as NodeIndex;
+            }
         }
+    }
+
+    /// How many shared objects the root creates.
+    pub fn shared_objects(&self) -> u32 {
+        self.shared_objects
+    }
+
+    /// Which object a node updates before it spawns.
+    pub fn updates(&self, index: NodeIndex) -> Option<u32> {
+        let draw = mix(u64::from(index) ^ 0x0b1e_c700);
+        let does = self.shared_objects > 0 && self.node(index).children > 0 && draw.is_multiple_of(3);
+        does.then(|| (draw >> 32) as u32 % self.shared_objects)
+    }
+
+    /// What a node's guard waits for when it was stolen: its parent's update, of which object.
+    pub fn guard(&self, index: NodeIndex) -> Option<(NodeIndex, u32)> {
+        let parent = self.parents[index as usize];
+        let is_guarded = index != 0 && mix(u64::from(index) ^ 0x9a8d).is_multiple_of(2);
+        let object = self.updates(parent).filter(|_| is_guarded)?;
+        Some((parent, object))
     }
 }
 
@@ -242,6 +271,7 @@ mod tests {
             twins_per_mille: 0,
             decisive_per_mille: 0,
             heavy_per_mille: 10,
+            shared_objects: 0,
         }
     }
 

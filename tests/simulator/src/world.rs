@@ -1,6 +1,6 @@
 //! A grid in virtual time: the heap, and what its events do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::{Circle, Coordinator, LinkId};
@@ -10,6 +10,7 @@ use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 use crate::by_id::ById;
 use crate::digest::Digest;
 use crate::event::{Event, ProcessIndex, Queue, Route};
+use crate::invariants::replicas::Moment;
 use crate::network::{Network, NetworkConfig, Node, Way};
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
 use crate::runtime::Runtime;
@@ -74,6 +75,8 @@ pub struct World {
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// The same.
     pub unwanted: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
+    /// What hosts had of shared objects lately.
+    pub replicas_seen: VecDeque<Moment>,
     /// What happens, if it is to be written down.
     pub log: Option<Vec<String>>,
     /// What is to be done to it, and when.
@@ -105,6 +108,7 @@ impl World {
             lost_workers: 0,
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),
+            replicas_seen: VecDeque::new(),
             log: None,
             schedule: Vec::new(),
             directory: ById::default(),

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use sateen_protocol::codec::PROTOCOL_VERSION as V;
 use sateen_tests::cluster::Cluster;
 use sateen_tests::random::{Random, seed};
 use sateen_tests::websocket::{WebSocket, shout};
@@ -14,15 +15,15 @@ fn garbage() -> Vec<(&'static str, Vec<u8>)> {
     let noise = (0..4096).map(|_| random.number() as u8).collect();
     vec![
         ("nothing", Vec::new()),
-        ("half a header", vec![1]),
+        ("half a header", vec![V]),
         ("an unknown version", vec![99, 0, 0, 0]),
-        ("an unknown kind", vec![1, 77, 0]),
-        ("an unknown message", vec![1, 0, 250, 250, 250]),
-        ("a message that is cut short", vec![1, 0, 0, 5, b'a']),
-        ("a length beyond all limits", [&[1, 0, 0], &[0xff; 9][..], &[1]].concat()),
+        ("an unknown kind", vec![V, 77, 0]),
+        ("an unknown message", vec![V, 0, 250, 250, 250]),
+        ("a message that is cut short", vec![V, 0, 0, 5, b'a']),
+        ("a length beyond all limits", [&[V, 0, 0], &[0xff; 9][..], &[1]].concat()),
         ("noise", noise),
-        ("a frame that is too long", vec![1; (256 << 10) + 1]),
-        ("a message before the hello", vec![1, 0, 1, 3]),
+        ("a frame that is too long", vec![V; (256 << 10) + 1]),
+        ("a message before the hello", vec![V, 0, 1, 3]),
     ]
 }
 

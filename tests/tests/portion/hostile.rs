@@ -34,6 +34,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         lineage,
         redone: lookup_below > 0,
         lookup_below,
+        objects: Vec::new(),
     };
     portion.inject(JobNumber(1), spec);
     loop {

@@ -162,6 +162,7 @@ impl Shuttle {
             lineage: Lineage::default(),
             redone: is_redone,
             lookup_below: if is_redone { self.depth_max } else { 0 },
+            objects: Vec::new(),
         };
         let held = self.new_held();
         self.root = Some((host, held));

@@ -4,7 +4,7 @@ use sateen_driven::{coordinator, host};
 use sateen_protocol::coordinator::{Command as CoordinatorCommand, Event as CoordinatorEvent, LinkId};
 use sateen_protocol::host::{Command, Event, Transmit};
 use sateen_protocol::message::{PeerMessage, ToHost};
-use sateen_protocol::{Entry, EntryState, RunEnd};
+use sateen_protocol::{Entry, EntryState, Mention, RunEnd};
 
 use crate::entries::{list, value};
 use crate::messages;
@@ -181,6 +181,15 @@ impl World {
                 let Some((job, abandoned)) = runtime.abort(held) else { return };
                 process.inputs.extend(abandoned.into_iter().map(|notice| host::Input::notice(RUN, notice)));
                 self.say(format!("{name} aborts {job}"));
+            }
+            Command::Identify { .. } => {}
+            Command::Opened { object, replica, .. } => {
+                runtime.replicas.push(replica);
+                runtime.mentions.push(Mention { object, creation: object });
+                self.say(format!("{name} opens {}", crate::objects::name(object)));
+            }
+            Command::Replica { object, .. } => {
+                self.say(format!("{name} has more of {}", crate::objects::name(object)));
             }
             Command::Drain { .. } => {
                 let unsaved = runtime.unsaved();

@@ -70,6 +70,7 @@ impl World {
             lineage: Lineage::default(),
             redone: false,
             lookup_below: 0,
+            objects: Vec::new(),
         }
     }
 

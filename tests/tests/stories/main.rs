@@ -8,6 +8,7 @@ mod entries;
 mod forge;
 mod messages;
 mod names;
+mod objects;
 mod runtime;
 mod script;
 mod seeds;

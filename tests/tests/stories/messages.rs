@@ -1,10 +1,12 @@
 //! Messages in short.
 
 use sateen_protocol::message::{Departure, PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::shared::Versions;
 use sateen_protocol::{HostId, JobSpec};
 
 use crate::entries::{list, result};
 use crate::names::Names;
+use crate::objects::name;
 
 /// `r.1`, and what distinguishes it from a job that nobody ever lost.
 pub fn job(names: &Names, spec: &JobSpec) -> String {
@@ -43,6 +45,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
             reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
         }
         ToCoordinator::Leaving => "Leaving".to_owned(),
+        ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
         ToCoordinator::Knows { hosts: all } => format!("Knows {}", hosts(names, all.iter().copied())),
         ToCoordinator::Forgot { host, forgotten: true, .. } => format!("Forgot {}", names.host(*host)),
         ToCoordinator::Forgot { host, .. } => format!("Needs {}", names.host(*host)),
@@ -118,6 +121,32 @@ pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> Strin
         }
         PeerMessage::Have { key, finished: None, .. } => format!("Have {} no more", names.job(key)),
         PeerMessage::Orphaned { number, .. } => format!("Orphaned {}", names.loans(from, &[*number])),
+        PeerMessage::Updates { object, origin, first, updates, .. } => {
+            let which = range(*first, updates.len() as u64);
+            format!("Updates {}: {} {which}", name(*object), names.host(*origin))
+        }
+        PeerMessage::Versions { object, versions, is_question, .. } => {
+            let what = if *is_question { "wants more of" } else { "has of" };
+            format!("Versions: {what} {}{}", name(*object), counts(names, versions))
+        }
+        PeerMessage::FetchReplica { object, .. } => format!("FetchReplica {}", name(*object)),
+        PeerMessage::Replica { object, snapshot, .. } => {
+            format!("Replica {}{}", name(*object), counts(names, &snapshot.versions()))
+        }
+        PeerMessage::NotShared { object, .. } => format!("NotShared {}", name(*object)),
         PeerMessage::Refused { reason } => format!("Refused: {reason:.80}"),
     }
+}
+
+/// Updates by their numbers.
+fn range(first: u64, count: u64) -> String {
+    match count {
+        1 => format!("#{first}"),
+        _ => format!("#{first} to #{}", first + count.saturating_sub(1)),
+    }
+}
+
+/// Whose updates somebody has, and how many.
+pub fn counts(names: &Names, versions: &Versions) -> String {
+    versions.iter().map(|(origin, count)| format!(" {} {count}", names.host(origin))).collect()
 }

@@ -11,6 +11,7 @@ use sateen_protocol::limits::CIRCLE;
 use sateen_protocol::message::PeerMessage;
 
 use crate::names::ROOT;
+use crate::objects::{create, guard, show, update};
 use crate::seeds::Seeds;
 use crate::work::{abandon, complete, finish, open, steal, tell};
 use crate::world::{COORDINATOR, RUN, Wire, World};
@@ -201,6 +202,10 @@ fn at_work(world: &mut World, words: &[&str]) -> Result<(), String> {
             }
         }
         ["unable", name, reason @ ..] => tell(world, name, Notice::Unable(reason.join(" ")))?,
+        ["create", name, object] => create(world, name, object)?,
+        ["update", name, object] => update(world, name, object)?,
+        ["guard", name, job, object] => guard(world, name, job, object)?,
+        ["show", object] => show(world, object),
         ["complete"] => complete(world)?,
         _ => return Err("no such line".to_owned()),
     }

@@ -64,6 +64,8 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             memory_bytes_max: submission.limits.memory_bytes,
             stack_bytes_max: submission.limits.stack_bytes,
             output_bytes_max: submission.limits.output_bytes,
+            shared_bytes_max: submission.limits.shared_bytes,
+            guard_wait_ms_max: submission.limits.guard_wait_ms,
         },
         strict_nan: submission.strict_nan,
         stealing: submission.stealing,

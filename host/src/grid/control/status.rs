@@ -169,6 +169,11 @@ impl Status {
                 )
             };
             lines.push(format!("run {:<5} {what}", run.run.0));
+            if counts.shared_bytes > 0 {
+                let bytes = crate::size(counts.shared_bytes);
+                lines
+                    .push(format!("          shared objects: {bytes}, {} updates made here", counts.updates));
+            }
         }
         for peer in &self.peers {
             let path = match peer.path {

@@ -51,7 +51,7 @@ impl LossyDecoder {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::codec::encode;
+    use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
     use sateen_protocol::limits::FRAME_BYTES_MAX;
     use sateen_protocol::message::PeerMessage;
 
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(count(&small[0]), Ok(1), "its predecessor lost its end");
         assert_eq!(count(&large[2]), Ok(0), "it lost its beginning");
         assert_eq!(count(&small[0]), Ok(1));
-        assert!(count(&[1, 0, 99]).is_err());
+        assert!(count(&[PROTOCOL_VERSION, 0, 99]).is_err());
         let refused = (0..100).find(|_| count(&large[2]).is_err());
         assert_eq!(refused, Some(TORN_MAX as usize - 2));
     }

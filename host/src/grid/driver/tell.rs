@@ -55,6 +55,11 @@ impl Driver {
             }
             Command::Lookups { run, jobs } => self.with(run, |portion| portion.lookups(&jobs)),
             Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),
+            Command::Identify { run, origin } => self.with(run, |portion| portion.identify(origin)),
+            Command::Opened { run, object, replica } => {
+                self.with(run, |portion| portion.opened(object, replica));
+            }
+            Command::Replica { run, object } => self.with(run, |portion| portion.changed(object)),
             Command::Drain { run } => self.with(run, |portion| portion.drain()),
             Command::Stop { run, forget } => self.stop(run, forget),
             Command::Save { run, entry } => self.save(run, entry),
@@ -108,6 +113,9 @@ impl Driver {
                 debug!(run = run.0, job = %key, "lost job goes on elsewhere and is adopted");
             }
             Event::Orphaned(run, key) => debug!(run = run.0, job = %key, "job is an orphan"),
+            Event::UpdatesLost(run, object, count) => {
+                warn!(run = run.0, %object, count, "updates of a shared object are given up");
+            }
             Event::Misbehaved(peer, how) => warn!(%peer, %how, "peer was cut off"),
         }
     }

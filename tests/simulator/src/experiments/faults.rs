@@ -60,6 +60,7 @@ pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
         twins_per_mille: 0,
         decisive_per_mille: 0,
         heavy_per_mille: 0,
+        shared_objects: 0,
     }))
 }
 

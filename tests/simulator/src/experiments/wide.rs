@@ -42,6 +42,7 @@ pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, steal
         twins_per_mille: 0,
         decisive_per_mille: 0,
         heavy_per_mille: 0,
+        shared_objects: 0,
     }));
     let mut world = grid(seed, sites, hosts, network(20_000_000));
     let spec = spec(&tree, stealing, FaultTolerance::Full);

@@ -8,13 +8,20 @@ mod liveness;
 mod loans;
 mod obedience;
 mod reconciled;
+pub mod replicas;
 mod unwanted;
 
 use crate::world::World;
 
 /// Checks what must hold at every moment.
 pub fn audit(world: &mut World) {
-    let found = [loans::check(world), unwanted::check(world), bounds::check(world), obedience::check(world)];
+    let found = [
+        loans::check(world),
+        unwanted::check(world),
+        bounds::check(world),
+        obedience::check(world),
+        replicas::check(world),
+    ];
     report(world, found.into_iter().flatten());
 }
 

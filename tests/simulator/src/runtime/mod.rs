@@ -1,6 +1,7 @@
 //! A host's runtime: workers that run cost-model guests. It stands for the sandboxes, the scheduler and
 //! the driver of a real host, and keeps the same contract with the machine.
 
+mod objects;
 mod portion;
 mod step;
 mod task;
@@ -11,6 +12,7 @@ use std::rc::Rc;
 use sateen_protocol::host::Notice;
 use sateen_protocol::{JobKey, JobNumber, RunId, RunSpec, Time};
 
+pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_answer};
 pub use step::Step;
 use step::Surroundings;
@@ -20,6 +22,11 @@ use crate::tree::Tree;
 
 /// Counts are told so often, at most.
 const COUNTS_EVERY_NS: u64 = 400_000_000;
+
+/// Guards wait so long before they ask, and so long again.
+const PATIENCE_NS: u64 = 20_000_000;
+/// A wake for guards, not for a worker.
+const GUARDS: u32 = u32::MAX;
 
 /// What a worker is doing.
 #[derive(Debug, Default)]
@@ -63,6 +70,8 @@ pub struct Runtime {
     /// Rules that the machine broke, of runs that are not here any more.
     complaints: Vec<String>,
     frozen_at: Option<Time>,
+    is_watching: bool,
+    portions_begun: u64,
     next_run: usize,
 }
 
@@ -78,6 +87,8 @@ impl Runtime {
             wakes: Vec::new(),
             complaints: Vec::new(),
             frozen_at: None,
+            is_watching: false,
+            portions_begun: 0,
             next_run: 0,
         }
     }
@@ -90,7 +101,9 @@ impl Runtime {
     /// Begins to take part in a run.
     pub fn start(&mut self, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
         let workers = self.workers.len();
-        self.portions.entry(run).or_insert_with(|| Portion::new(spec, tree, workers));
+        self.portions_begun += 1;
+        let uniqueness = self.portions_begun;
+        self.portions.entry(run).or_insert_with(|| Portion::new(spec, tree, workers, uniqueness));
     }
 
     /// Drops all of a run.
@@ -118,6 +131,11 @@ impl Runtime {
 
     /// A worker's stretch is over; false if it is one that was interrupted.
     pub fn stretch_over(&mut self, now: Time, worker: u32, generation: u32) -> bool {
+        if worker == GUARDS {
+            self.is_watching = false;
+            self.portions.values_mut().for_each(Portion::refetch);
+            return true;
+        }
         let state = &mut self.workers[worker as usize];
         if state.generation != generation {
             return false;
@@ -148,6 +166,10 @@ impl Runtime {
             if self.workers[worker].running.is_none() {
                 self.advance(now, worker);
             }
+        }
+        if !self.is_watching && self.portions.values().any(|portion| !portion.guarded.is_empty()) {
+            self.is_watching = true;
+            self.wakes.push(Wake { worker: GUARDS, generation: 0, at: Time(now.0 + PATIENCE_NS) });
         }
         self.tell(now);
     }

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
+use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{
-    Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, KeyMaker, Outcome, ROOT_KIND, RunSpec, Time,
+    Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Outcome, ROOT_KIND,
+    RunSpec, Time,
 };
 
+use super::objects::Object;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Task, TaskId};
 use crate::tree::{NodeIndex, Tree};
 
@@ -67,6 +70,16 @@ pub struct Portion {
     pub notices: VecDeque<Notice>,
     /// Rules that the machine broke.
     pub complaints: Vec<String>,
+    /// Shared objects by their creation.
+    pub objects: BTreeMap<ObjectId, Object>,
+    /// Stolen tasks whose guards wait.
+    pub guarded: BTreeSet<TaskId>,
+    /// What this host is called in updates.
+    pub origin: HostId,
+    /// No other portion at this host ever had the same.
+    pub uniqueness: u64,
+    /// How many objects were created here.
+    pub created: u64,
     keys: KeyMaker,
     next_task: TaskId,
     next_number: u64,
@@ -74,7 +87,7 @@ pub struct Portion {
 
 impl Portion {
     /// One without jobs.
-    pub fn new(run_spec: RunSpec, tree: Rc<Tree>, workers: usize) -> Self {
+    pub fn new(run_spec: RunSpec, tree: Rc<Tree>, workers: usize, uniqueness: u64) -> Self {
         let keys = tree.keys();
         Self {
             run_spec,
@@ -97,6 +110,11 @@ impl Portion {
             interrupted: Vec::new(),
             notices: VecDeque::new(),
             complaints: Vec::new(),
+            objects: BTreeMap::new(),
+            guarded: BTreeSet::new(),
+            origin: HostId(0),
+            uniqueness,
+            created: 0,
             keys,
             next_task: 0,
             next_number: 0,
@@ -160,7 +178,10 @@ impl Portion {
     }
 
     /// A task for a job.
-    pub fn begin(&mut self, spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
+    pub fn begin(&mut self, mut spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
+        if spec.kind == ROOT_KIND {
+            spec.objects = self.create_objects();
+        }
         let id = self.next_task;
         self.next_task += 1;
         let frame = Frame::new(node, spec.depth, spec.redone, spec.lookup_below);
@@ -182,6 +203,7 @@ impl Portion {
                 self.held.remove(&held);
             }
             self.incoming.retain(|other| *other != id);
+            self.guarded.remove(&id);
             self.resumed.retain(|other| *other != id);
             self.open.retain(|open| open.place.task != id);
             for child in task.frames.iter().flat_map(|frame| &frame.children) {
@@ -340,6 +362,7 @@ impl Portion {
             redone: frame.redone,
             // What nobody exposed before is in no lineage; entries may be below it all the same.
             lookup_below: frame.lookup_below,
+            objects: task.spec.objects.clone(),
         })
     }
 }

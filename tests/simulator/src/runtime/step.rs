@@ -68,6 +68,8 @@ impl Portion {
                     frame.stage = Stage::Syncing(0);
                     let looks_up =
                         !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
+                    let at = frame.node;
+                    self.update_objects(id, at);
                     self.counts.spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
@@ -254,6 +256,9 @@ impl Portion {
             if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
                 self.notices.push_back(Notice::Begun { held });
             }
+            if self.is_held_back(id) {
+                return self.pick(worker);
+            }
             id
         } else if !self.open.is_empty() {
             self.counts.stolen_local += 1;
@@ -295,6 +300,7 @@ mod tests {
             twins_per_mille: 0,
             decisive_per_mille: 0,
             heavy_per_mille: 0,
+            shared_objects: 0,
         }));
         let spec = RunSpec {
             app: tree.app(),
@@ -307,7 +313,7 @@ mod tests {
             fault_tolerance: FaultTolerance::Full,
             record_every_ms: 100,
         };
-        Portion::new(spec, tree, 2)
+        Portion::new(spec, tree, 2, 1)
     }
 
     /// Nobody exposed the child before, so it is in no lineage; entries may be below it all the same.
@@ -324,6 +330,7 @@ mod tests {
                 lineage: Lineage::default(),
                 redone,
                 lookup_below,
+                objects: Vec::new(),
             };
             portion.inject(JobNumber(1), spec);
             let root = portion.pick(0).expect("the root waits");

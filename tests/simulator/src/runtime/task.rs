@@ -100,6 +100,8 @@ pub enum Doing {
     Running(usize),
     /// It waits for a child.
     Waiting(Place),
+    /// Its guard waits for an update.
+    Guarded,
     /// It has come to rest for good.
     Resting,
 }

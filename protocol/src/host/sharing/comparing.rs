@@ -1,0 +1,163 @@
+//! What heals: replicas are compared, now and then and whenever somebody comes or goes.
+
+use crate::host::Host;
+use crate::limits::{SHARED_COMPARED_MAX, SHARERS_PER_MESSAGE_MAX};
+use crate::message::PeerMessage;
+use crate::shared::{Missing, ObjectId, Versions};
+use crate::{HostId, RunId, Time};
+
+impl Host {
+    // ---- comparing ----
+
+    pub(super) fn tell_versions(&mut self, run: RunId, object: ObjectId, to: HostId, is_question: bool) {
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+            return;
+        };
+        let here = sharing.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
+        let Some(versions) = here else { return };
+        let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let message = PeerMessage::Versions { run, object, versions, sharers, is_question };
+        self.tell_peer(to, message);
+    }
+
+    /// Compares with some who have a replica, and with those of `named` who were not known to.
+    pub(super) fn compare(&mut self, now: Time, run: RunId, object: ObjectId, named: &[HostId]) {
+        let me = self.id();
+        let new: Vec<HostId> = (named.iter().copied())
+            .filter(|host| Some(*host) != me)
+            .filter(|host| self.meet(run, object, *host))
+            .collect();
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+            return;
+        };
+        let mut some = sharing.some_sharers(&mut self.random, SHARED_COMPARED_MAX);
+        sharing.compare_at = now + sharing.compare_rest;
+        some.retain(|host| !new.contains(host));
+        for host in new.into_iter().chain(some) {
+            self.tell_versions(run, object, host, false);
+        }
+    }
+
+    pub(in crate::host) fn on_versions(
+        &mut self,
+        now: Time,
+        from: HostId,
+        (run, object): (RunId, ObjectId),
+        versions: &Versions,
+        sharers: &[HostId],
+        is_question: bool,
+    ) {
+        if !self.knows(from, run, object) {
+            return;
+        }
+        let me = self.id();
+        self.ship(now, run, object);
+        self.meet(run, object, from);
+        let new: Vec<HostId> = (sharers.iter().copied())
+            .filter(|host| Some(*host) != me)
+            .filter(|host| self.meet(run, object, *host))
+            .collect();
+        for host in new {
+            self.tell_versions(run, object, host, false);
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let compared = sharing.replica.with(|place| {
+            let replica = place.as_ref()?;
+            Some((replica.missing(versions), replica.versions().covers(versions)))
+        });
+        let Some((missing, has_all)) = compared else { return };
+        if let Some(me) = me {
+            sharing.sharers.entry(from).and_modify(|seen| *seen = versions.of(me));
+            sharing.note_stable(me);
+        }
+        if missing != Missing::Nothing || !has_all {
+            sharing.compare_soon(now);
+        }
+        match missing {
+            Missing::Nothing => {}
+            Missing::Updates(updates) => {
+                for (origin, first, updates) in updates {
+                    self.send_updates(from, (run, object), (origin, first), &updates);
+                }
+            }
+            Missing::Whole => {
+                self.send_replica(from, run, object);
+            }
+        }
+        if !has_all && !is_question {
+            self.tell_versions(run, object, from, true);
+        }
+    }
+
+    // ---- who goes, and comes again ----
+
+    /// This host has found the grid again: those that it had to give up meanwhile may be there still, and
+    /// know it by another name or not at all. If they have other names now, too, nothing tells who of all
+    /// hosts they are, so more are asked.
+    pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.iter_mut())
+            .map(|(object, sharing)| (*object, std::mem::take(&mut sharing.former).into_iter().collect()))
+            .collect();
+        for (object, mut asked) in former {
+            if is_reborn {
+                let skip = self.random.below(self.peers.len().max(1));
+                let most = self.peers.len().min(SHARERS_PER_MESSAGE_MAX);
+                asked.extend(self.peers.keys().cycle().skip(skip).take(most));
+            }
+            self.compare(now, run, object, &asked);
+        }
+    }
+
+    /// A host has become known: it may have replicas.
+    pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
+        let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
+            .flat_map(|(run, part)| part.shared.iter().map(|(object, sharing)| (*run, *object, sharing)))
+            .filter(|(.., sharing)| sharing.strangers.contains(&peer))
+            .map(|(run, object, _)| (run, object))
+            .collect();
+        for (run, object) in met {
+            self.compare(now, run, object, &[peer]);
+        }
+    }
+
+    pub(in crate::host) fn lose_sharer(&mut self, now: Time, run: RunId, peer: HostId) {
+        let me = self.id();
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let mut waiting = Vec::new();
+        for (object, sharing) in &mut part.shared {
+            sharing.hints.retain(|hint| *hint != peer);
+            if sharing.sharers.remove(&peer).is_some() {
+                if sharing.former.len() < SHARERS_PER_MESSAGE_MAX {
+                    sharing.former.insert(peer);
+                }
+                // It may have told some of us what it did last, and not others.
+                sharing.compare_soon(now);
+                if let Some(me) = me {
+                    sharing.note_stable(me);
+                }
+            }
+            if sharing.fetch.as_ref().is_some_and(|fetch| fetch.from == Some(peer)) {
+                waiting.push(*object);
+            }
+        }
+        for object in waiting {
+            self.fetch(now, run, object);
+        }
+    }
+
+    /// What only this host has, somebody else gets before it goes.
+    pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let objects: Vec<(ObjectId, bool)> =
+            part.shared.iter().map(|(object, sharing)| (*object, sharing.sharers.is_empty())).collect();
+        for (object, is_alone) in objects {
+            self.ship(now, run, object);
+            let others = if self.near.is_empty() { &self.far } else { &self.near };
+            if is_alone && !others.is_empty() {
+                let heir = others[self.random.below(others.len())];
+                self.send_replica(heir, run, object);
+            }
+        }
+    }
+}

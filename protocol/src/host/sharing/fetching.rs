@@ -1,0 +1,256 @@
+//! Replicas that a host needs and has not, from whoever has one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Fetch, Sharing};
+use crate::host::part::{Owner, Stage};
+use crate::host::{Command, Event, Host};
+use crate::limits::{OBJECTS_PER_RUN_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
+use crate::message::PeerMessage;
+use crate::shared::{Installed, ObjectId, Replica, SharedReplica, Snapshot};
+use crate::{HostId, JobNumber, JobSpec, RunId, Time};
+
+impl Host {
+    pub(in crate::host) fn on_opened(
+        &mut self,
+        now: Time,
+        run: RunId,
+        object: ObjectId,
+        replica: Arc<SharedReplica>,
+    ) {
+        self.open(now, run, object, None, Some(replica));
+    }
+
+    /// A job comes that mentions objects: their replicas are fetched from where it was.
+    pub(in crate::host) fn open_objects(&mut self, now: Time, run: RunId, victim: HostId, spec: &JobSpec) {
+        for mention in &spec.objects {
+            self.open(now, run, mention.creation, Some(victim), None);
+        }
+    }
+
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        run: RunId,
+        object: ObjectId,
+        hint: Option<HostId>,
+        place: Option<Arc<SharedReplica>>,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.shared.len() >= OBJECTS_PER_RUN_MAX && !part.shared.contains_key(&object) {
+            return;
+        }
+        let replica = place.clone().unwrap_or_default();
+        let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica));
+        if let Some(victim) = hint {
+            sharing.hint(victim);
+        }
+        match place {
+            // The runtime had forgotten it, or both have opened it at once.
+            Some(place) if !Arc::ptr_eq(&place, &sharing.replica) => {
+                let known = sharing.replica.with(|known| known.clone());
+                place.with(|place| {
+                    if place.is_none() {
+                        *place = known;
+                    }
+                });
+                sharing.replica = place;
+                self.commands.push_back(Command::Replica { run, object });
+            }
+            Some(_) => {}
+            None => {
+                let replica = sharing.replica.clone();
+                self.commands.push_back(Command::Opened { run, object, replica });
+            }
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
+        if sharing.has_replica() {
+            // Whoever lent the job has one, too, or will.
+            if let Some(victim) = hint
+                && self.meet(run, object, victim)
+            {
+                self.tell_versions(run, object, victim, false);
+            }
+        } else if sharing.fetch.is_none() {
+            self.fetch(now, run, object);
+        }
+    }
+
+    /// A guard has waited for long. Whoever lent the job has what the guard waits for, if anybody has; if
+    /// that host is gone, nothing is lost with a job that waits, and whoever redoes the one above spawns it
+    /// again.
+    pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: JobNumber) {
+        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(&held)) else { return };
+        if job.lender.is_some_and(|lender| !self.peers.contains_key(&lender)) {
+            return self.give_back(run, held);
+        }
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        if !sharing.has_replica() {
+            return;
+        }
+        let hints = job.lender.iter().chain(&sharing.hints);
+        let hinted = hints.copied().find(|host| self.peers.contains_key(host));
+        let other = sharing.some_sharers(&mut self.random, 1).first().copied();
+        for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
+            self.tell_versions(run, object, host, true);
+        }
+    }
+
+    /// Asks the next host for a replica: those that lent jobs with it, those that are known to have one,
+    /// then all others in turn.
+    pub(super) fn fetch(&mut self, now: Time, run: RunId, object: ObjectId) {
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        let candidates = (sharing.hints.iter().filter(|host| self.peers.contains_key(host)))
+            .chain(sharing.sharers.keys())
+            .chain(&self.near)
+            .chain(&self.far);
+        let is_asked = |host: &HostId| sharing.fetch.as_ref().is_some_and(|fetch| fetch.asked.contains(host));
+        let from = candidates.copied().find(|host| !is_asked(host));
+        let is_hopeless = from.is_none()
+            && (sharing.fetch.as_ref())
+                .is_some_and(|fetch| self.peers.keys().all(|peer| fetch.refused.contains(peer)));
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let fetch = sharing.fetch.get_or_insert_with(|| Fetch {
+            from: None,
+            until: now,
+            patience: SHARED_FETCH_MIN,
+            asked: BTreeSet::new(),
+            refused: BTreeSet::new(),
+        });
+        fetch.from = from;
+        if let Some(from) = from {
+            fetch.asked.insert(from);
+            fetch.until = now + fetch.patience;
+            self.tell_peer(from, PeerMessage::FetchReplica { run, object });
+        } else {
+            // After a round, a rest.
+            fetch.asked.clear();
+            fetch.refused.clear();
+            fetch.until = now + SHARED_FETCH_REST;
+        }
+        if is_hopeless {
+            self.give_up_object(run, object);
+        }
+    }
+
+    pub(in crate::host) fn on_fetch(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
+        self.ship(now, run, object);
+        if !self.send_replica(from, run, object) {
+            self.tell_peer(from, PeerMessage::NotShared { run, object });
+        }
+    }
+
+    /// Sends all that there is of an object; false if there is nothing.
+    pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
+        let is_there = self.peers.contains_key(&to);
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+            return false;
+        };
+        let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
+            return false;
+        };
+        let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        if is_there {
+            sharing.sharers.entry(to).or_default();
+        }
+        self.tell_peer(to, PeerMessage::Replica { run, object, snapshot, sharers });
+        true
+    }
+
+    pub(in crate::host) fn on_replica(
+        &mut self,
+        now: Time,
+        from: HostId,
+        (run, object): (RunId, ObjectId),
+        snapshot: Snapshot,
+        sharers: &[HostId],
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if matches!(part.stage, Stage::Loading | Stage::Unable) {
+            return;
+        }
+        if !part.shared.contains_key(&object) {
+            // From one that leaves, so that it is not lost.
+            if part.shared.len() >= OBJECTS_PER_RUN_MAX {
+                return;
+            }
+            let replica = Arc::<SharedReplica>::default();
+            part.shared.insert(object, Sharing::new(now, replica.clone()));
+            self.commands.push_back(Command::Opened { run, object, replica });
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let installed = sharing.replica.with(|place| match place {
+            Some(replica) => replica.install(snapshot),
+            None => {
+                *place = Replica::from_snapshot(snapshot);
+                Installed::Replaced { lost: 0 }
+            }
+        });
+        sharing.fetch = None;
+        if let Installed::Replaced { lost: lost @ 1.. } = installed {
+            self.events.push_back(Event::UpdatesLost(run, object, lost));
+        }
+        if installed != Installed::Nothing {
+            if let Some(sharing) = self.sharing(run, object) {
+                sharing.compare_soon(now);
+            }
+            self.commands.push_back(Command::Replica { run, object });
+        }
+        self.meet(run, object, from);
+        if installed != Installed::Nothing {
+            // All who have one are to know of this one, and send what came meanwhile.
+            self.compare(now, run, object, sharers);
+        }
+        self.check_bytes(run, object);
+    }
+
+    pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
+        let me = self.id();
+        let Some(sharing) = self.sharing(run, object) else { return };
+        sharing.sharers.remove(&from);
+        if let Some(me) = me {
+            sharing.note_stable(me);
+        }
+        if let Some(fetch) = &mut sharing.fetch
+            && fetch.from == Some(from)
+        {
+            fetch.refused.insert(from);
+            self.fetch(now, run, object);
+        }
+    }
+
+    /// Nobody has the object any more, so nothing that mentions it can go on here. Its creator is lost, and
+    /// who redoes that has jobs with another object.
+    pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let lost: Vec<JobNumber> = (part.held.iter())
+            .filter(|(_, held)| held.finished.is_none())
+            .filter(|(_, held)| held.spec.objects.iter().any(|mention| mention.creation == object))
+            .map(|(token, _)| *token)
+            .collect();
+        for token in lost {
+            self.give_back(run, token);
+        }
+    }
+
+    /// A held job cannot go on here, and will elsewhere.
+    pub(super) fn give_back(&mut self, run: RunId, token: JobNumber) {
+        let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
+        let owners = held.map_or_else(Vec::new, |held| held.owners.clone());
+        self.abort_held(run, token);
+        for (owner, number) in owners {
+            match owner {
+                Owner::Host(host) => {
+                    self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
+                }
+                Owner::Here => {
+                    let (redone, lookup_below) = (true, 0);
+                    self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
+                }
+                // A root mentions nothing, and has no guard.
+                Owner::Coordinator => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Updates, to all who have a replica and from them.
+
+use super::Unsent;
+use crate::host::{Command, Host};
+use crate::limits::{
+    SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARERS_PER_MESSAGE_MAX,
+};
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::shared::ObjectId;
+use crate::{Bytes, HostId, RunId, Time};
+
+impl Host {
+    pub(in crate::host) fn on_updated(
+        &mut self,
+        now: Time,
+        (run, object): (RunId, ObjectId),
+        (origin, seq): (HostId, u64),
+        bytes: Bytes,
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.own_counts.updates += 1;
+        self.check_bytes(run, object);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        if sharing.sharers.is_empty() {
+            // Whoever comes later gets the replica as it is.
+            return;
+        }
+        let follows = sharing.unsent.as_ref().is_some_and(|unsent| {
+            let next = unsent.first + unsent.updates.len() as u64;
+            (unsent.origin, next) == (origin, seq)
+        });
+        if !follows {
+            self.ship(now, run, object);
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let unsent = Unsent { origin, first: seq, updates: Vec::new() };
+        sharing.unsent.get_or_insert(unsent).updates.push(bytes);
+        sharing.compare_soon(now);
+        if now >= sharing.sent + SHARED_FLUSH {
+            self.ship(now, run, object);
+        }
+    }
+
+    /// Sends what this host has done to an object.
+    pub(super) fn ship(&mut self, now: Time, run: RunId, object: ObjectId) {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let Some(unsent) = sharing.unsent.take() else { return };
+        sharing.sent = now;
+        let sharers: Vec<HostId> = sharing.sharers.keys().copied().collect();
+        let Unsent { origin, first, updates } = unsent;
+        for sharer in sharers {
+            self.send_updates(sharer, (run, object), (origin, first), &updates);
+        }
+    }
+
+    pub(super) fn send_updates(
+        &mut self,
+        to: HostId,
+        (run, object): (RunId, ObjectId),
+        (origin, mut first): (HostId, u64),
+        mut updates: &[Bytes],
+    ) {
+        while !updates.is_empty() {
+            let mut bytes = 0;
+            let fits = updates.iter().take_while(|update| {
+                bytes += update.len();
+                bytes <= SHARED_MESSAGE_BYTES_MAX
+            });
+            let (now, later) = updates.split_at(fits.count().max(1));
+            let updates_now = now.to_vec();
+            let message = PeerMessage::Updates { run, object, origin, first, updates: updates_now };
+            self.tell_peer(to, message);
+            first += now.len() as u64;
+            updates = later;
+        }
+    }
+
+    /// Somebody has a replica; true if that is news.
+    pub(super) fn meet(&mut self, run: RunId, object: ObjectId, host: HostId) -> bool {
+        let is_acquainted = self.peers.contains_key(&host);
+        let Some(sharing) = self.sharing(run, object) else { return false };
+        if !is_acquainted {
+            if sharing.sharers.len() < SHARED_COMPARED_MAX
+                && sharing.strangers.len() < SHARERS_PER_MESSAGE_MAX
+                && sharing.strangers.insert(host)
+            {
+                self.tell_coordinator(ToCoordinator::Meet { hosts: vec![host] });
+            }
+            return false;
+        }
+        sharing.strangers.remove(&host);
+        let is_new = !sharing.sharers.contains_key(&host);
+        sharing.sharers.entry(host).or_default();
+        is_new
+    }
+
+    pub(in crate::host) fn on_updates(
+        &mut self,
+        now: Time,
+        from: HostId,
+        (run, object): (RunId, ObjectId),
+        (origin, first): (HostId, u64),
+        updates: &[Bytes],
+    ) {
+        if !self.knows(from, run, object) {
+            return;
+        }
+        self.meet(run, object, from);
+        let Some(sharing) = self.sharing(run, object) else { return };
+        // While it is under way, nothing is lost: what it lacks will be sent when it is compared.
+        let received = sharing
+            .replica
+            .with(|place| place.as_mut().map(|replica| replica.receive(origin, first, updates)));
+        let Some(received) = received else { return };
+        if received.applied > 0 {
+            sharing.compare_soon(now);
+            self.commands.push_back(Command::Replica { run, object });
+            self.check_bytes(run, object);
+        }
+        if received.has_gap {
+            self.ask(now, from, run, object);
+        }
+    }
+
+    /// Whether the object is known here; whoever thinks so wrongly is told.
+    pub(super) fn knows(&mut self, from: HostId, run: RunId, object: ObjectId) -> bool {
+        let is_known = self.runs.get(&run).is_some_and(|part| part.shared.contains_key(&object));
+        if !is_known {
+            self.tell_peer(from, PeerMessage::NotShared { run, object });
+        }
+        is_known
+    }
+
+    /// Asks for what this host has not, unless it just did.
+    pub(super) fn ask(&mut self, now: Time, whom: HostId, run: RunId, object: ObjectId) {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        sharing.compare_soon(now);
+        if now >= sharing.asked + SHARED_ASK {
+            sharing.asked = now;
+            self.tell_versions(run, object, whom, true);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! When nothing is disturbed, every update reaches all replicas of its object soon.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::shared::{ObjectId, Replica, Versions};
+use sateen_protocol::{HostId, RunId, Time};
+
+use crate::event::ProcessIndex;
+use crate::world::World;
+
+/// So long after the last disturbance, updates must get through; and in so long.
+const CALM_NS: u64 = 4_000_000_000;
+const REACH_NS: u64 = 2_000_000_000;
+
+/// What some host had of an object at a moment: the most of each host's updates, and who had a replica.
+#[derive(Debug, Default)]
+pub struct Seen {
+    most: BTreeMap<HostId, u64>,
+    at: Vec<ProcessIndex>,
+}
+
+/// All objects at a moment.
+pub type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
+
+/// What broke the law.
+pub fn check(world: &mut World) -> Option<String> {
+    let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
+    let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
+    if !is_calm {
+        world.replicas_seen.clear();
+        return None;
+    }
+    let mut found = None;
+    if let Some((at, objects)) = world.replicas_seen.front()
+        && world.now.0 >= at.0 + REACH_NS
+    {
+        for ((run, object), seen) in objects {
+            for index in &seen.at {
+                let versions = world.is_up(*index).then(|| versions(world, *index, *run, *object)).flatten();
+                let missing = versions.and_then(|has| {
+                    seen.most
+                        .iter()
+                        .find(|(origin, most)| has.of(**origin) < **most)
+                        .map(|(origin, _)| *origin)
+                });
+                if let Some(origin) = missing {
+                    found =
+                        Some(format!("host {index} has not all that {origin} did to {object} of run {run}"));
+                }
+            }
+        }
+        world.replicas_seen.pop_front();
+    }
+    let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
+    for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
+        for (run, portion) in &process.runtime.portions {
+            for (creation, object) in &portion.objects {
+                let here =
+                    object.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
+                let Some(here) = here else { continue };
+                let seen = objects.entry((*run, *creation)).or_default();
+                seen.at.push(index);
+                for (origin, count) in here.iter() {
+                    let most = seen.most.entry(origin).or_default();
+                    *most = count.max(*most);
+                }
+            }
+        }
+    }
+    world.replicas_seen.push_back((world.now, objects));
+    found
+}
+
+fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<Versions> {
+    let portion = world.processes[index as usize].runtime.portions.get(&run)?;
+    let object = portion.objects.get(&object)?;
+    object.replica.with(|place| place.as_ref().map(Replica::versions).cloned())
+}

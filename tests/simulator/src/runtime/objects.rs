@@ -1,0 +1,182 @@
+//! The shared objects of a host's part of a run: an object is the set of nodes that have updated it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
+use sateen_protocol::{Bytes, HostId, JobNumber, Mention};
+
+use super::portion::Portion;
+use super::task::{Doing, Source, TaskId};
+use crate::digest::mix;
+use crate::tree::NodeIndex;
+
+/// So many updates are folded into a new base.
+const FOLDED: usize = 8;
+
+/// What guests make of an object: who has updated it, and how often each host.
+type Value = (BTreeSet<NodeIndex>, BTreeMap<HostId, u64>);
+
+/// An object as this host's guests have it.
+#[derive(Debug)]
+pub struct Object {
+    /// The replica that the machine has, too.
+    pub replica: Arc<SharedReplica>,
+    value: Value,
+    position: u64,
+    applied: usize,
+}
+
+impl Object {
+    /// An object whose replica may come later.
+    pub fn new(replica: Arc<SharedReplica>) -> Self {
+        Self { replica, value: Value::default(), position: 0, applied: 0 }
+    }
+
+    /// Applies what has come; complains about updates out of their hosts' order, doubled or left out.
+    fn catch_up(&mut self) -> Result<(), String> {
+        let Some((catchup, position)) =
+            self.replica.with(|place| place.as_ref().map(|replica| replica.since(self.position)))
+        else {
+            return Ok(());
+        };
+        let updates = match catchup {
+            Catchup::Nothing => return Ok(()),
+            Catchup::Updates(updates) => updates,
+            Catchup::Whole(base, updates) => {
+                self.value = postcard::from_bytes(&base).map_err(|error| format!("a base: {error}"))?;
+                updates
+            }
+        };
+        self.position = position;
+        self.applied += updates.len();
+        for update in updates {
+            let (origin, seq, node): (HostId, u64, NodeIndex) =
+                postcard::from_bytes(&update).map_err(|error| format!("an update: {error}"))?;
+            let next = self.value.1.entry(origin).or_default();
+            if *next != seq {
+                return Err(format!("update {seq} of {origin} was applied where {next} was due"));
+            }
+            *next += 1;
+            self.value.0.insert(node);
+        }
+        if self.applied >= FOLDED {
+            self.applied = 0;
+            let base = encoded(&self.value);
+            self.replica.with(|place| place.as_mut().map(|replica| replica.set_base(position, base)));
+        }
+        Ok(())
+    }
+}
+
+fn encoded<T: serde::Serialize>(value: &T) -> Bytes {
+    postcard::to_allocvec(value).unwrap_or_default().into()
+}
+
+impl Portion {
+    /// The root creates its objects, other ones each time that it is run.
+    pub fn create_objects(&mut self) -> Vec<Mention> {
+        (0..self.tree.shared_objects())
+            .map(|number| {
+                self.created += 1;
+                let draw = mix(self.origin.0 ^ mix(self.uniqueness ^ mix(self.created)));
+                let (object, creation) = (named(u64::from(number)), named(draw));
+                let replica = Replica::new(encoded(&Value::default()));
+                let replica = Arc::new(SharedReplica::new(replica));
+                self.objects.insert(creation, Object::new(replica.clone()));
+                self.notices.push_back(Notice::Shared { object: creation, replica });
+                Mention { object, creation }
+            })
+            .collect()
+    }
+
+    /// A task that is at a node before its children updates an object, if the node does so.
+    pub fn update_objects(&mut self, task: TaskId, node: NodeIndex) {
+        let Some(creation) = self.tree.updates(node).and_then(|number| self.mentioned(task, number)) else {
+            return;
+        };
+        let origin = self.origin;
+        let Some(object) = self.objects.get_mut(&creation) else { return };
+        let made = object.replica.with(|place| {
+            let replica = place.as_mut()?;
+            let bytes = encoded(&(origin, replica.versions().of(origin), node));
+            Some((replica.append_local(origin, bytes.clone())?, bytes))
+        });
+        let caught_up = object.catch_up();
+        self.complaints.extend(caught_up.err());
+        if let Some((seq, bytes)) = made {
+            self.notices.push_back(Notice::Updated { object: creation, origin, seq, bytes });
+        }
+    }
+
+    fn mentioned(&self, task: TaskId, number: u32) -> Option<ObjectId> {
+        let mentions = &self.tasks.get(&task)?.spec.objects;
+        mentions.iter().find(|mention| mention.object == named(u64::from(number))).map(|found| found.creation)
+    }
+
+    /// The object that a stolen task waits for, if it must: it uses all that it mentions, and its guard
+    /// may want more.
+    fn waits_for(&self, task: TaskId) -> Option<ObjectId> {
+        let of = self.tasks.get(&task)?;
+        let has_come = |creation: &ObjectId| {
+            self.objects.get(creation).is_some_and(|object| object.replica.with(|place| place.is_some()))
+        };
+        let mut creations = of.spec.objects.iter().map(|mention| mention.creation);
+        if let Some(creation) = creations.find(|creation| !has_come(creation)) {
+            return Some(creation);
+        }
+        let (wanted, number) = self.tree.guard(self.node_of(&of.spec)?)?;
+        let creation = self.mentioned(task, number)?;
+        let is_there = self.objects.get(&creation).is_some_and(|object| object.value.0.contains(&wanted));
+        (!is_there).then_some(creation)
+    }
+
+    /// Whether a stolen task must wait before it begins.
+    pub fn is_held_back(&mut self, task: TaskId) -> bool {
+        if self.waits_for(task).is_none() {
+            return false;
+        }
+        if let Some(task) = self.tasks.get_mut(&task) {
+            task.doing = Doing::Guarded;
+        }
+        self.guarded.insert(task);
+        true
+    }
+
+    /// Something has come to an object: who waited for it goes on.
+    pub fn object_changed(&mut self, creation: ObjectId) {
+        let Some(object) = self.objects.get_mut(&creation) else { return };
+        let caught_up = object.catch_up();
+        self.complaints.extend(caught_up.err());
+        let free: Vec<TaskId> =
+            self.guarded.iter().copied().filter(|task| self.waits_for(*task).is_none()).collect();
+        for id in free {
+            self.guarded.remove(&id);
+            if let Some(task) = self.tasks.get_mut(&id) {
+                task.doing = Doing::Ready;
+                self.resumed.push_back(id);
+            }
+        }
+    }
+
+    /// Guards have waited for a while.
+    pub fn refetch(&mut self) {
+        let waiting: Vec<(ObjectId, JobNumber)> = (self.guarded.iter())
+            .filter_map(|id| match self.tasks.get(id)?.source {
+                Source::Held(held) => Some((self.waits_for(*id)?, held)),
+                Source::Local(_) => None,
+            })
+            .collect();
+        for (object, held) in waiting {
+            self.notices.push_back(Notice::Refetch { object, held });
+        }
+    }
+}
+
+/// An id from a number.
+fn named(number: u64) -> ObjectId {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&mix(number).to_le_bytes());
+    ObjectId(id)
+}
