@@ -146,11 +146,6 @@ pub enum LimitExceeded {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Shared objects or guards, on a grid.
-    #[error(
-        "shared objects and guards do not run on a grid yet; run the app on one machine, with `sateen run`"
-    )]
-    SharedOnGrid,
     /// Shared objects.
     #[error("the run's shared objects take more than {}; raise it with --max-shared", size(*.limit as u64))]
     SharedObjects {

@@ -68,11 +68,11 @@ pub trait Updates<T: SharedObject> {
 ///     }
 /// }
 ///
-/// /// The least cost that `item` and those below it have, or any that is no better than what others found.
+/// /// The least cost that `item` and those below it have, or any that is worse than what others found.
 /// #[job]
 /// fn search(item: u64, cost: u64, best: Shared<Best>) -> u64 {
-///     if cost >= best.read().cost {
-///         return cost; // somebody has found as good a one
+///     if cost > best.read().cost {
+///         return cost; // somebody has found a better one
 ///     }
 ///     if item > 1000 {
 ///         best.lower(cost); // applied here at once, and shipped to every replica
@@ -102,8 +102,6 @@ pub trait Updates<T: SharedObject> {
 /// only; they are called on the reference, take effect here at once, and on every other replica as
 /// soon as they get there.
 ///
-/// So far this is for `sateen run`: on a grid, a run that shares an object ends with an error that says so.
-///
 /// # What an app may count on
 /// * What one job updates and then reads, it sees. So does whatever it spawns afterwards, where that
 ///   runs in place.
@@ -114,11 +112,18 @@ pub trait Updates<T: SharedObject> {
 ///   `#[job(guard = is_new_enough)]` names a function of references to the job's parameters that says
 ///   whether the replica is new enough. The job waits until it is. A guard is not evaluated for a job
 ///   that runs in place: its replica is its parent's.
+/// * An object is there as long as a host of the run has a replica and a job or a result mentions it. A
+///   reference that is returned is fetched where it is opened; if all that had the object have crashed by
+///   then, the run ends with an error that says so. Rather create an object above the jobs that use it.
 ///
 /// # What an app must keep
 /// * An update function is a function of the value and its arguments and of nothing else: it reads no
 ///   other shared object, and does not panic. A panic there ends the run.
-/// * Updates bear to come twice: a job that is run again after a crash makes its updates again.
+/// * Updates bear to come twice, and not at all: a job that is run again after a crash makes its updates
+///   again, and one whose result was saved does not. So a guard waits for what the job's spawner, or those
+///   above it, have done before the spawn, and for nothing that other jobs do.
+/// * A job that is run again may find what it told itself: whoever prunes with a shared bound goes on where
+///   it could do *as well* as the bound, or nobody will return what set it.
 /// * A job's result may depend on how new its replica was only as far as any of these results is
 ///   right: after a crash, one that another replica gave may be used.
 /// * What is not serialised (`#[serde(skip)]`) is not shared: each replica begins with the default.

@@ -1,8 +1,10 @@
 //! The runtime that runs guests: [`crate::Portion`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sateen_protocol::{Counts, FaultTolerance, Finished, JobNumber, JobSpec, JobTag, RunSpec};
+use sateen_protocol::shared::{ObjectId, SharedReplica};
+use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, RunSpec};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -52,6 +54,7 @@ impl Runtime for Workers {
         let options = PortionOptions {
             record_every: record_every(&spec),
             salt: spec.salt(),
+            run_name: loading.run.0.to_le_bytes().to_vec(),
             function: spec.function,
             inputs: loading.inputs,
             threads: self.threads,
@@ -92,6 +95,15 @@ impl RunningPortion for Portion {
     }
     fn drain(&mut self) {
         Self::drain(self);
+    }
+    fn identify(&mut self, origin: HostId) {
+        Self::identify(self, origin);
+    }
+    fn opened(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
+        Self::opened(self, object, replica);
+    }
+    fn changed(&mut self, object: ObjectId) {
+        Self::changed(self, object);
     }
     fn counts(&self) -> Counts {
         let now = Self::counts(self);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunSpec};
+use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
 use super::control::MayUse;
 
@@ -15,7 +15,9 @@ pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// A run's app and inputs, fetched and verified.
 pub struct Loading {
-    /// The run.
+    /// Which run.
+    pub run: RunId,
+    /// What it is.
     pub spec: RunSpec,
     /// The app's module.
     pub module: Vec<u8>,

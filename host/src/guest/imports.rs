@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use sateen_module::IMPORT_MODULE;
+use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
@@ -139,14 +140,16 @@ fn expose(
         Some(remote) => guest.outstanding() < shared.limits().exposed_jobs_max && remote.is_lookup_possible(),
         None => caller.data_mut().exposes_more(),
     };
-    if !is_welcome {
+    // What is exposed may be stolen, and must then fit into messages.
+    let is_too_much = shared.remote.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
+    if !is_welcome || is_too_much {
         return Ok(0);
     }
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
     // Its result may be known elsewhere: it is not open before that is settled.
-    let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters)));
+    let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
     job.spawned_at = depth;
     job.depth = guest.depth_below_root().saturating_add(depth).saturating_add(1);
@@ -228,7 +231,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         guest.free_number(number);
         return RECLAIMED | depth;
     };
-    let key = remote.key(job.kind, &parameters);
+    let key = remote.key(job.kind, &parameters, &job.objects);
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.lookup_bound;
     guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));

@@ -1,5 +1,6 @@
 //! The imports for shared objects.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
 use super::imports::NAME_BYTES_MAX;
 use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, NEWS, Offered, write_control};
+use super::state::{Guest, NEWS, Offered, depth, write_control};
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Behind, Object, wait_for_objects};
@@ -19,6 +20,11 @@ use crate::scheduler::{Behind, Object, wait_for_objects};
 const OPEN_MAX: usize = 64 << 10;
 /// Objects that one parameter list, result, value or update may mention.
 const MENTIONED_MAX: usize = 64 << 10;
+
+/// A guard waits so long for updates that are late, before what others have is fetched,
+const PATIENCE_MIN: Duration = Duration::from_millis(20);
+/// and then fetched again, after twice as long each time, up to this.
+const PATIENCE_MAX: Duration = Duration::from_millis(500);
 
 /// Answers of `catch_up`, above a length.
 const ANEW: u64 = 1 << 32;
@@ -41,6 +47,8 @@ pub struct GuestObjects {
     told: u64,
     /// What the guest holds for.
     holding: Option<Holding>,
+    /// Of the objects that the root itself has created, how many began with the same value.
+    created: HashMap<blake3::Hash, u64>,
 }
 
 /// A guard that is false.
@@ -131,22 +139,15 @@ fn add(guest: &mut Guest, object: Arc<Object>) -> wasmtime::Result<u32> {
     }
 }
 
-/// Hosts of a grid do not tell one another of shared objects yet: the run is refused.
-fn refuse_on_grid(guest: &Guest) -> wasmtime::Result<()> {
-    match guest.shared.remote {
-        Some(_) => Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::SharedOnGrid))),
-        None => Ok(()),
-    }
-}
-
 fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> wasmtime::Result<u32> {
-    refuse_on_grid(caller.data())?;
     let limit = caller.data().shared.limits().output_bytes_max;
     let initial = read(&caller, initial, length, limit, "a shared object")?;
     write(&mut caller, id, &[0; 16])?;
+    let is_above_jobs = depth(&caller) == 0;
     let guest = caller.data_mut();
     let shared = guest.shared.clone();
-    let object = shared.create_object(Bytes::from(initial));
+    let name = is_above_jobs.then(|| name_of(guest, &initial)).flatten();
+    let object = shared.create_object(name, Bytes::from(initial));
     let new_id = object.id;
     shared.objects.keep(guest.objects.take_mentioned());
     shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
@@ -156,12 +157,24 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
     Ok(number)
 }
 
+/// What the root itself creates has the same name in keys when it is done again after a crash. Other jobs may
+/// run more than once at a time, and what each creates is its own.
+fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
+    let run_name = guest.shared.remote.as_ref().filter(|_| guest.is_root())?.parts.run_name.clone();
+    let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
+    *count += 1;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"sateen shared object 1").update(&run_name).update(&count.to_le_bytes()).update(initial);
+    let mut name = [0; 16];
+    hasher.finalize_xof().fill(&mut name);
+    Some(ObjectId(name))
+}
+
 fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
-    refuse_on_grid(caller.data())?;
     let bytes = read(&caller, id, 16, 16, "the id of a shared object")?;
     let guest = caller.data_mut();
     let id = ObjectId(<[u8; 16]>::try_from(bytes).unwrap_or_default());
-    let Some(object) = guest.shared.objects.find(id) else {
+    let Some(object) = guest.shared.find_object(id) else {
         return Err(broken(
             guest,
             format!("it opens the shared object {id}, to which nobody has a reference"),
@@ -297,9 +310,29 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)
 }
 
+/// When a guard that waits has replicas compared with others'.
+struct Refetch {
+    after: Duration,
+    next: Duration,
+}
+
+impl Refetch {
+    fn new(waited: Duration) -> Self {
+        Self { after: PATIENCE_MIN, next: waited + PATIENCE_MIN }
+    }
+
+    fn is_time(&mut self, waited: Duration) -> bool {
+        let is_time = waited >= self.next;
+        if is_time {
+            self.after = (2 * self.after).min(PATIENCE_MAX);
+            self.next = waited + self.after;
+        }
+        is_time
+    }
+}
+
 /// A guard is false: waits until something has come to an object.
 async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
-    refuse_on_grid(caller.data())?;
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
     let known = match &guest.objects.holding {
@@ -316,6 +349,9 @@ async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime
     let shared = guest.shared.clone();
     let limit = shared.limits().guard_wait_max;
     let job = guest.job_name().to_owned();
+    let held = guest.ancestry.as_ref().map(|ancestry| ancestry.held);
+    let open: Vec<ObjectId> = guest.objects.open.iter().flatten().map(|opened| opened.object.id).collect();
+    let mut refetch = Refetch::new(since.elapsed());
     guest.clock.stop();
     let waited = wait_for_objects(guest, || {
         let waited = since.elapsed();
@@ -325,6 +361,9 @@ async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime
         if waited >= limit {
             let (guard, job) = (name.clone(), job.clone());
             return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
+        }
+        if let Some(held) = held.filter(|_| refetch.is_time(waited)) {
+            shared.refetch_objects(held, &open);
         }
         None
     })

@@ -400,7 +400,8 @@ impl ResourceLimiter for Guest {
 /// `floor = MAX - 1`; see the SDK's `wasm/latent/`.
 const OLDEST: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
 const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
-/// Where `lookup_below` and `shield_below` are among the control words.
+/// Where `depth` is among the control words, and `lookup_below` and `shield_below`.
+const DEPTH: usize = 8;
 const LOOKUP_BELOW: usize = 12;
 const SHIELD_BELOW: usize = 16;
 /// Where `news` is.
@@ -440,6 +441,15 @@ pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
         guest.shield_below = below;
         write_control(store, SHIELD_BELOW, &below.to_le_bytes());
     }
+}
+
+/// In how many calls in place the guest is, as it says. It has made none before it has shown its control words.
+pub fn depth(caller: &Caller<'_, Guest>) -> u32 {
+    let guest = caller.data();
+    let (Some(memory), Some(control)) = (guest.memory, guest.control) else { return 0 };
+    let at = control as usize + DEPTH;
+    let word = memory.data(caller).get(at..at + 4).and_then(|word| word.first_chunk());
+    word.map_or(0, |word| u32::from_le_bytes(*word))
 }
 
 /// What is outside the guest's memory is the guest's own loss.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use sateen_protocol::host::Notice;
-use sateen_protocol::{Finished, JobNumber, JobSpec, JobTag};
+use sateen_protocol::shared::{ObjectId, SharedReplica};
+use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
 use crate::module::App;
@@ -27,6 +28,8 @@ pub struct PortionOptions {
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     /// What its jobs' results depend on beside their parameters: the inputs, for one. Part of their keys.
     pub salt: Vec<u8>,
+    /// What tells the run from others: part of the keys of jobs that use shared objects.
+    pub run_name: Vec<u8>,
     /// Workers; at least one.
     pub threads: usize,
     /// How they stand against the machine's other threads.
@@ -46,6 +49,7 @@ impl Default for PortionOptions {
             function: "main".to_owned(),
             inputs: BTreeMap::new(),
             salt: Vec::new(),
+            run_name: Vec::new(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             priority: Priority::Normal,
             record_every: Some(Duration::from_millis(100)),
@@ -71,11 +75,16 @@ impl Portion {
     pub fn start(app: &App, options: PortionOptions) -> Result<Self, RunError> {
         let root = app.main(&options.function)?;
         let notify = options.notify.clone();
+        let salt_within_run = [options.salt.as_slice(), b" in ", &options.run_name].concat();
         let remote = Remote::new(RemoteParts {
             root,
             root_key: app.main_keys(&options.function, &options.salt),
             function: options.function,
             keys: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
+            keys_within_run: (app.0.jobs.iter())
+                .map(|(name, _)| app.job_keys(name, &salt_within_run))
+                .collect(),
+            run_name: options.run_name,
             record_every: options.record_every,
             notify: options.notify,
         });
@@ -151,6 +160,21 @@ impl Portion {
         self.with(|shared, remote| shared.set_paused(remote, paused));
     }
 
+    /// What this host is called in updates of shared objects from now on.
+    pub fn identify(&self, origin: HostId) {
+        self.shared.objects.identify(origin);
+    }
+
+    /// The place for the replica of a shared object that the next injected job may mention.
+    pub fn opened(&self, object: ObjectId, replica: Arc<SharedReplica>) {
+        self.shared.objects.expect(object, replica);
+    }
+
+    /// A replica has come, or something to it.
+    pub fn changed(&self, object: ObjectId) {
+        self.shared.note_object_changed(object);
+    }
+
     /// The portion as it stands. Sums over all hosts are the run's figures.
     pub fn counts(&self) -> Snapshot {
         self.shared.snapshot()
@@ -173,7 +197,8 @@ fn beat(shared: &Shared) {
     let Some(remote) = &shared.remote else { return };
     let mut quiet = 0;
     while shared.wait(TICK).is_none() {
-        if remote.is_computing() {
+        shared.look_for_objects();
+        if remote.is_computing() || shared.objects.is_anybody_waiting() {
             quiet = 0;
             shared.app.0.engine.inner.increment_epoch();
         } else if quiet < QUIET_BEATS {

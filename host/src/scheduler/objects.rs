@@ -3,31 +3,36 @@
 //! An instance has a copy of the value in its own memory, and a position up to which it has applied the
 //! replica's updates. It catches up when it reads; `changes`, which guests see in a control word, spares it
 //! the way here when there is nothing.
+//!
+//! In a portion, the host's machine has the same replicas: it adds what other hosts have done, and is told of
+//! what is done here.
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 
 use parking_lot::Mutex;
 use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
-use sateen_protocol::{Bytes, HostId};
+use sateen_protocol::{Bytes, HostId, JobNumber};
 
 use super::shared::{Shared, TaskId};
 use crate::failure::Stop;
 use crate::guest::Guest;
 use crate::limits::LimitExceeded;
+use crate::portion::Notice;
 
 /// What an object is counted for besides its bytes.
 const OBJECT_BYTES: usize = 512;
-/// What updates come from: a run with shared objects has one host.
-const THIS_HOST: HostId = HostId(0);
 
 /// One shared object. It lives as long as an instance, a job or a result on this host refers to it.
 pub struct Object {
-    /// What it is called in parameters: no two have the same.
+    /// What it is called in parameters and among hosts: no two have the same.
     pub id: ObjectId,
+    /// What stands for the id in jobs' keys, if that is another: the same when its creator is done again
+    /// after a crash, so that its jobs are the same, too.
+    name: OnceLock<ObjectId>,
     pub replica: Arc<SharedReplica>,
     /// What it was counted for.
     counted: AtomicUsize,
@@ -77,6 +82,10 @@ pub struct Objects {
     known: Mutex<HashMap<ObjectId, Weak<Object>>>,
     /// Those that other objects mention, which nobody else can be relied on to keep.
     kept: Mutex<HashMap<ObjectId, Arc<Object>>>,
+    /// What the next jobs of other hosts may mention.
+    expected: Mutex<Vec<Arc<Object>>>,
+    /// What this host is called in updates.
+    origin: AtomicU64,
     /// How often anything has come to any object.
     changes: AtomicU64,
     /// Tasks to be woken when something comes.
@@ -98,6 +107,8 @@ impl Objects {
         Self {
             known: Mutex::default(),
             kept: Mutex::default(),
+            expected: Mutex::default(),
+            origin: AtomicU64::new(0),
             changes: AtomicU64::new(1),
             waiting: Mutex::default(),
             waiting_count: AtomicUsize::new(0),
@@ -126,22 +137,40 @@ impl Objects {
         ObjectId(id)
     }
 
-    /// A new object.
-    fn create(&self) -> Arc<Object> {
-        let id = self.unique_id();
-        let (counted, totals) = (AtomicUsize::new(0), self.totals.clone());
-        let object = Arc::new(Object { id, replica: Arc::default(), counted, totals });
+    /// From now on this host is called so in updates.
+    pub fn identify(&self, HostId(origin): HostId) {
+        self.origin.store(origin, SeqCst);
+    }
+
+    /// The object `id`, which gets a replica or a place for one if it is new here; and whether it is.
+    fn place(&self, id: ObjectId, replica: impl FnOnce() -> Arc<SharedReplica>) -> (Arc<Object>, bool) {
         let mut known = self.known.lock();
+        if let Some(object) = known.get(&id).and_then(Weak::upgrade) {
+            return (object, false);
+        }
+        let (name, counted, totals) = (OnceLock::new(), AtomicUsize::new(0), self.totals.clone());
+        let object = Arc::new(Object { id, name, replica: replica(), counted, totals });
         // Entries of objects that are gone must not pile up.
         if known.len() >= 64 && known.len() == known.capacity() {
             known.retain(|_, object| object.strong_count() > 0);
         }
         known.insert(id, Arc::downgrade(&object));
-        object
+        (object, true)
+    }
+
+    /// A place for the replica of an object that the next job of another host may mention.
+    pub fn expect(&self, id: ObjectId, replica: Arc<SharedReplica>) {
+        let (object, _) = self.place(id, || replica);
+        self.expected.lock().push(object);
+    }
+
+    /// That job has come.
+    pub fn forget_expected(&self) {
+        self.expected.lock().clear();
     }
 
     /// The object `id`, if it is there.
-    pub fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
+    fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
         self.known.lock().get(&id).and_then(Weak::upgrade)
     }
 
@@ -196,6 +225,17 @@ impl Objects {
 }
 
 impl Object {
+    /// What stands for its id in keys.
+    pub fn name(&self) -> ObjectId {
+        *self.name.get().unwrap_or(&self.id)
+    }
+
+    /// Whoever sent a job that mentions it says what it is called in keys.
+    pub fn set_name(&self, name: ObjectId) {
+        // It has one already, which is the same.
+        let _ = self.name.set(name);
+    }
+
     /// Whether it has come, or was created here.
     pub fn has_replica(&self) -> bool {
         self.replica.end() > 0
@@ -226,24 +266,46 @@ impl Drop for Object {
 }
 
 impl Shared {
-    /// A job creates an object.
-    pub fn create_object(&self, initial: Bytes) -> Arc<Object> {
+    /// A job of this host creates an object, which has another name in keys than its id if one is given.
+    pub fn create_object(&self, name: Option<ObjectId>, initial: Bytes) -> Arc<Object> {
         let objects = &self.objects;
-        let object = objects.create();
+        let (object, _) = objects.place(objects.unique_id(), Arc::default);
+        if let Some(name) = name {
+            object.set_name(name);
+        }
         object.change(|place| *place = Some(Replica::new(initial)));
+        if let Some(remote) = &self.remote {
+            remote.notify(Notice::Shared { object: object.id, replica: object.replica.clone() });
+        }
         objects.totals.created.fetch_add(1, Relaxed);
         objects.note_change();
         object
     }
 
-    /// A job updates the object, which has a replica; its instance is at `position`. `None` when too many
-    /// hosts have updated it.
+    /// The object `id`, to which there is a reference here. In a portion it may have to come from another
+    /// host.
+    pub fn find_object(&self, id: ObjectId) -> Option<Arc<Object>> {
+        let Some(remote) = &self.remote else { return self.objects.find(id) };
+        let (object, is_new) = self.objects.place(id, Arc::default);
+        if is_new {
+            remote.notify(Notice::Opened { object: id, replica: object.replica.clone() });
+        }
+        Some(object)
+    }
+
+    /// A job of this host updates the object, which has a replica; its instance is at `position`. `None` when
+    /// too many hosts have updated it.
     pub fn update_object(&self, object: &Object, position: u64, update: Bytes) -> Option<Updated> {
         let objects = &self.objects;
+        let origin = HostId(objects.origin.load(SeqCst));
         let updated = object.change(|place| {
             let replica = place.as_mut()?;
             let before = replica.end();
-            replica.append_local(THIS_HOST, update)?;
+            let seq = replica.append_local(origin, update.clone())?;
+            if let Some(remote) = &self.remote {
+                // Before anybody else can update it: the machine is told in their order.
+                remote.notify(Notice::Updated { object: object.id, origin, seq, bytes: update });
+            }
             let next = (position == before).then_some(replica.end());
             Some(Updated { next, wants_base: replica.wants_base() })
         });
@@ -252,6 +314,22 @@ impl Shared {
         objects.totals.updates.fetch_add(1, Relaxed);
         self.wake_for_objects();
         updated
+    }
+
+    /// A guard waits: what others have of these objects is to be fetched.
+    pub fn refetch_objects(&self, held: JobNumber, objects: &[ObjectId]) {
+        if let Some(remote) = &self.remote {
+            objects.iter().for_each(|object| remote.notify(Notice::Refetch { object: *object, held }));
+        }
+    }
+
+    /// Updates of other hosts have come to the object, or its replica.
+    pub fn note_object_changed(&self, id: ObjectId) {
+        if let Some(object) = self.objects.find(id) {
+            object.change(|_| ());
+        }
+        self.objects.note_change();
+        self.wake_for_objects();
     }
 
     /// Lets all look who wait for something to come to an object.

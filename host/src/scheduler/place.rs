@@ -33,6 +33,8 @@ pub enum Parent {
 #[derive(Debug)]
 pub struct Ancestry {
     pub key: JobKey,
+    /// The job of another host that it is, or is below.
+    pub held: JobNumber,
     /// The jobs above it.
     pub lineage: Lineage,
     pub depth: u32,
@@ -98,8 +100,13 @@ impl Place {
     /// As its own children will see it.
     pub fn ancestry(&self, compute: impl FnOnce() -> JobKey) -> Ancestry {
         let (key, lineage) = self.identity(compute);
+        let held = match &self.parent {
+            Parent::Elsewhere { held, .. } => *held,
+            Parent::Task(parent, _) => parent.held,
+        };
         Ancestry {
             key,
+            held,
             lineage,
             depth: self.depth,
             redone: self.redone.load(SeqCst),
@@ -129,7 +136,7 @@ mod tests {
 
     fn parent(redone: bool) -> Arc<Ancestry> {
         let (key, lineage) = (JobKey([1; 32]), Lineage::default());
-        Arc::new(Ancestry { key, lineage, depth: 3, redone, lookup_below: 7 })
+        Arc::new(Ancestry { key, held: JobNumber(1), lineage, depth: 3, redone, lookup_below: 7 })
     }
 
     fn bound(parent: &Arc<Ancestry>, redone: bool, lookup_bound: u32) -> (u32, u32) {

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use crossbeam_deque::{Injector, Steal};
 use parking_lot::{Condvar, Mutex, RwLock};
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, KeyMaker, Outcome as Sent, ROOT_KIND};
+use sateen_protocol::{
+    Finished, JobKey, JobNumber, JobSpec, JobTag, KeyMaker, Mention, Outcome as Sent, ROOT_KIND,
+};
 use wasmtime::ModuleExport;
 
 use super::job::{Job, Outcome};
+use super::objects::Object;
 use super::place::{Ancestry, Parent, Place};
 use super::shared::Shared;
 use crate::failure::JobFailure;
@@ -33,6 +36,10 @@ pub struct RemoteParts {
     pub root_key: KeyMaker,
     /// By kind.
     pub keys: Vec<KeyMaker>,
+    /// By kind, of jobs whose parameters mention shared objects: these are the run's own.
+    pub keys_within_run: Vec<KeyMaker>,
+    /// What tells the run from others.
+    pub run_name: Vec<u8>,
     pub record_every: Option<Duration>,
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
 }
@@ -124,8 +131,13 @@ impl Remote {
         self.is_closed.store(true, SeqCst);
     }
 
-    pub fn key(&self, kind: usize, parameters: &[u8]) -> JobKey {
-        self.parts.keys.get(kind).unwrap_or(&self.parts.root_key).key(parameters)
+    /// The key of a job of this kind, whose parameters mention these objects.
+    pub fn key(&self, kind: usize, parameters: &[u8], objects: &[Arc<Object>]) -> JobKey {
+        if objects.is_empty() {
+            return self.parts.keys.get(kind).unwrap_or(&self.parts.root_key).key(parameters);
+        }
+        let keys = self.parts.keys_within_run.get(kind).unwrap_or(&self.parts.root_key);
+        keys.key(&with_names(parameters, objects))
     }
 
     pub fn thieves(&self) -> usize {
@@ -237,7 +249,7 @@ impl Remote {
 
     /// All there is to know of a job that nobody has begun.
     fn spec(&self, job: &Job, place: &Place, parameters: Vec<u8>) -> JobSpec {
-        let (key, lineage) = place.identity(|| self.key(job.kind, &parameters));
+        let (key, lineage) = place.identity(|| self.key(job.kind, &parameters, &job.objects));
         JobSpec {
             key,
             kind: if job.kind == ROOT { ROOT_KIND } else { job.kind as u32 },
@@ -246,7 +258,9 @@ impl Remote {
             lineage,
             redone: place.redone.load(SeqCst),
             lookup_below: place.lookup_below.load(SeqCst),
-            objects: Vec::new(),
+            objects: (job.objects.iter())
+                .map(|object| Mention { object: object.name(), creation: object.id })
+                .collect(),
         }
     }
 
@@ -284,6 +298,26 @@ impl Remote {
     }
 }
 
+/// `parameters` with the objects' names in place of their ids, which are random and stand for nothing else.
+fn with_names(parameters: &[u8], objects: &[Arc<Object>]) -> Vec<u8> {
+    let mut named = parameters.to_owned();
+    let renamed: HashMap<[u8; 16], [u8; 16]> =
+        objects.iter().map(|object| (object.id.0, object.name().0)).filter(|(id, name)| id != name).collect();
+    let mut at = 0;
+    while !renamed.is_empty()
+        && let Some(window) = named[at..].first_chunk()
+    {
+        match renamed.get(window) {
+            Some(name) => {
+                named[at..at + 16].copy_from_slice(name);
+                at += 16;
+            }
+            None => at += 1,
+        }
+    }
+    named
+}
+
 fn next_open(queue: &Injector<Arc<Job>>) -> Option<Arc<Job>> {
     loop {
         match queue.steal() {
@@ -311,6 +345,13 @@ impl Shared {
         let mut job = Job::new(kind, spec.parameters, 0, Duration::ZERO);
         job.depth = spec.depth;
         job.place = Some(Place::new(parent, spec.depth, spec.redone, spec.lookup_below));
+        for Mention { object: name, creation } in spec.objects {
+            if let Some(object) = self.find_object(creation) {
+                object.set_name(name);
+                job.objects.push(object);
+            }
+        }
+        self.objects.forget_expected();
         let job = Arc::new(job);
         remote.held.lock().insert(held, job.clone());
         remote.figures.held.fetch_add(1, Relaxed);
@@ -490,7 +531,11 @@ impl Shared {
     pub fn deliver(&self, job: &Job, ancestry: Option<&Ancestry>, outcome: Outcome) {
         if let Some(remote) = &self.remote {
             if let Some(held) = job.place.as_ref().and_then(Place::held) {
-                return remote.finish_held(held, &outcome);
+                if remote.finish_held(held, &outcome) {
+                    // Whoever has the result fetches them when it opens them.
+                    self.objects.keep(outcome.objects);
+                }
+                return;
             }
             if let Some(ancestry) = ancestry.filter(|_| remote.parts.record_every.is_some()) {
                 remote.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
@@ -506,7 +551,7 @@ impl Shared {
             && remote.parts.record_every.is_some()
         {
             remote.record(outcome, || {
-                let (key, lineage) = place.identity(|| remote.key(job.kind, parameters));
+                let (key, lineage) = place.identity(|| remote.key(job.kind, parameters, &job.objects));
                 (key, lineage, place.depth)
             });
         }
@@ -514,14 +559,18 @@ impl Shared {
 }
 
 impl Remote {
-    fn finish_held(&self, held: JobNumber, outcome: &Outcome) {
-        if self.held.lock().remove(&held).is_some() {
+    /// False if nobody wants it any more.
+    fn finish_held(&self, held: JobNumber, outcome: &Outcome) -> bool {
+        let is_held = self.held.lock().remove(&held).is_some();
+        if is_held {
             self.notify(Notice::Finished { held, finished: sent(outcome) });
         }
+        is_held
     }
 
     fn record(&self, outcome: &Outcome, identity: impl FnOnce() -> (JobKey, sateen_protocol::Lineage, u32)) {
-        if outcome.work >= RECORDED_WORK_MIN {
+        // An object may be gone when its mention is found in a table.
+        if outcome.work >= RECORDED_WORK_MIN && outcome.objects.is_empty() {
             let (key, lineage, depth) = identity();
             self.notify(Notice::Recorded { key, depth, lineage, finished: sent(outcome) });
         }

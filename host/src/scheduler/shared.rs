@@ -307,7 +307,7 @@ impl Shared {
         let ancestry = match (&self.remote, &job.place) {
             (Some(remote), Some(place)) => {
                 remote.count_begun(job, place);
-                Some(Arc::new(place.ancestry(|| remote.key(job.kind, &parameters))))
+                Some(Arc::new(place.ancestry(|| remote.key(job.kind, &parameters, &job.objects))))
             }
             _ => None,
         };

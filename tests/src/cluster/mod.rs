@@ -215,7 +215,13 @@ impl Cluster {
     /// Submits the sample app `name`, and gives the run's number.
     #[track_caller]
     pub fn submit(&self, name: &str, arguments: &[&str]) -> u64 {
-        let module = app(name).display().to_string();
+        self.submit_module(&app(name), arguments)
+    }
+
+    /// Submits a module, and gives the run's number.
+    #[track_caller]
+    pub fn submit_module(&self, module: &Path, arguments: &[&str]) -> u64 {
+        let module = module.display().to_string();
         let ended = self.sateen([&["submit", module.as_str()], arguments].concat());
         ended.result().trim().parse().unwrap_or_else(|_| panic!("a run's number and nothing else: {ended:?}"))
     }

@@ -10,6 +10,7 @@ mod crash;
 mod data_folder;
 mod leave;
 mod loss;
+mod objects;
 mod replay;
 mod runs;
 mod silence;

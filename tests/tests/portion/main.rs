@@ -6,4 +6,6 @@ mod control;
 mod crashes;
 mod hostile;
 mod moves;
+mod objects;
+mod sharing;
 mod shuttle;

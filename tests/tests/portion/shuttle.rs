@@ -11,6 +11,8 @@ use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Out
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
 
+use crate::sharing::Sharing;
+
 /// Nothing that a test runs may take longer: it hangs, then.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -85,6 +87,7 @@ pub struct Shuttle {
     root: Option<(usize, JobNumber)>,
     pub result: Option<Finished>,
     pub moved: usize,
+    pub sharing: Sharing,
     started: Instant,
 }
 
@@ -108,6 +111,7 @@ impl Shuttle {
             root: None,
             result: None,
             moved: 0,
+            sharing: Sharing::default(),
             started: Instant::now(),
         };
         for threads in threads {
@@ -132,6 +136,7 @@ impl Shuttle {
             },
         );
         let portion = Some(portion.expect("it starts"));
+        portion.iter().for_each(|portion| self.sharing.add(portion));
         self.hosts.push(Host { portion, idle: 0, drained: false });
         index
     }
@@ -203,6 +208,8 @@ impl Shuttle {
                 self.note(host, notice);
             }
             self.deliver();
+            let hosts = &self.hosts;
+            self.sharing.deliver(&mut self.random, |host| hosts[host].portion.as_ref());
             self.steal();
         }
     }
@@ -219,6 +226,7 @@ impl Shuttle {
         if self.hosts[host].portion.is_none() {
             return;
         }
+        let Some(notice) = self.sharing.note(host, notice) else { return };
         match notice {
             Notice::Idle(idle) => self.hosts[host].idle = idle,
             Notice::Finished { held, finished } => {
@@ -255,6 +263,7 @@ impl Shuttle {
             match self.mail.swap_remove(at) {
                 Mail::Inject { to, held, spec } => {
                     if let Some(portion) = &self.hosts[to].portion {
+                        self.sharing.open(to, portion, &spec);
                         portion.inject(held, spec);
                     }
                 }
@@ -317,6 +326,7 @@ impl Shuttle {
     pub fn crash(&mut self, host: usize, successor: usize) {
         self.hosts[host].portion = None;
         self.hosts[host].idle = 0;
+        self.sharing.crash(host);
         for portion in self.hosts.iter().filter_map(|host| host.portion.as_ref()) {
             portion.lookups(&self.sought);
         }

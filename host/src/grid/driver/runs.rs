@@ -64,7 +64,7 @@ impl Driver {
                 let _ = sender.send(entries);
             });
             drop(keeper);
-            let loaded = loader.load(spec, notify, &cancel);
+            let loaded = loader.load(run, spec, notify, &cancel);
             // A store whose thread is gone has nothing.
             let loaded = loaded.map(|portion| (portion, restored.recv().unwrap_or_default()));
             let _ = inputs.send(Input::Loaded { run, generation, loaded });
@@ -79,8 +79,11 @@ impl Driver {
     fn notify(&self, run: RunId, generation: u64) -> Notify {
         let (inputs, waiting) = (self.inputs.clone(), self.notices.clone());
         Arc::new(move |notice| {
-            let can_be_missed =
-                matches!(notice, Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. });
+            // Updates that are missed here are sent when replicas are compared.
+            let can_be_missed = matches!(
+                notice,
+                Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. } | Notice::Updated { .. }
+            );
             if can_be_missed && waiting.load(Relaxed) > NOTICES_MAX {
                 return;
             }

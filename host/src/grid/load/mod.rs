@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use sateen_protocol::{BlobHash, RunSpec};
+use sateen_protocol::{BlobHash, RunId, RunSpec};
 
 pub use blobs::BlobCache;
 pub use fetch::Fetcher;
@@ -49,6 +49,7 @@ impl Loader {
     /// When it cannot; the sentence says why.
     pub fn load(
         &self,
+        run: RunId,
         spec: RunSpec,
         notify: Notify,
         cancel: &Cancel,
@@ -64,7 +65,7 @@ impl Loader {
             }
             inputs.insert(name.clone(), Arc::from(bytes));
         }
-        self.runtime.start(Loading { spec, module, inputs, cache: self.cache.clone() }, notify)
+        self.runtime.start(Loading { run, spec, module, inputs, cache: self.cache.clone() }, notify)
     }
 
     fn get(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {

@@ -19,14 +19,15 @@ impl Best {
     }
 }
 
-/// The least of the numbers `from..to`, mixed, of those that are less than what others have found.
+/// The least of the numbers `from..to`, mixed, of those that are no more than what others have found. Whoever
+/// is run again may find what it found itself, and must find it again.
 #[job]
 pub fn search_least(from: u64, to: u64, best: Shared<Best>) -> u64 {
     if to - from <= 8 {
         let mut least = u64::MAX;
         for number in from..to {
             spin(200);
-            if mix(number) < best.read().0 {
+            if mix(number) <= best.read().0 {
                 least = least.min(mix(number));
                 best.lower(mix(number));
             }
@@ -136,6 +137,29 @@ pub fn iterated(words: usize, steps: u32) -> u64 {
     words.iter().fold(0, |all, word| mix(all ^ word))
 }
 
+/// Part of a step; `size` says how much there is to do.
+#[job(guard = has_steps)]
+pub fn part_of_step(state: Shared<State>, step: u32, part: u64, size: u64) -> u64 {
+    let state = state.read();
+    assert_eq!(state.step, step, "the guard sees to it");
+    state.words.iter().fold(part ^ spin(size), |all, word| mix(all ^ word))
+}
+
+fn has_steps(state: &Shared<State>, step: &u32, _part: &u64, _size: &u64) -> bool {
+    state.read().step >= *step
+}
+
+/// So many steps of so many large parts.
+#[main]
+pub fn stepped(steps: u32, parts: u64, size: u64) -> u64 {
+    let state = Shared::new(State { step: 0, words: vec![7; 100] });
+    for step in 0..steps {
+        let jobs = (0..parts).map(|part| (state.clone(), step, part, size));
+        state.advance(part_of_step::spawn_all(jobs).sync());
+    }
+    state.read().words.iter().fold(0, |all, word| mix(all ^ word))
+}
+
 /// A door that somebody opens.
 #[derive(Serialize, Deserialize)]
 pub struct Door(bool);
@@ -186,6 +210,25 @@ pub fn wait_before_the_door() -> bool {
 #[job]
 pub fn slammer(door: Shared<Door>) {
     door.slam("wind".to_owned());
+}
+
+/// Nobody opens it, and there is time for another host to come by.
+#[main]
+pub fn wait_elsewhere(rounds: u64) -> bool {
+    let door = Shared::new(Door(false));
+    let waiting = enter::spawn(door, "nobody".to_owned());
+    spin(rounds);
+    waiting.sync()
+}
+
+/// The door is opened when another host has had time to wait for it.
+#[main]
+pub fn opened_late(rounds: u64) -> bool {
+    let door = Shared::new(Door(false));
+    let waiting = enter::spawn(door.clone(), "somebody".to_owned());
+    spin(rounds);
+    door.open();
+    waiting.sync()
 }
 
 /// An update panics at once, or when another replica has it; nobody can catch that.
@@ -240,6 +283,23 @@ pub fn references_everywhere(wings: u64, rooms: u64, guests: u64) -> String {
         .flat_map(|room| room.read().visits.clone())
         .fold(0, |sum, (who, times)| sum + (who + 1) * u64::from(times));
     format!("{} {all}", rooms.len())
+}
+
+/// As [`make`], after some work.
+#[job]
+pub fn make_slowly(count: u64, rounds: u64) -> Vec<Shared<Guests>> {
+    spin(rounds);
+    make(count)
+}
+
+/// Objects that jobs have made, and what their makers did to them.
+#[main]
+pub fn handed_up(makers: u64, rooms: u64, rounds: u64) -> u64 {
+    let made = make_slowly::spawn_all((0..makers).map(|_| (rooms, rounds))).sync();
+    made.iter()
+        .flatten()
+        .flat_map(|room| room.read().visits.clone())
+        .fold(0, |sum, (who, times)| sum + (who + 1) * u64::from(times))
 }
 
 /// Somebody reads, and fails.

@@ -1,0 +1,137 @@
+//! Replicas without a network: updates and replicas go from portion to portion late, in any order, and some
+//! of them twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sateen_host::{Notice, Portion};
+use sateen_protocol::shared::{ObjectId, Replica, SharedReplica, Snapshot};
+use sateen_protocol::{Bytes, HostId, JobSpec};
+use sateen_tests::random::Random;
+
+/// Something on its way.
+enum Mail {
+    Update { to: usize, object: ObjectId, origin: HostId, seq: u64, bytes: Bytes },
+    Replica { to: usize, object: ObjectId },
+}
+
+/// The replicas of all hosts.
+#[derive(Default)]
+pub struct Sharing {
+    replicas: BTreeMap<(ObjectId, usize), Arc<SharedReplica>>,
+    mail: Vec<Mail>,
+    hosts: usize,
+    /// How often a guard has waited for long.
+    pub refetched: usize,
+}
+
+/// What host number `index` is called in updates.
+pub fn name(index: usize) -> HostId {
+    HostId(index as u64 + 1)
+}
+
+impl Sharing {
+    pub fn add(&mut self, portion: &Portion) {
+        portion.identify(name(self.hosts));
+        self.hosts += 1;
+    }
+
+    /// Takes what is about shared objects; gives back what is not.
+    pub fn note(&mut self, host: usize, notice: Notice) -> Option<Notice> {
+        match notice {
+            Notice::Shared { object, replica } => {
+                self.replicas.insert((object, host), replica);
+            }
+            Notice::Updated { object, origin, seq, bytes } => {
+                assert_eq!(origin, name(host));
+                for to in (0..self.hosts).filter(|to| *to != host) {
+                    self.mail.push(Mail::Update { to, object, origin, seq, bytes: bytes.clone() });
+                }
+            }
+            Notice::Opened { object, replica } => {
+                self.replicas.insert((object, host), replica);
+                self.mail.push(Mail::Replica { to: host, object });
+            }
+            Notice::Refetch { object, .. } => {
+                self.refetched += 1;
+                self.mail.push(Mail::Replica { to: host, object });
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// A job goes to `thief`; the replicas of what it mentions follow.
+    pub fn open(&mut self, thief: usize, portion: &Portion, spec: &JobSpec) {
+        for mention in &spec.objects {
+            let place = (mention.creation, thief);
+            if !self.replicas.contains_key(&place) {
+                self.mail.push(Mail::Replica { to: thief, object: mention.creation });
+            }
+            portion.opened(mention.creation, self.replicas.entry(place).or_default().clone());
+        }
+    }
+
+    /// Of some other host that has one.
+    fn snapshot(&self, object: ObjectId, except: usize, random: &mut Random) -> Option<Snapshot> {
+        let all: Vec<Snapshot> = (self.replicas.range((object, 0)..=(object, usize::MAX)))
+            .filter(|((_, host), _)| *host != except)
+            .filter_map(|(_, replica)| replica.with(|place| place.as_ref().map(Replica::snapshot)))
+            .collect();
+        let at = random.below(all.len().max(1));
+        all.into_iter().nth(at)
+    }
+
+    /// Some of what is on its way.
+    pub fn deliver<'a>(&mut self, random: &mut Random, portion: impl Fn(usize) -> Option<&'a Portion>) {
+        for _ in 0..random.below(2 * self.mail.len() + 2) {
+            if self.mail.is_empty() {
+                return;
+            }
+            let at = random.below(self.mail.len());
+            let mail = self.mail.swap_remove(at);
+            let (to, object) = match &mail {
+                Mail::Update { to, object, .. } | Mail::Replica { to, object } => (*to, *object),
+            };
+            let Some(portion) = portion(to) else { continue };
+            let Some(replica) = self.replicas.get(&(object, to)).cloned() else {
+                // It may come by later.
+                self.mail.push(mail);
+                continue;
+            };
+            let is_done = match &mail {
+                Mail::Update { origin, seq, bytes, .. } => replica.with(|place| match place {
+                    Some(replica) => {
+                        replica.receive(*origin, *seq, std::slice::from_ref(bytes));
+                        random.below(4) > 0
+                    }
+                    None => false,
+                }),
+                Mail::Replica { .. } => match self.snapshot(object, to, random) {
+                    None => false,
+                    Some(snapshot) => replica.with(|place| {
+                        match place {
+                            Some(replica) => {
+                                replica.install(snapshot);
+                            }
+                            None => *place = Replica::from_snapshot(snapshot),
+                        }
+                        true
+                    }),
+                },
+            };
+            portion.changed(object);
+            if !is_done {
+                self.mail.push(mail);
+            }
+        }
+    }
+
+    /// The host's replicas are gone, and what was on its way to it.
+    pub fn crash(&mut self, host: usize) {
+        self.replicas.retain(|(_, of), _| *of != host);
+        self.mail.retain(|mail| match mail {
+            Mail::Update { to, .. } | Mail::Replica { to, .. } => *to != host,
+        });
+    }
+}
