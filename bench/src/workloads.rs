@@ -4,6 +4,7 @@
 //! this machine with optimisation.
 
 use std::fmt::Display;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -37,7 +38,7 @@ impl Workload {
 }
 
 /// All sample apps.
-pub const WORKLOADS: [Workload; 8] = [
+pub const WORKLOADS: [Workload; 13] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
@@ -68,6 +69,16 @@ pub const WORKLOADS: [Workload; 8] = [
         arguments: "2 5",
         inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
     },
+    Workload { name: "tsp", arguments: "60 1", inputs: &[] },
+    Workload {
+        name: "qap",
+        arguments: "",
+        inputs: &[("dat", include_bytes!("../../sample-apps/qap/data/nug14.dat"))],
+    },
+    Workload { name: "barneshut", arguments: "20000 2", inputs: &[] },
+    // Counting: a search that is divided visits positions that a serial one does not.
+    Workload { name: "othello", arguments: "perft 11", inputs: &[] },
+    Workload { name: "raytracer", arguments: "2", inputs: &[] },
 ];
 
 /// What the plain version of the app `name` gives natively, with the inputs of its workload.
@@ -85,9 +96,21 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
         "align" => shown(align::plain(Some(words.next()?), Some(words.next()?), Some(words.next()?))),
         "setcover" => shown(setcover::plain()),
         "grammar" => shown(grammar::plain(Some(words.next()?), Some(words.next()?))),
+        "tsp" => shown(tsp::plain(words.next().ok(), words.next().ok())),
+        "qap" => shown(qap::plain(words.next().ok(), words.next().ok())),
+        "barneshut" => shown(barneshut::plain(words.next()?, words.next()?)),
+        "othello" => shown(othello::plain(words.0.map(str::to_owned).collect())),
+        "raytracer" => shown(raytracer::plain(Some(words.next()?)).map(|picture| fingerprint(&picture))),
         "coarse" => Ok(coarse::plain(words.next()?, words.next()?).to_string()),
         _ => bail!("there is no workload `{name}`"),
     }
+}
+
+/// What tells outputs apart that are bytes.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("{} bytes, {:016x}", bytes.len(), hasher.finish())
 }
 
 fn shown<T: Display, E: Display>(result: Result<T, E>) -> Result<String> {
@@ -113,6 +136,10 @@ mod tests {
         assert_eq!(native("nqueens", "8").ok().as_deref(), Some("92"));
         assert_eq!(native("coarse", "2 9").ok(), Some(coarse::main(2, 9).to_string()));
         assert_eq!(native("primefactors", "12 7").ok().as_deref(), Some("12: 2 2 3\n7: 7"));
+        assert!(native("tsp", "8 1").is_ok_and(|answer| answer.contains("\n1 ")));
+        assert!(native("barneshut", "10 1").is_ok_and(|answer| answer.contains('\n')));
+        assert_eq!(native("othello", "perft 4").ok().as_deref(), Some("244"));
+        assert_ne!(native("raytracer", "0").ok(), native("raytracer", "1").ok());
         assert!(native("sat", "random 20 1").is_ok_and(|answer| answer.starts_with("s ")));
         assert!(native("fib", "x").is_err() && native("fib", "").is_err() && native("none", "1").is_err());
     }

@@ -87,3 +87,72 @@ fn grammar_finds_the_smallest_automaton() {
     run_texts("grammar", &[], &[("train", "2 2\n1 1 0\n0 1 0\n")])
         .fails_with(2, &["input `train`, line 3: the same string as on line 2, with the other label"]);
 }
+
+#[test]
+fn tsp_finds_published_optima() {
+    for (file, optimum) in
+        [("bays29.tsp", "2020\n1 "), ("gr24.tsp", "1272\n1 "), ("ulysses16.tsp", "6859\n1 ")]
+    {
+        let [alone, together] =
+            ["1", "4"].map(|threads| run_app("tsp", threads, &[], &[("tsp", file)]).result().to_owned());
+        assert!(alone.starts_with(optimum), "{file}: {alone}");
+        assert_eq!(alone, together);
+    }
+    run_texts("tsp", &[], &[("tsp", "TYPE: TSP\nDIMENSION: 2\n")])
+        .fails_with(2, &["tsp, line 2: `2` where the number of cities is expected, 3 to 64"]);
+}
+
+#[test]
+fn qap_finds_published_optima() {
+    for (file, optimum) in [("chr12a.dat", "9552\n"), ("nug12.dat", "578\n"), ("tai12a.dat", "224416\n")] {
+        let [alone, together] =
+            ["1", "4"].map(|threads| run_app("qap", threads, &[], &[("dat", file)]).result().to_owned());
+        assert!(alone.starts_with(optimum), "{file}: {alone}");
+        assert_eq!(alone, together);
+    }
+    run_texts("qap", &[], &[("dat", "1\n0\n\nx\n")])
+        .fails_with(2, &["dat, line 4: `x` where row 1, column 1 of the matrix B is expected"]);
+}
+
+#[test]
+fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
+    let [alone, together] =
+        ["1", "4"].map(|threads| run_app("barneshut", threads, &["2000", "2"], &[]).result().to_owned());
+    // In its units, a star cluster's energy is -0.25.
+    assert!(alone.starts_with("-2.4") || alone.starts_with("-2.5"), "{alone}");
+    assert_eq!(alone, together);
+    let natively = barneshut::plain("2000".to_owned(), 2).expect("so many bodies can be made");
+    assert_eq!(alone.trim_end(), natively);
+    run_texts("barneshut", &["file", "1"], &[("bodies", "2\n5\n1 2 3 4\n")])
+        .fails_with(2, &["bodies, line 3: `1 2 3 4` where body 1 of 2 is expected"]);
+}
+
+#[test]
+fn othello_counts_solves_and_searches() {
+    for threads in ["1", "4"] {
+        assert_eq!(run_app("othello", threads, &["perft", "8"], &[]).result(), "390216\n");
+        for (line, score) in [("1", "+18\n"), ("2", "+2\n"), ("5", "-8\n")] {
+            let positions = [("positions", "fforum-1-19-odd.obf")];
+            assert_eq!(run_app("othello", threads, &["solve", line], &positions).result(), score);
+        }
+        let [with, without] = [&["search", "8"][..], &["search", "8", "--", "--no-abort"]]
+            .map(|words| run_app("othello", threads, words, &[]).result().to_owned());
+        assert!(with.ends_with("\nD3\n") && with == without, "{with} {without}");
+    }
+    run_texts("othello", &["solve", "2"], &[("positions", "X O\nXO-\n")])
+        .fails_with(2, &["positions, line 2: `XO-` where 64 squares and the side to move are expected"]);
+}
+
+#[test]
+fn raytracer_draws_the_same_bits_on_any_number_of_workers_and_natively() {
+    let scene = include_str!("../../../sample-apps/raytracer/scenes/marbles.txt");
+    sateen::testing::set_input("scene", scene);
+    let natively = raytracer::plain(None).expect("it is a scene");
+    assert!(include_bytes!("../../../sample-apps/raytracer/scenes/marbles.png") == natively.as_slice());
+    for threads in ["1", "4"] {
+        let drawn = run_texts("raytracer", &["--threads", threads], &[("scene", scene)]);
+        assert!(drawn.code == Some(0) && drawn.stdout == natively, "{}", drawn.stderr);
+    }
+    run_texts("raytracer", &[], &[("scene", "size 9 9\nsphere ball 0 0 0 1\n")])
+        .fails_with(2, &["scene, line 2: the material `ball` is not described above"]);
+}
