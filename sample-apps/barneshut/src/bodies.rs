@@ -44,9 +44,9 @@ pub struct Pull {
 
 impl Bodies {
     /// The speeds half a step later, and the places a whole step later: the first part of a leapfrog
-    /// step. `pulls` are those at the places where the bodies are.
-    pub fn kick_and_drift(&mut self, pulls: &[Pull]) {
-        self.kick(pulls);
+    /// step. `changes` are those of the speeds at the places where the bodies are.
+    pub fn kick_and_drift(&mut self, changes: &[Vector]) {
+        self.kick(changes);
         for (place, speed) in self.places.iter_mut().zip(&self.speeds) {
             for (place, speed) in place.iter_mut().zip(speed) {
                 *place += speed * self.law.step;
@@ -54,10 +54,10 @@ impl Bodies {
         }
     }
 
-    /// The speeds half a step later: the other part of it, with the pulls at the new places.
-    pub fn kick(&mut self, pulls: &[Pull]) {
-        for (speed, pull) in self.speeds.iter_mut().zip(pulls) {
-            for (speed, change) in speed.iter_mut().zip(pull.change) {
+    /// The speeds half a step later: the other part of it, with the changes at the new places.
+    pub fn kick(&mut self, changes: &[Vector]) {
+        for (speed, change) in self.speeds.iter_mut().zip(changes) {
+            for (speed, change) in speed.iter_mut().zip(change) {
                 *speed += change * (self.law.step * 0.5);
             }
         }

@@ -81,10 +81,13 @@ fn a_star_cluster_keeps_its_energy() {
 }
 
 #[test]
-fn both_versions_give_the_same_bits() {
+fn all_versions_give_the_same_bits() {
     for (count, steps) in [(2, 3), (16, 2), (17, 2), (100, 4), (1500, 2)] {
         let answer = plain(count.to_string(), steps).expect("so many bodies can be made");
-        assert_eq!(main(count.to_string(), steps), Ok(answer), "{count} bodies");
+        for flags in [vec![], vec!["--shared".to_owned()]] {
+            let found = main(count.to_string(), steps, flags.clone());
+            assert_eq!(found.as_ref(), Ok(&answer), "{count} bodies, {flags:?}");
+        }
     }
 }
 
@@ -138,19 +141,21 @@ fn galaxies_have_their_energies() {
         assert!((found / energy - 1.0).abs() < 1e-8, "{name}: {found} {energy}");
         set_input("bodies", text);
         let answer = plain("file".to_owned(), 1).expect("the file is right");
-        assert_eq!(main("file".to_owned(), 1), Ok(answer), "{name}");
+        assert_eq!(main("file".to_owned(), 1, vec![]), Ok(answer), "{name}");
     }
 }
 
 #[test]
 fn bad_input_is_refused() {
-    let refused = |bodies: &str, steps| main(bodies.to_owned(), steps).expect_err("it is wrong").0;
+    let refused = |bodies: &str, steps| main(bodies.to_owned(), steps, vec![]).expect_err("it is wrong").0;
     assert_eq!(
         refused("one", 1),
         "argument `bodies` is `one`, but how many is expected, 2 to 1000000, or `file`"
     );
     assert_eq!(refused("2", 1_000_001), "1000001 steps are too many; 1000000 is the most");
     assert_eq!(refused("file", 1), "the app needs the input `bodies`; give it with --input bodies=FILE");
+    let flag = main("2".to_owned(), 1, vec!["--share".to_owned()]);
+    assert_eq!(flag, Err(BadInput("`--share` where --shared, or nothing more, is expected".to_owned())));
     set_input("bodies", "3\n0\n");
     let why = "bodies, line 2: `0` where the radius of the universe is expected, a number above 0";
     assert_eq!(plain("file".to_owned(), 1), Err(BadInput(why.to_owned())));

@@ -1,7 +1,8 @@
 //! Othello: counts games, solves endgames, searches ahead.
 //!
 //! `board` moves discs; `evaluate` judges positions; `search` answers whether a position is worth so
-//! much, with what `table` remembers. A job is such a question. It asks the most promising move first;
+//! much, with what `table` remembers; the deeper of it are told to all hosts, by way of the shared object
+//! `facts`. A job is such a question. It asks the most promising move first;
 //! if that does not refute the opponent, all other moves are spawned at once (Feldmann's young brothers
 //! wait), and whatever refutes first makes the rest useless.
 //!
@@ -11,6 +12,7 @@
 mod board;
 mod commands;
 mod evaluate;
+mod facts;
 mod search;
 mod table;
 
@@ -19,6 +21,7 @@ use std::cell::RefCell;
 pub use board::Position;
 use board::{each, name};
 use commands::{Command, Task};
+use facts::Facts;
 use sateen::prelude::*;
 use search::{Opening, Question, Search, value_by_asking};
 use serde::{Deserialize, Serialize};
@@ -45,7 +48,9 @@ const GUESS_DEPTH: u32 = 6;
 pub fn main(words: Vec<String>) -> Result<String, BadInput> {
     let Command { task, aborts, stats } = commands::parse(&words)?;
     let options = Options { aborts, counts: stats };
-    let report = perform(task, |depth| perft(Position::START, depth), |question| answer(question, options));
+    let facts = Shared::new(Facts::new());
+    let answer = |question| answer(question, options, facts.clone());
+    let report = perform(task, |depth| perft(Position::START, depth), answer);
     Ok(if stats { report.with_stats() } else { report.text })
 }
 
@@ -142,16 +147,20 @@ impl Answer {
 
 /// Is a position worth so much?
 #[job]
-fn answer(question: Question, options: Options) -> Answer {
+fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer {
     let is_endgame = question.depth >= question.position.empties();
-    if question.depth <= if is_endgame { PLAIN_EMPTIES } else { PLAIN_DEPTH } {
+    let plain = if is_endgame { PLAIN_EMPTIES } else { PLAIN_DEPTH };
+    if question.depth <= plain {
         return in_search(|search| search.is_worth(question)).counted(options);
+    }
+    if let Some(is_yes) = facts::known(&facts, question, plain) {
+        return Answer { is_yes, nodes: 1 }.counted(options);
     }
     let (opening, mut nodes) = with_search(|search| search.open(question));
     let moves = match opening {
         Opening::Answered(is_yes) => return Answer { is_yes, nodes }.counted(options),
         Opening::Pass(passed) => {
-            let passed = answer(passed, options);
+            let passed = answer(passed, options, facts);
             return Answer { is_yes: !passed.is_yes, nodes: nodes + passed.nodes }.counted(options);
         }
         Opening::Moves(moves) => moves,
@@ -159,7 +168,7 @@ fn answer(question: Question, options: Options) -> Answer {
     let mut squares = moves.squares();
     let mut refutation = None;
     if let Some(square) = squares.next() {
-        let reply = answer(question.after(square), options);
+        let reply = answer(question.after(square), options, facts.clone());
         nodes += reply.nodes;
         if !reply.is_yes {
             refutation = Some(square);
@@ -167,13 +176,14 @@ fn answer(question: Question, options: Options) -> Answer {
     }
     if refutation.is_none() {
         // The last spawned is synced first.
-        let spawn = |square: u32| (square, answer::spawn(question.after(square), options));
+        let spawn = |square: u32| (square, answer::spawn(question.after(square), options, facts.clone()));
         let brothers = squares.rev().map(spawn).collect();
         let (found, visited) = first_refutation(brothers, options.aborts);
         refutation = found;
         nodes += visited;
     }
     with_search(|search| search.close(question, refutation));
+    facts::tell(&facts, question, refutation, plain);
     Answer { is_yes: refutation.is_some(), nodes }.counted(options)
 }
 

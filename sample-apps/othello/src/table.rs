@@ -1,6 +1,8 @@
 //! What was found out about positions (a transposition table): true wherever it is read, so it may be
 //! lost, or kept, without any answer changing.
 
+use serde::{Deserialize, Serialize};
+
 use crate::board::Position;
 
 /// How many facts are kept.
@@ -10,10 +12,10 @@ const FACTS: usize = 1 << 16;
 pub const NO_SQUARE: u8 = 64;
 
 /// Between what the value of a position is, when it is searched so deep.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    position: Position,
-    depth: u8,
+    pub position: Position,
+    pub depth: u8,
     /// The last move that was found to refute, or [`NO_SQUARE`].
     pub square: u8,
     /// The value is at least this.
@@ -30,6 +32,32 @@ impl Fact {
         low: i16::MIN,
         high: i16::MAX,
     };
+
+    /// A position, searched so deep, is worth at least `beta` if a move refutes, and less if none does.
+    pub fn of(position: Position, depth: u32, beta: i32, refutation: Option<u32>) -> Self {
+        // Values are within 6400.
+        let bounds = match refutation {
+            Some(_) => (beta as i16, i16::MAX),
+            None => (i16::MIN, (beta - 1) as i16),
+        };
+        let square = refutation.map_or(NO_SQUARE, |square| square as u8);
+        Self { position, depth: depth as u8, square, low: bounds.0, high: bounds.1 }
+    }
+
+    /// Whether this is about a position that is searched so deep.
+    #[inline(always)]
+    pub fn is_about(&self, position: Position, depth: u32) -> bool {
+        self.position == position && u32::from(self.depth) == depth
+    }
+
+    /// The same, with what another fact says of the same.
+    pub fn add(&mut self, other: Self) {
+        self.low = self.low.max(other.low);
+        self.high = self.high.min(other.high);
+        if other.square != NO_SQUARE {
+            self.square = other.square;
+        }
+    }
 }
 
 /// Facts by position. Of two that fall together the deeper one is kept, and the newer one beside it.
@@ -45,11 +73,11 @@ impl Table {
     /// What is known.
     #[inline(always)]
     pub fn get(&self, position: Position, depth: u32) -> Fact {
-        let place = place(position);
+        let place = position.hash() & !1;
         // The mask shows that both are there.
         for place in [place, place ^ 1] {
             let fact = &self.facts[place % FACTS];
-            if fact.position == position && u32::from(fact.depth) == depth {
+            if fact.is_about(position, depth) {
                 return *fact;
             }
         }
@@ -58,18 +86,14 @@ impl Table {
 
     /// Keeps whether the value of a position is at least `beta`, and by which move.
     pub fn put(&mut self, position: Position, depth: u32, beta: i32, refutation: Option<u32>) {
-        let mut fact = self.get(position, depth);
-        fact.position = position;
-        fact.depth = depth as u8;
-        // Values are within 6400.
-        match refutation {
-            Some(square) => {
-                fact.low = fact.low.max(beta as i16);
-                fact.square = square as u8;
-            }
-            None => fact.high = fact.high.min((beta - 1) as i16),
+        let mut fact = Fact::of(position, depth, beta, refutation);
+        let known = self.get(position, depth);
+        if known.is_about(position, depth) {
+            let found = fact;
+            fact = known;
+            fact.add(found);
         }
-        let place = place(position);
+        let place = position.hash() & !1;
         let deep = &mut self.facts[place % FACTS];
         if deep.depth <= fact.depth || deep.position == position {
             *deep = fact;
@@ -77,11 +101,4 @@ impl Table {
             self.facts[(place ^ 1) % FACTS] = fact;
         }
     }
-}
-
-#[inline(always)]
-fn place(position: Position) -> usize {
-    let mixed =
-        position.own.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ position.other.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as usize & !1
 }

@@ -3,12 +3,14 @@
 //!
 //! `parse` and `generate` give an [`Instance`]; `matching` solves the linear assignment problem;
 //! `search` bounds and branches. A job is an assignment of some facilities. It spawns all ways to
-//! locate one more and syncs the most promising first.
+//! locate one more and syncs the most promising first. `incumbent` is the best assignment so far, a shared
+//! object: what one job finds makes all others give up more.
 //!
 //! Of equally cheap assignments the first in lexicographic order is the answer, so it is the same bytes
 //! whoever finds which one when.
 
 mod generate;
+mod incumbent;
 mod instance;
 mod matching;
 mod parse;
@@ -17,10 +19,12 @@ mod search;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use sateen::Job;
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use generate::generate;
+use incumbent::Incumbent;
 pub use instance::{Assignment, ENTRY_MAX, Instance, SIZE_MAX};
 pub use parse::parse;
 use search::{Child, Known, OPEN, Partial, Search};
@@ -36,9 +40,7 @@ const PLAIN_OPEN: usize = 4;
 /// When the input is missing or is no QAPLIB instance, or too many facilities are asked for.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    let source = Source::new(generated, seed)?;
-    let instance = source.instance()?;
-    Ok(below(source, vec![OPEN; instance.size], opening(&instance), true).best.to_string())
+    Ok(search(Source::new(generated, seed)?)?.best.to_string())
 }
 
 /// The same without spawns: what the spawning version is measured against.
@@ -50,8 +52,17 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve_plain(&*Source::new(generated, seed)?.instance()?).to_string())
 }
 
-/// How many bounds were computed, by jobs that know the best assignment when they are spawned and hear
-/// of none found since: what sharing it is measured against.
+/// How many bounds are computed with the best assignment shared.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
+    Ok(search(Source::new(generated, seed)?)?.nodes)
+}
+
+/// How many bounds are computed by jobs that know the best assignment when they are spawned, and hear of
+/// none found since: what sharing it is measured against.
 ///
 /// # Errors
 /// As [`main()`].
@@ -59,7 +70,14 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
     let instance = source.instance()?;
-    Ok(below(source, vec![OPEN; instance.size], opening(&instance), false).nodes)
+    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance)).nodes)
+}
+
+/// The whole search, with spawns and a shared assignment.
+fn search(source: Source) -> Result<Found, BadInput> {
+    let instance = source.instance()?;
+    let incumbent = Shared::new(Incumbent::new(opening(&instance)));
+    Ok(below(source, vec![OPEN; instance.size], incumbent))
 }
 
 /// The cheapest assignment, found without spawns.
@@ -77,55 +95,65 @@ fn opening(instance: &Instance) -> Assignment {
 /// What a job found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
-    /// The best of the assignment known to the job and those that its own can become.
+    /// The best assignment that the job knows of.
     best: Assignment,
     /// Bounds that were computed.
     nodes: u64,
 }
 
-/// The best of `best` and all that `partial` can become. If `respawns`, jobs are spawned anew when
-/// something better is found before they are synced.
+/// The best of all that `partial` can become, and of those that were known until it was found.
 #[job]
-fn below(source: Source, partial: Partial, best: Assignment, respawns: bool) -> Found {
+fn below(source: Source, partial: Partial, incumbent: Shared<Incumbent>) -> Found {
+    divide(source, partial, incumbent, |partial, incumbent| below::spawn(source, partial, incumbent.clone()))
+}
+
+/// The same, knowing only `best`.
+#[job]
+fn below_alone(source: Source, partial: Partial, best: Assignment) -> Found {
+    divide(source, partial, best, |partial, best| below_alone::spawn(source, partial, best.clone()))
+}
+
+/// Spawns jobs for all ways to locate one more facility and takes together what they find.
+///
+/// What is returned is at least as good as whatever has closed the search anywhere: then nothing is lost
+/// when the only host that knew of an assignment is, and the update that told others with it.
+fn divide<K: Known, J: Job<Output = Found>>(
+    source: Source,
+    mut partial: Partial,
+    known: K,
+    spawn: impl Fn(Partial, &K) -> Spawned<J>,
+) -> Found {
     // The root job has read the same input, and has returned if it could not.
     let instance = source.instance().expect("the input was read before");
-    let mut search = Search::new(&instance, best);
+    let mut search = Search::new(&instance, known);
     if partial.iter().filter(|place| **place == OPEN).count() <= PLAIN_OPEN {
-        let mut partial = partial;
         search.run(&mut partial);
-        return Found { best: search.known, nodes: search.nodes };
+        return Found { best: search.known.assignment(), nodes: search.nodes };
     }
     let mut children = search.children(&partial);
-    // The last spawned is synced first.
     children.reverse();
-    let spawn = |children: &[Child], best: &Assignment| -> Vec<Spawned<_>> {
-        let to = |child: &Child| below::spawn(source, with(&partial, child), best.clone(), respawns);
-        children.iter().map(to).collect()
-    };
-    if !respawns && let Some(first) = children.pop() {
+    if !K::IS_SHARED && let Some(first) = children.pop() {
         // The others are to know at least what the most promising one has found.
-        for job in spawn(&[first], &search.known) {
+        let found = spawn(with(&partial, &first), &search.known).sync();
+        search.nodes += found.nodes;
+        search.known.offer(found.best);
+        children.retain(|child| search.is_open(child.0, &with(&partial, child)));
+    }
+    // The last spawned is synced first.
+    let mut waiting: Vec<_> = Vec::new();
+    for child in &children {
+        let below = with(&partial, child);
+        waiting.push((child.0, below.clone(), spawn(below, &search.known)));
+    }
+    while let Some((bound, below, job)) = waiting.pop() {
+        // Jobs that have become hopeless are dropped, which aborts them.
+        if search.is_open(bound, &below) {
             let found = job.sync();
             search.nodes += found.nodes;
             search.known.offer(found.best);
         }
-        children.retain(|child| search.is_open(child.0, &with(&partial, child)));
     }
-    let mut waiting = spawn(&children, &search.known);
-    while let Some(next) = waiting.pop() {
-        children.pop();
-        let found = next.sync();
-        search.nodes += found.nodes;
-        if found.best < search.known {
-            search.known.offer(found.best);
-            if respawns {
-                children.retain(|child| search.is_open(child.0, &with(&partial, child)));
-                waiting.clear();
-                waiting = spawn(&children, &search.known);
-            }
-        }
-    }
-    Found { best: search.known, nodes: search.nodes }
+    Found { best: search.known.assignment(), nodes: search.nodes }
 }
 
 /// `partial` with one more facility located.

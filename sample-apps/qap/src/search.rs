@@ -8,8 +8,13 @@ pub const OPEN: u8 = u8::MAX;
 
 /// The best assignment that is known: where a search reads it, and what it tells of better ones.
 pub trait Known {
+    /// Whether it becomes better while a job runs, by what others find.
+    const IS_SHARED: bool;
+
     /// What it costs.
     fn cost(&self) -> i64;
+    /// The assignment.
+    fn assignment(&self) -> Assignment;
     /// Whether other places are before it in lexicographic order.
     fn is_after(&self, places: &[u8]) -> bool;
     /// Tells of an assignment that may be better.
@@ -18,9 +23,15 @@ pub trait Known {
 
 /// An assignment that nobody else sees.
 impl Known for Assignment {
+    const IS_SHARED: bool = false;
+
     #[inline(always)]
     fn cost(&self) -> i64 {
         self.cost
+    }
+
+    fn assignment(&self) -> Assignment {
+        self.clone()
     }
 
     fn is_after(&self, places: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use qap::{Assignment, Instance, generate, main, parse, plain, solve_plain, unshared};
+use qap::{Assignment, Instance, generate, main, nodes, parse, plain, solve_plain, unshared};
 use sateen::BadInput;
 use sateen::testing::set_input;
 
@@ -93,7 +93,13 @@ fn the_assignment_is_printed() {
     // The pair with the flow of 5 goes where it is 1 from place to place; the first of them to the end
     // that is nearer to what is left.
     assert_eq!(main(None, None), Ok("14\n3 2 1".to_owned()));
-    assert!(unshared(None, None).is_ok_and(|nodes| nodes > 0));
+}
+
+#[test]
+fn a_shared_assignment_saves_bounds() {
+    let (shared, unshared) = (nodes(Some(10), Some(1)), unshared(Some(10), Some(1)));
+    let (shared, unshared) = (shared.expect("it is right"), unshared.expect("it is right"));
+    assert!(shared > 0 && shared < unshared, "{shared} of {unshared}");
 }
 
 #[test]

@@ -2,12 +2,14 @@
 //!
 //! `parse` and `generate` give the [`Ways`] between cities; `problem` prices the cities so that shortest
 //! trees bound tours well; `search` makes paths from the first city longer. A job is a path. It spawns
-//! every city that may come next and syncs the most promising first.
+//! every city that may come next and syncs the most promising first. `incumbent` is the best tour so far,
+//! a shared object: what one job finds makes all others give up more.
 //!
 //! Of equally long tours the first in lexicographic order is the answer, so it is the same bytes
 //! whoever finds which tour when.
 
 mod generate;
+mod incumbent;
 mod parse;
 mod problem;
 mod search;
@@ -16,10 +18,12 @@ mod tour;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use sateen::Job;
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use generate::generate;
+use incumbent::Incumbent;
 pub use parse::parse;
 use problem::Problem;
 use search::{Known, Search};
@@ -35,9 +39,7 @@ const PLAIN_CITIES: usize = 7;
 /// When the input is missing or is no TSPLIB instance, or too many cities are asked for.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    let source = Source::new(generated, seed)?;
-    let map = source.map()?;
-    Ok(below(source, vec![0], map.opening(), true).best.to_string())
+    Ok(search(Source::new(generated, seed)?)?.best.to_string())
 }
 
 /// The same without spawns: what the spawning version is measured against.
@@ -49,15 +51,30 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve_plain(&Source::new(generated, seed)?.ways()?).to_string())
 }
 
-/// How many paths were made longer, by jobs that know the best tour when they are spawned and hear of
-/// none found since: what sharing it is measured against.
+/// How many paths are made longer with the best tour shared.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
+    Ok(search(Source::new(generated, seed)?)?.nodes)
+}
+
+/// How many paths are made longer by jobs that know the best tour when they are spawned, and hear of none
+/// found since: what sharing it is measured against.
 ///
 /// # Errors
 /// As [`main()`].
 #[main]
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below(source, vec![0], source.map()?.opening(), false).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening()).nodes)
+}
+
+/// The whole search, with spawns and a shared tour.
+fn search(source: Source) -> Result<Found, BadInput> {
+    let incumbent = Shared::new(Incumbent::new(source.map()?.opening()));
+    Ok(below(source, vec![0], incumbent))
 }
 
 /// The shortest tour, found without spawns.
@@ -72,56 +89,65 @@ pub fn solve_plain(ways: &Ways) -> Tour {
 /// What a job found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
-    /// The best tour of those known to the job and those below its path.
+    /// The best tour that the job knows of.
     best: Tour,
     /// Paths that were made longer.
     nodes: u64,
 }
 
-/// The best of `best` and all tours that begin with `path`. If `respawns`, jobs are spawned anew when
-/// a better tour is found before they are synced.
+/// The best of all tours that begin with `path`, and of those that were known until it was found.
 #[job]
-fn below(source: Source, path: Vec<u8>, best: Tour, respawns: bool) -> Found {
+fn below(source: Source, path: Vec<u8>, incumbent: Shared<Incumbent>) -> Found {
+    divide(source, path, incumbent, |path, incumbent| below::spawn(source, path, incumbent.clone()))
+}
+
+/// The same, knowing only `best`.
+#[job]
+fn below_alone(source: Source, path: Vec<u8>, best: Tour) -> Found {
+    divide(source, path, best, |path, best| below_alone::spawn(source, path, best.clone()))
+}
+
+/// Spawns jobs for all that may come after `path` and takes together what they find.
+///
+/// What is returned is at least as good as whatever has closed a path: then nothing is lost when the
+/// only host that knew of a tour is, and the update that told others with it.
+fn divide<K: Known, J: Job<Output = Found>>(
+    source: Source,
+    mut path: Vec<u8>,
+    known: K,
+    spawn: impl Fn(Vec<u8>, &K) -> Spawned<J>,
+) -> Found {
     // The root job has read the same input, and has returned if it could not.
     let map = source.map().expect("the input was read before");
-    let mut search = Search { problem: &map.problem, ways: &map.ways, known: best, nodes: 0 };
+    let mut search = Search { problem: &map.problem, ways: &map.ways, known, nodes: 0 };
     if path.len() + PLAIN_CITIES >= map.problem.count {
-        let mut path = path;
         search.run(&mut path);
-        return Found { best: search.known, nodes: search.nodes };
+        return Found { best: search.known.tour(), nodes: search.nodes };
     }
     let mut children = search.children(&path);
-    // The last spawned is synced first.
     children.reverse();
-    let spawn = |children: &[(i64, u8)], best: &Tour| -> Vec<Spawned<_>> {
-        let to = |city| [path.as_slice(), &[city]].concat();
-        children.iter().map(|(_, city)| below::spawn(source, to(*city), best.clone(), respawns)).collect()
-    };
-    if !respawns && let Some(first) = children.pop() {
+    let to = |city: u8| [path.as_slice(), &[city]].concat();
+    if !K::IS_SHARED && let Some((_, city)) = children.pop() {
         // The others are to know at least what the most promising one has found.
-        for job in spawn(&[first], &search.known) {
+        let found = spawn(to(city), &search.known).sync();
+        search.nodes += found.nodes;
+        search.known.offer(found.best);
+        children.retain(|(bound, city)| search.is_open(*bound, &to(*city)));
+    }
+    // The last spawned is synced first.
+    let mut waiting: Vec<_> = Vec::new();
+    for (bound, city) in children {
+        waiting.push((bound, to(city), spawn(to(city), &search.known)));
+    }
+    while let Some((bound, path, job)) = waiting.pop() {
+        // Jobs that have become hopeless are dropped, which aborts them.
+        if search.is_open(bound, &path) {
             let found = job.sync();
             search.nodes += found.nodes;
             search.known.offer(found.best);
         }
-        children.retain(|(bound, city)| search.is_open(*bound, &[path.as_slice(), &[*city]].concat()));
     }
-    let mut waiting = spawn(&children, &search.known);
-    while let Some(next) = waiting.pop() {
-        children.pop();
-        let found = next.sync();
-        search.nodes += found.nodes;
-        if found.best < search.known {
-            search.known.offer(found.best);
-            if respawns {
-                children
-                    .retain(|(bound, city)| search.is_open(*bound, &[path.as_slice(), &[*city]].concat()));
-                waiting.clear();
-                waiting = spawn(&children, &search.known);
-            }
-        }
-    }
-    Found { best: search.known, nodes: search.nodes }
+    Found { best: search.known.tour(), nodes: search.nodes }
 }
 
 /// Where the cities come from.

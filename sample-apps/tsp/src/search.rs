@@ -5,8 +5,13 @@ use crate::tour::{Tour, Ways};
 
 /// The best tour that is known: where a search reads it, and what it tells of better ones.
 pub trait Known {
+    /// Whether it becomes better while a job runs, by what others find.
+    const IS_SHARED: bool;
+
     /// How long it is.
     fn length(&self) -> i64;
+    /// The tour.
+    fn tour(&self) -> Tour;
     /// Whether a path is before, or the same as, the beginning of it.
     fn is_not_before(&self, path: &[u8]) -> bool;
     /// Tells of a tour that may be better.
@@ -15,9 +20,15 @@ pub trait Known {
 
 /// A tour that nobody else sees.
 impl Known for Tour {
+    const IS_SHARED: bool = false;
+
     #[inline(always)]
     fn length(&self) -> i64 {
         self.length
+    }
+
+    fn tour(&self) -> Tour {
+        self.clone()
     }
 
     fn is_not_before(&self, path: &[u8]) -> bool {

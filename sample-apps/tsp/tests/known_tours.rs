@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sateen::BadInput;
 use sateen::testing::set_input;
-use tsp::{Tour, Ways, generate, main, parse, plain, solve_plain, unshared};
+use tsp::{Tour, Ways, generate, main, nodes, parse, plain, solve_plain, unshared};
 
 /// TSPLIB's list of optimal values, and how the answer is checked beside it.
 const SHARED: [(&str, i64); 7] = [
@@ -98,7 +98,13 @@ fn the_tour_is_printed_from_the_first_city() {
         "DIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 9\n3 9 0\n4 9 9\nEOF\n";
     set_input("tsp", text);
     assert_eq!(main(None, None), Ok("36\n1 2 4 3".to_owned()));
-    assert!(unshared(None, None).is_ok_and(|nodes| nodes > 0));
+}
+
+#[test]
+fn a_shared_tour_saves_paths() {
+    let (shared, unshared) = (nodes(Some(40), Some(1)), unshared(Some(40), Some(1)));
+    let (shared, unshared) = (shared.expect("it is right"), unshared.expect("it is right"));
+    assert!(shared > 0 && shared < unshared, "{shared} of {unshared}");
 }
 
 #[test]

@@ -123,6 +123,8 @@ fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
     assert_eq!(alone, together);
     let natively = barneshut::plain("2000".to_owned(), 2).expect("so many bodies can be made");
     assert_eq!(alone.trim_end(), natively);
+    let shared = run_app("barneshut", "4", &["2000", "2", "--", "--shared"], &[]);
+    assert_eq!(shared.result(), alone);
     run_texts("barneshut", &["file", "1"], &[("bodies", "2\n5\n1 2 3 4\n")])
         .fails_with(2, &["bodies, line 3: `1 2 3 4` where body 1 of 2 is expected"]);
 }

@@ -1,0 +1,57 @@
+//! Bodies that every host has, so that they need not be sent with each job.
+
+use std::cell::OnceCell;
+
+use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::bodies::{Bodies, Vector};
+use crate::tree::Tree;
+
+/// The bodies after so many steps.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct World {
+    /// With the speeds of half a step before, from the first step on.
+    pub bodies: Bodies,
+    /// How many steps were made.
+    pub step: u64,
+    /// Made where it is needed.
+    #[serde(skip)]
+    tree: OnceCell<Tree>,
+}
+
+impl World {
+    /// The bodies at the start.
+    pub fn new(bodies: Bodies) -> Self {
+        Self { bodies, step: 0, tree: OnceCell::new() }
+    }
+
+    /// The bodies' tree.
+    pub fn tree(&self) -> &Tree {
+        let Bodies { law, masses, places, .. } = &self.bodies;
+        self.tree.get_or_init(|| Tree::new(masses, places, law.opening))
+    }
+}
+
+#[shared]
+impl World {
+    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it.
+    #[update]
+    pub fn make_step(&mut self, step: u64, changes: Vec<Vector>) {
+        // A root job that is done again makes the steps again.
+        if step != self.step + 1 {
+            return;
+        }
+        if self.step > 0 {
+            self.bodies.kick(&changes);
+        }
+        self.bodies.kick_and_drift(&changes);
+        self.step = step;
+        self.tree = OnceCell::new();
+    }
+}
+
+/// Whether a replica has come to a step.
+pub fn has_step(world: &Shared<World>, step: &u64, _first: &usize, _end: &usize) -> bool {
+    world.read().step >= *step
+}

@@ -1,0 +1,57 @@
+//! The best tour that any host knows.
+
+use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::search::Known;
+use crate::tour::Tour;
+
+/// The best tour so far. The tour itself and not only its length: whoever found it may be gone, and done
+/// again it is not found below a path that its own length closes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Incumbent {
+    best: Tour,
+}
+
+impl Incumbent {
+    /// A tour to begin with.
+    pub fn new(best: Tour) -> Self {
+        Self { best }
+    }
+}
+
+#[shared]
+impl Incumbent {
+    /// There is this tour; of two the better one stays, whichever comes first and however often.
+    #[update]
+    pub fn improve(&mut self, tour: Tour) {
+        if tour < self.best {
+            self.best = tour;
+        }
+    }
+}
+
+/// A tour that all hosts hear of.
+impl Known for Shared<Incumbent> {
+    const IS_SHARED: bool = true;
+
+    #[inline(always)]
+    fn length(&self) -> i64 {
+        self.read().best.length
+    }
+
+    fn tour(&self) -> Tour {
+        self.read().best.clone()
+    }
+
+    fn is_not_before(&self, path: &[u8]) -> bool {
+        self.read().best.is_not_before(path)
+    }
+
+    fn offer(&mut self, tour: Tour) {
+        let is_better = tour < self.read().best;
+        if is_better {
+            self.improve(tour);
+        }
+    }
+}
