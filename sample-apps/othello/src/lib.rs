@@ -175,11 +175,13 @@ fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer 
         }
     }
     if refutation.is_none() {
-        // The last spawned is synced first.
-        let spawn = |square: u32| (square, answer::spawn(question.after(square), options, facts.clone()));
-        let brothers = squares.rev().map(spawn).collect();
+        let squares: Vec<u32> = squares.collect();
+        let mut brothers = JobSet::new();
+        for square in &squares {
+            answer::spawn_in(&mut brothers, question.after(*square), options, facts.clone());
+        }
         let (found, visited) = first_refutation(brothers, options.aborts);
-        refutation = found;
+        refutation = found.map(|nth| squares[nth]);
         nodes += visited;
     }
     with_search(|search| search.close(question, refutation));
@@ -187,17 +189,15 @@ fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer 
     Answer { is_yes: refutation.is_some(), nodes }.counted(options)
 }
 
-/// A move that refutes, and how many positions were visited. The last of `brothers` is the most
-/// promising.
-fn first_refutation(mut brothers: Vec<(u32, Spawned<answer>)>, aborts: bool) -> (Option<u32>, u64) {
+/// Which of the brothers refutes first, and how many positions were visited.
+fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize>, u64) {
     let (mut refutation, mut nodes) = (None, 0);
-    while let Some((square, brother)) = brothers.pop() {
-        let reply = brother.sync();
+    while let Some((nth, reply)) = brothers.next() {
         nodes += reply.nodes;
         if !reply.is_yes && refutation.is_none() {
-            refutation = Some(square);
+            refutation = Some(nth);
             if aborts {
-                break; // Those that are left are dropped, which aborts them.
+                break; // Those that are left are dropped with their set, which aborts them.
             }
         }
     }
