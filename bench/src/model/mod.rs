@@ -1,5 +1,7 @@
 //! What the programming model costs beyond a plain spawn and sync.
 
+mod reach;
+
 use anyhow::{Result, ensure};
 
 use crate::figure::{Figure, shown};
@@ -19,6 +21,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     let app = Sandbox::bench_app("model")?;
     let mut figures = inlets(&app)?;
     figures.extend(aborts(&app)?);
+    figures.extend(reach::figures()?);
     Ok(figures)
 }
 

@@ -3,6 +3,7 @@
 
 #![cfg(unix)]
 
+mod aborts;
 mod answers;
 mod bad_input;
 mod coordinator;

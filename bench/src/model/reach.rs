@@ -1,0 +1,78 @@
+//! How far an abort is from its aborter: a host whose messages take 100 ms each way.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use sateen_tests::cluster::Cluster;
+use sateen_tests::proxy::Proxy;
+use serde_json::Value;
+
+use super::BENCH;
+use crate::figure::{Figure, shown};
+use crate::grid;
+use crate::measure::Samples;
+
+const LATENCY: Duration = Duration::from_millis(100);
+const ROUNDS: usize = 3;
+const OTHERS: &str = "8";
+/// Some seconds: the far host comes meanwhile.
+const TURNS: &str = "2000000000";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One run: from its submission to its result, and from the abort until the far host rests.
+struct Reach {
+    elapsed_s: f64,
+    stopped_s: f64,
+}
+
+pub fn figures() -> Result<Vec<Figure>> {
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        eprintln!("model: reach, round {} of {ROUNDS}", round + 1);
+        near.push(measure(Duration::ZERO)?);
+        far.push(measure(LATENCY)?);
+    }
+    let elapsed = |all: &[Reach]| all.iter().map(|one| one.elapsed_s).collect::<Samples>();
+    let stopped = |all: &[Reach]| all.iter().map(|one| one.stopped_s * 1e3).collect::<Samples>();
+    Ok(vec![
+        Figure::ratio(
+            BENCH,
+            "abort of a job at 100 ms, what the aborter loses",
+            elapsed(&far).less(&elapsed(&near)).times(1e3),
+        )
+        .unit("ms")
+        .against(format!("the same run at 0 ms, {} s", shown(elapsed(&near).median()))),
+        Figure::ratio(BENCH, "abort of a job at 100 ms, until it stops", stopped(&far))
+            .unit("ms")
+            .against(format!("at 0 ms, {} ms; watched every 10 ms or so", shown(stopped(&near).median()))),
+    ])
+}
+
+fn measure(latency: Duration) -> Result<Reach> {
+    let mut cluster = Cluster::start(&[("near", "here")]);
+    let run = grid::submit(&cluster, "bench/model.wasm", &["--function", "reach", OTHERS, TURNS])?;
+    let root = cluster.root_host(run);
+    let proxy = Proxy::start(cluster.address(), latency);
+    cluster.start_host_with("far", "there", &proxy.url(), &["--direct", "off"]);
+    await_count(&cluster, "far", "busy", |busy| busy > 0)?;
+    await_count(&cluster, &root, "aborted", |aborted| aborted > 0)?;
+    let aborted = Instant::now();
+    await_count(&cluster, "far", "busy", |busy| busy == 0)?;
+    let stopped_s = aborted.elapsed().as_secs_f64();
+    Ok(Reach { elapsed_s: grid::wait(&cluster, run, Some("0"))?, stopped_s })
+}
+
+fn await_count(cluster: &Cluster, host: &str, field: &str, is_enough: impl Fn(u64) -> bool) -> Result<()> {
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        let ended = cluster.tell_host(host, &["status", "--json"]);
+        let status: Value = serde_json::from_slice(&ended.stdout).context(ended.stderr)?;
+        let count: u64 = (status["runs"].as_array().into_iter().flatten())
+            .filter_map(|run| run["counts"][field].as_u64())
+            .sum();
+        if is_enough(count) {
+            return Ok(());
+        }
+    }
+    bail!("host {host} never has the right count `{field}`")
+}
