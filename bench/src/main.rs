@@ -3,6 +3,7 @@
 //! Figures go to stdout, as a table or one JSON object a line; what is going on, to stderr. `all`
 //! also writes `bench/results.csv` and `bench/README.md`.
 
+mod apps;
 mod copies;
 mod faults;
 mod figure;
@@ -36,6 +37,7 @@ cargo xtask bench NAME [--json]
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
   model   what sets of jobs, inlets and aborts cost
+  apps    what shared objects and aborts are worth on grids, and how soon an update is everywhere
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
@@ -48,12 +50,13 @@ type Bench = fn() -> Result<Vec<Figure>>;
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 9] = [
+const BENCHES: [(&str, Bench); 10] = [
     ("start", start::bench),
     ("spawn", spawn::bench),
     ("leaf", leaf::bench),
     ("model", model::bench),
     ("scale", scale::bench),
+    ("apps", apps::bench),
     ("steal", steal::bench),
     ("faults", faults::bench),
     ("wide", virtual_time::wide),

@@ -95,8 +95,12 @@ fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
             world.make_step(step, changes.to_vec());
         }
         let count = world.read().tree().count();
-        let found = pulls_in(world.clone(), step, 0, count);
-        world.read().tree().unsorted(&found)
+        let mut found = pulls_in(world.clone(), step, 0, count);
+        let world = world.read();
+        if found.len() != count {
+            found = world.tree().pulls(&world.bodies.law, 0, count);
+        }
+        world.tree().unsorted(&found)
     })
 }
 
@@ -130,11 +134,15 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Vec<Pull> {
     all
 }
 
-/// The same of bodies that every host has, after so many steps.
+/// The same of bodies that every host has, after so many steps. Fewer where the bodies have moved on
+/// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
 #[job(guard = has_step)]
 fn pulls_in(world: Shared<World>, step: u64, first: usize, end: usize) -> Vec<Pull> {
     if end - first <= PLAIN_BODIES {
         let world = world.read();
+        if world.step != step {
+            return Vec::new();
+        }
         return world.tree().pulls(&world.bodies.law, first, end);
     }
     let middle = first.midpoint(end);

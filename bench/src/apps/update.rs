@@ -1,0 +1,271 @@
+//! How soon an update of a shared object is at all other hosts.
+//!
+//! Eight hosts in this process, with the drivers, links and replicas of real ones, and a coordinator of its
+//! own. In place of guests there is a stopwatch: from an update to the moment when the last of the others
+//! would wake the guests that wait for it. A guest that computes meanwhile hears at its next heartbeat.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use sateen_host::grid::{
+    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, RunningPortion, Runtime,
+    start,
+};
+use sateen_protocol::host::Notice;
+use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
+use sateen_protocol::{
+    BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Mention, Outcome,
+    ROOT_KIND,
+};
+use sateen_tests::cluster::Cluster;
+use tempfile::TempDir;
+
+use super::BENCH;
+use crate::figure::Figure;
+use crate::grid;
+use crate::measure::Samples;
+
+const HOSTS: usize = 8;
+const WARM_UPS: u64 = 50;
+const UPDATES: u64 = 300;
+/// Between two updates, so that each travels alone.
+const REST: Duration = Duration::from_millis(5);
+/// Nothing that is awaited takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+const OBJECT: ObjectId = ObjectId([7; 16]);
+
+/// A host has so many of the updates.
+struct Arrival {
+    host: usize,
+    count: u64,
+    at: Instant,
+}
+
+/// The host that has the root, and with it the object.
+struct Origin {
+    notify: Notify,
+    held: JobNumber,
+    spec: JobSpec,
+    replica: Arc<SharedReplica>,
+    name: Arc<AtomicU64>,
+}
+
+/// What all hosts know.
+struct Board {
+    origin: Mutex<Option<Origin>>,
+    /// Jobs that were stolen, with whoever is to be told of their ends.
+    stolen: Mutex<Vec<(Notify, JobNumber)>>,
+    arrivals: Sender<Arrival>,
+}
+
+struct Scripted {
+    host: usize,
+    board: Arc<Board>,
+}
+
+struct ScriptedPortion {
+    host: usize,
+    board: Arc<Board>,
+    notify: Notify,
+    name: Arc<AtomicU64>,
+    is_origin: bool,
+    given: u64,
+    completed: u64,
+    replicas: BTreeMap<ObjectId, Arc<SharedReplica>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn finished() -> Finished {
+    Finished { outcome: Outcome::Done(Vec::new()), work_ns: 1, span_ns: 1 }
+}
+
+impl Runtime for Scripted {
+    fn threads(&self) -> usize {
+        1
+    }
+    fn start(&self, _loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
+        notify(Notice::Idle(1));
+        Ok(Box::new(ScriptedPortion {
+            host: self.host,
+            board: self.board.clone(),
+            notify,
+            name: Arc::default(),
+            is_origin: false,
+            given: 0,
+            completed: 0,
+            replicas: BTreeMap::new(),
+        }))
+    }
+}
+
+impl ScriptedPortion {
+    fn tell_arrival(&self) {
+        let of_origin = |replica: &Replica| replica.versions().iter().map(|(_, count)| count).sum();
+        let has = self.replicas.get(&OBJECT).and_then(|at| at.with(|place| place.as_ref().map(of_origin)));
+        if let Some(count) = has {
+            // The benchmark may be over.
+            let _ = self.board.arrivals.send(Arrival { host: self.host, count, at: Instant::now() });
+        }
+    }
+}
+
+impl RunningPortion for ScriptedPortion {
+    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+        (self.notify)(Notice::Idle(0));
+        (self.notify)(Notice::Begun { held });
+        if spec.kind != ROOT_KIND {
+            lock(&self.board.stolen).push((self.notify.clone(), held));
+            return self.tell_arrival();
+        }
+        self.is_origin = true;
+        let replica = Arc::new(SharedReplica::new(Replica::new(Bytes::from(vec![0; 64]))));
+        (self.notify)(Notice::Shared { object: OBJECT, replica: replica.clone() });
+        let (notify, name) = (self.notify.clone(), self.name.clone());
+        *lock(&self.board.origin) = Some(Origin { notify, held, spec, replica, name });
+        (self.notify)(Notice::Exposed);
+    }
+    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+        let origin = lock(&self.board.origin);
+        let root = origin.as_ref().filter(|_| self.is_origin && self.given + 1 < HOSTS as u64)?;
+        self.given += 1;
+        let parameters = self.given.to_be_bytes().to_vec();
+        let key = JobKey(BlobHash::of(&parameters).0);
+        let lineage = root.spec.lineage.child(&root.spec.key);
+        let objects = vec![Mention { object: OBJECT, creation: OBJECT }];
+        let spec = JobSpec { key, kind: 0, parameters, depth: 1, lineage, objects, ..root.spec.clone() };
+        Some((JobNumber(self.given), spec))
+    }
+    fn want(&mut self, thieves: usize) {
+        if thieves > 0 && self.is_origin && self.given + 1 < HOSTS as u64 {
+            (self.notify)(Notice::Exposed);
+        }
+    }
+    fn complete(&mut self, _number: JobNumber, _done: Finished) {
+        self.completed += 1;
+        let origin = lock(&self.board.origin);
+        if let Some(root) = origin.as_ref().filter(|_| self.completed + 1 == HOSTS as u64) {
+            (self.notify)(Notice::Finished { held: root.held, finished: finished() });
+        }
+    }
+    fn requeue(&mut self, _number: JobNumber, _redone: bool, _lookup_below: u32) {
+        self.given -= 1;
+        (self.notify)(Notice::Exposed);
+    }
+    fn lookups(&mut self, _jobs: &[JobTag]) {}
+    fn abort(&mut self, _held: JobNumber) {}
+    fn drain(&mut self) {
+        (self.notify)(Notice::Drained);
+    }
+    fn identify(&mut self, HostId(name): HostId) {
+        self.name.store(name, SeqCst);
+    }
+    fn opened(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
+        self.replicas.insert(object, replica);
+    }
+    fn changed(&mut self, _object: ObjectId) {
+        self.tell_arrival();
+    }
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+    fn stop(self: Box<Self>) {}
+}
+
+pub fn figures() -> Result<Vec<Figure>> {
+    eprintln!("apps: updates to {HOSTS} hosts");
+    let cluster = Cluster::start(&[]);
+    let (arrivals, arrived) = channel();
+    let board = Arc::new(Board { origin: Mutex::default(), stolen: Mutex::default(), arrivals });
+    let folders: Vec<TempDir> = (0..HOSTS).map(|_| tempfile::tempdir()).collect::<Result<_, _>>()?;
+    let hosts: Vec<Handle> = folders
+        .iter()
+        .enumerate()
+        .map(|(host, folder)| join(&cluster, folder, Scripted { host, board: board.clone() }))
+        .collect::<Result<_>>()?;
+    cluster.await_hosts(HOSTS);
+    let run = grid::submit(&cluster, "apps/fib.wasm", &["1"])?;
+    let mut latencies = measure(&board, &arrived)?;
+    for (notify, held) in lock(&board.stolen).drain(..) {
+        notify(Notice::Finished { held, finished: finished() });
+    }
+    let about = cluster.api().run_over(run, PATIENCE);
+    if about["state"] != "done" {
+        bail!("the run has failed: {about:#}");
+    }
+    for host in hosts {
+        host.leave();
+        host.wait();
+    }
+    latencies.sort_by(f64::total_cmp);
+    let tail: Samples = [latencies[latencies.len() * 99 / 100]].into_iter().collect();
+    let about = format!("{HOSTS} hosts on loopback, {} updates, one at a time", latencies.len());
+    Ok(vec![
+        Figure::ratio(
+            BENCH,
+            "a shared object's update, until it is at all hosts, median",
+            latencies.into_iter().collect(),
+        )
+        .unit("ms")
+        .against(about.clone())
+        .goal(2.0, 2.0),
+        Figure::ratio(BENCH, "the same, 99 of 100 within", tail).unit("ms").against(about),
+    ])
+}
+
+fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle> {
+    let address = format!("http://{}", cluster.address());
+    let coordinator = CoordinatorAddress::parse(&address).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let options = Options {
+        coordinator,
+        name: format!("host {}", runtime.host),
+        site: "here".to_owned(),
+        direct: DirectListen::Auto,
+        folder: DataFolder::open(folder.path())?,
+        signals: false,
+    };
+    Ok(start(options, Arc::new(runtime))?)
+}
+
+/// Each update's time to the last of the others, in milliseconds.
+fn measure(board: &Board, arrived: &Receiver<Arrival>) -> Result<Vec<f64>> {
+    all_have(0, arrived)?;
+    let mut latencies = Vec::new();
+    for number in 1..=WARM_UPS + UPDATES {
+        std::thread::sleep(REST);
+        let began = Instant::now();
+        {
+            let origin = lock(&board.origin);
+            let Origin { notify, replica, name, .. } = origin.as_ref().context("the root has begun")?;
+            let (origin, bytes) = (HostId(name.load(SeqCst)), Bytes::from(number.to_le_bytes().to_vec()));
+            let seq = replica
+                .with(|place| place.as_mut().and_then(|replica| replica.append_local(origin, bytes.clone())))
+                .context("the root has a replica")?;
+            notify(Notice::Updated { object: OBJECT, origin, seq, bytes });
+        }
+        let last = all_have(number, arrived)?;
+        if number > WARM_UPS {
+            latencies.push(last.duration_since(began).as_secs_f64() * 1e3);
+        }
+    }
+    Ok(latencies)
+}
+
+/// When the last of the other hosts had so many updates.
+fn all_have(count: u64, arrived: &Receiver<Arrival>) -> Result<Instant> {
+    let mut there = BTreeMap::new();
+    while there.len() + 1 < HOSTS {
+        let arrival = arrived.recv_timeout(PATIENCE);
+        let arrival = arrival.with_context(|| format!("update {count} is at {} hosts", there.len()))?;
+        if arrival.count >= count {
+            there.entry(arrival.host).or_insert(arrival.at);
+        }
+    }
+    there.into_values().max().context("there are other hosts")
+}
