@@ -57,6 +57,7 @@ struct Holding {
     since: Instant,
     /// Its last evaluation began after so many changes.
     seen: u64,
+    refetch: Refetch,
 }
 
 /// An object to which the guest has a reference.
@@ -310,15 +311,15 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)
 }
 
-/// When a guard that waits has replicas compared with others'.
+/// When a guard that waits has replicas compared with others'. Other updates may come all the time.
 struct Refetch {
     after: Duration,
     next: Duration,
 }
 
 impl Refetch {
-    fn new(waited: Duration) -> Self {
-        Self { after: PATIENCE_MIN, next: waited + PATIENCE_MIN }
+    fn new() -> Self {
+        Self { after: PATIENCE_MIN, next: PATIENCE_MIN }
     }
 
     fn is_time(&mut self, waited: Duration) -> bool {
@@ -335,14 +336,11 @@ impl Refetch {
 async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
-    let known = match &guest.objects.holding {
-        Some(Holding { guard, since, seen }) if *guard == name => Some((*since, *seen)),
-        _ => None,
-    };
-    let Some((since, seen)) = known else {
+    let known = guest.objects.holding.take().filter(|holding| holding.guard == name);
+    let Some(Holding { since, seen, mut refetch, .. }) = known else {
         // Something may have come since the guard looked: it looks again before it waits.
-        let seen = guest.shared.objects.changes();
-        guest.objects.holding = Some(Holding { guard: name, since: Instant::now(), seen });
+        let (since, seen) = (Instant::now(), guest.shared.objects.changes());
+        guest.objects.holding = Some(Holding { guard: name, since, seen, refetch: Refetch::new() });
         tell_news(caller.as_context_mut());
         return Ok(());
     };
@@ -351,10 +349,12 @@ async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime
     let job = guest.job_name().to_owned();
     let held = guest.ancestry.as_ref().map(|ancestry| ancestry.held);
     let open: Vec<ObjectId> = guest.objects.open.iter().flatten().map(|opened| opened.object.id).collect();
-    let mut refetch = Refetch::new(since.elapsed());
     guest.clock.stop();
     let waited = wait_for_objects(guest, || {
         let waited = since.elapsed();
+        if let Some(held) = held.filter(|_| refetch.is_time(waited)) {
+            shared.refetch_objects(held, &open);
+        }
         if shared.objects.changes() != seen {
             return Some(Ok(()));
         }
@@ -362,16 +362,13 @@ async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime
             let (guard, job) = (name.clone(), job.clone());
             return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
         }
-        if let Some(held) = held.filter(|_| refetch.is_time(waited)) {
-            shared.refetch_objects(held, &open);
-        }
         None
     })
     .await;
     guest.clock.go_on();
     waited.map_err(wasmtime::Error::new)?;
     let seen = shared.objects.changes();
-    guest.objects.holding = Some(Holding { guard: name, since, seen });
+    guest.objects.holding = Some(Holding { guard: name, since, seen, refetch });
     tell_news(caller.as_context_mut());
     Ok(())
 }
