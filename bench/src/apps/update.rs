@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use sateen_host::grid::{
-    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, RunningPortion, Runtime,
-    start,
+    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
+    RunningPortion, Runtime, start,
 };
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
@@ -229,6 +229,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
         direct: DirectListen::Auto,
         folder: DataFolder::open(folder.path())?,
         signals: false,
+        page: PageListen::Off,
     };
     Ok(start(options, Arc::new(runtime))?)
 }
