@@ -132,7 +132,9 @@ fn divide<K: Known, J: Job<Output = Found>>(
     }
     let mut children = search.children(&partial);
     children.reverse();
-    if !K::IS_SHARED && let Some(first) = children.pop() {
+    if !K::IS_SHARED
+        && let Some(first) = children.pop()
+    {
         // The others are to know at least what the most promising one has found.
         let found = spawn(with(&partial, &first), &search.known).sync();
         search.nodes += found.nodes;

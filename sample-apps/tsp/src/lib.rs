@@ -127,7 +127,9 @@ fn divide<K: Known, J: Job<Output = Found>>(
     let mut children = search.children(&path);
     children.reverse();
     let to = |city: u8| [path.as_slice(), &[city]].concat();
-    if !K::IS_SHARED && let Some((_, city)) = children.pop() {
+    if !K::IS_SHARED
+        && let Some((_, city)) = children.pop()
+    {
         // The others are to know at least what the most promising one has found.
         let found = spawn(to(city), &search.known).sync();
         search.nodes += found.nodes;
