@@ -110,9 +110,13 @@ impl Page for GridPage {
                 self.away = None;
                 if let (Ok(all_runs), Ok(all_hosts)) = (read(&runs), read(&hosts)) {
                     (self.runs, self.hosts) = (all_runs, all_hosts);
+                    // Its clock alone is no news.
+                    let is_news = ["runs", "trouble", "links"].iter().any(|of| self.status[of] != status[of])
+                        || self.raw["runs"] != runs
+                        || self.raw["hosts"] != hosts;
                     self.raw = serde_json::json!({ "status": status, "runs": runs, "hosts": hosts });
                     self.status = status;
-                    self.is_new = true;
+                    self.is_new |= is_news;
                 }
             }
         }
@@ -196,6 +200,12 @@ mod tests {
         let of_running = text.find("running  fib").expect("it is shown");
         assert!(text.find("done  ").is_some_and(|of_done| of_running < of_done), "{text}");
         assert_eq!((page.new_lines().len(), page.new_lines().len()), (1, 0));
+        assert_eq!((page.new_objects().len(), page.new_objects().len()), (1, 0));
+        let mut again = page.raw.clone();
+        again["status"]["uptime_s"] = json!(9);
+        let of = |name: &str| again[name].clone();
+        page.take(News::Grid { status: of("status"), runs: of("runs"), hosts: of("hosts") });
+        assert_eq!(page.new_objects(), Vec::<String>::new());
         page.take(News::Away("nobody answers".to_owned()));
         assert_eq!(page.new_lines(), ["nobody answers; trying again"]);
     }
