@@ -82,8 +82,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The text `1`.
 fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(Vec::new()), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0, 1, b'1']), work_ns: 1, span_ns: 1 }
 }
 
 impl Runtime for Scripted {
