@@ -18,7 +18,7 @@ const BODIES: [&str; 2] = ["20000", "10"];
 const CITIES: [&str; 2] = ["60", "1"];
 /// Places, and which instance.
 const PLACES: [&str; 2] = ["13", "1"];
-const MOVES_AHEAD: &str = "11";
+const MOVES_AHEAD: &str = "14";
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
