@@ -20,6 +20,7 @@ mod spawn;
 mod start;
 mod steal;
 mod virtual_time;
+mod watch;
 mod workloads;
 
 use std::io::Write;
@@ -41,6 +42,7 @@ cargo xtask bench NAME [--json]
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
+  watch   what open dashboards cost a grid
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
   all     all of them; also writes bench/results.csv and bench/README.md
@@ -50,7 +52,7 @@ type Bench = fn() -> Result<Vec<Figure>>;
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 10] = [
+const BENCHES: [(&str, Bench); 11] = [
     ("start", start::bench),
     ("spawn", spawn::bench),
     ("leaf", leaf::bench),
@@ -59,6 +61,7 @@ const BENCHES: [(&str, Bench); 10] = [
     ("apps", apps::bench),
     ("steal", steal::bench),
     ("faults", faults::bench),
+    ("watch", watch::bench),
     ("wide", virtual_time::wide),
     ("sim", virtual_time::simulator),
 ];

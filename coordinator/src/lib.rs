@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod chronicle;
 mod clock;
 mod driver;
 mod limits;
@@ -15,6 +16,7 @@ mod links;
 mod metrics;
 mod module;
 mod store;
+mod watch;
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
@@ -27,7 +29,7 @@ use sateen_protocol::limits::COORDINATOR_TABLE_BYTES_MAX;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use api::Api;
@@ -156,7 +158,7 @@ pub async fn run(
     );
     let links = Arc::new(Links::new(Arc::new(Counters::default())));
     let (from_links, to_driver) = mpsc::unbounded_channel();
-    let (stop, stopping) = watch::channel(false);
+    let (stop, stopping) = tokio::sync::watch::channel(false);
     let known = Known { names: restored.names, chronicles: restored.chronicles };
     let (drive, driver) =
         Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
@@ -171,6 +173,7 @@ pub async fn run(
         from_links,
         trusted_network: config.trusted_network,
         shutdown: stopping.clone(),
+        watching: Arc::default(),
         blobs_in_memory: api::blobs_in_memory(),
     };
     let listener = listener.tap_io(|socket| {

@@ -50,8 +50,32 @@ pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Requests that wait for the driver.
 pub const REQUESTS_WAITING_MAX: usize = 1024;
-/// Nodes of one run's tree.
-pub const TREE_NODES_MAX: usize = 100_000;
+/// Nodes of one run's tree: 48 bytes each, and about ten for finding them.
+pub const TREE_NODES_MAX: usize = 1_000_000;
+/// Of those, what the JSON of a tree has.
+pub const TREE_NODES_IN_JSON_MAX: usize = 10_000;
+/// Hosts of one run's tree.
+pub const TREE_HOSTS_MAX: usize = 65_536;
+/// Nodes of one run whose parents are not known yet; beyond, they stay without.
+pub const TREE_UNKNOWN_PARENTS_MAX: usize = 65_536;
+/// Jobs without room whose place in the tree is still known, so that those below them are counted there.
+pub const TREE_ROLLED_REMEMBERED_MAX: usize = 65_536;
+/// Children of one job that are listed.
+pub const CHILDREN_SHOWN_MAX: usize = 100;
+/// Depths that are listed.
+pub const DEPTHS_SHOWN_MAX: usize = 256;
+/// Jobs of a critical path that are listed.
+pub const CRITICAL_PATH_MAX: usize = 256;
+/// Events of one run.
+pub const RUN_EVENTS_MAX: usize = 500;
+/// Reasons for which nothing was done, of one run.
+pub const IDLE_REASONS_MAX: usize = 200;
+/// Points of the series of one run.
+pub const SERIES_POINTS_MAX: usize = 600;
+/// Stretches of the timeline of one run.
+pub const TIMELINE_BUCKETS_MAX: usize = 600;
+/// Workers of the timeline of one run.
+pub const TIMELINE_WORKERS_MAX: usize = 1024;
 /// The parameters of all jobs of one run's tree, for those who run one of them again.
 pub const TREE_PARAMETERS_BYTES_MAX: usize = 16 << 20;
 /// Lines of one run's log, and their bytes.
@@ -60,8 +84,35 @@ pub const LOG_LINES_MAX: usize = 10_000;
 pub const LOG_BYTES_MAX: usize = 4 << 20;
 /// Runs that are over and whose tree and log are still kept.
 pub const CHRONICLES_OF_ENDED_RUNS_MAX: usize = 32;
+/// Nodes of all their trees; the oldest goes first.
+pub const NODES_OF_ENDED_RUNS_MAX: usize = 2_000_000;
 /// Hosts that are gone and whose names are still known.
 pub const HOST_NAMES_MAX: usize = 65_536;
+
+/// Pages that watch at once.
+pub const WATCHERS_MAX: usize = 1000;
+/// Topics that one page watches.
+pub const TOPICS_MAX: usize = 8;
+/// A page's message.
+pub const WATCH_MESSAGE_BYTES_MAX: usize = 4096;
+/// Messages of one page in a second.
+pub const WATCH_MESSAGES_PER_SECOND_MAX: u32 = 20;
+/// How often pages are told what is new.
+pub const WATCH_TICK: Duration = Duration::from_millis(250);
+/// A page that takes none of what it is sent for so long is cut off.
+pub const WATCH_WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Ticks that a slow page may be behind with a tree. More than fit into the time above.
+pub const WATCH_TICKS_KEPT: usize = 64;
+/// What is handed to the socket of a page that has not taken it yet: a frame of a tree, and the table before it.
+pub const WATCH_WRITE_BUFFER_BYTES_MAX: usize = 64 << 20;
+/// Pages are pinged so often,
+pub const WATCH_PING: Duration = Duration::from_secs(15);
+/// and told that there is nothing new, so often.
+pub const WATCH_ALIVE: Duration = Duration::from_secs(10);
+/// Records of one frame of a tree.
+pub const TREE_RECORDS_PER_FRAME_MAX: usize = 16_384;
+/// Runs in the topic of the grid.
+pub const RUNS_WATCHED_MAX: u32 = 100;
 
 /// Entries are saved in batches, so often.
 pub const SAVE_ENTRIES_EVERY: Duration = Duration::from_millis(200);

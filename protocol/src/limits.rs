@@ -71,6 +71,8 @@ pub const SHARED_TAIL_BYTES_MIN: usize = 1 << 20;
 pub const SHARED_UNSTABLE_BYTES_MAX: usize = 64 << 20;
 /// Updates of an object that came before others are kept, up to this.
 pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
+/// Workers of which a host tells what they do.
+pub const WORKERS_REPORTED_MAX: usize = 256;
 /// Parameters that a note about a job carries.
 pub const NOTED_PARAMETERS_BYTES_MAX: usize = 4 << 10;
 /// The parameters of all notes that wait to be sent.

@@ -12,6 +12,8 @@ pub mod probe;
 pub mod proxy;
 pub mod random;
 pub mod wat;
+#[cfg(unix)]
+pub mod watcher;
 pub mod websocket;
 
 use std::path::{Path, PathBuf};

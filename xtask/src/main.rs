@@ -22,6 +22,7 @@ cargo xtask TASK
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from the world (check does this as well)
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
+  types               the dashboard's types, from the coordinator's
   docs                the book under docs/, built to target/book
   bench NAME [FLAG…]  one benchmark, or all of them: spawn, leaf, scale, start, all; --json for machines
 ";
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["check"] => checks::check(),
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
+        ["types"] => ui::types(),
         ["docs"] => docs::docs(),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {

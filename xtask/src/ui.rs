@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::build::dist;
 use crate::setup::has;
-use crate::shell::{aside, command, root, run};
+use crate::shell::{aside, cargo, command, root, run};
 
 const UI: &str = "ui";
 /// Names that distributions give to Chromium.
@@ -39,6 +39,15 @@ pub fn test() -> Result<()> {
     let mut browser = npm(["run", "--silent", "e2e"]);
     browser.env("SATEEN_DIST", dist("sateen").parent().unwrap_or(Path::new(".")));
     run(browser)
+}
+
+/// Writes the dashboard's types anew, from the coordinator's.
+pub fn types() -> Result<()> {
+    let test =
+        ["test", "--release", "--locked", "--package", "sateen-coordinator", "--lib", "the_pages_types"];
+    let mut test = cargo(test);
+    test.env("SATEEN_WRITE_TYPES", "1");
+    run(test)
 }
 
 fn folder() -> PathBuf {

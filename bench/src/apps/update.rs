@@ -120,7 +120,7 @@ impl ScriptedPortion {
 impl RunningPortion for ScriptedPortion {
     fn inject(&mut self, held: JobNumber, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held });
+        (self.notify)(Notice::Begun { held, worker: 0 });
         if spec.kind != ROOT_KIND {
             lock(&self.board.stolen).push((self.notify.clone(), held));
             return self.tell_arrival();

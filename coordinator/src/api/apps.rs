@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use sateen_protocol::BlobHash;
 use serde::Deserialize;
 
+use super::extract::{Path, Query};
 use super::problem::Problem;
 use super::types::App;
 use super::{Api, blob_body};

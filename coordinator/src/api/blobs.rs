@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sateen_protocol::BlobHash;
 
+use super::extract::Path;
 use super::problem::Problem;
 use super::types::Blob;
 use super::{Api, blob_body};

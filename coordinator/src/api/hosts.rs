@@ -1,19 +1,23 @@
 //! Hosts: their list, and their websockets.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
-use sateen_protocol::coordinator::HostView;
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 
 use super::Api;
 use super::problem::Problem;
 use super::types::Host;
 use crate::clock::written;
-use crate::driver::Request;
-use crate::limits::{LINKS_MAX, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES};
+use crate::driver::{HostSeen, Request};
+use crate::limits::{
+    LINKS_MAX, READ_BUFFER_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_WRITE_BUFFER_BYTES_MAX, WATCHERS_MAX,
+    WRITE_BUFFER_BYTES,
+};
 use crate::links;
 
 pub async fn websocket(
@@ -37,12 +41,54 @@ pub async fn websocket(
     Ok(upgrade.on_upgrade(move |socket| links::serve(socket, api.links, api.from_links)))
 }
 
-pub async fn list(State(api): State<Api>) -> Result<Json<Vec<Host>>, Problem> {
-    let hosts = api.driver.ask(Request::Hosts).await?;
-    Ok(Json(hosts.into_iter().map(|view| shown(&api, view)).collect()))
+/// A page that watches.
+pub async fn watch(
+    State(api): State<Api>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(|error| {
+        Problem::bad_request(format!("this page is for the websockets of pages: {error}"))
+    })?;
+    if !api.watching.has_room() {
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{WATCHERS_MAX} pages watch, which is all that may; close some, or try again later"),
+        ));
+    }
+    let upgrade = upgrade
+        .max_message_size(2 * WATCH_MESSAGE_BYTES_MAX)
+        .max_frame_size(2 * WATCH_MESSAGE_BYTES_MAX)
+        .read_buffer_size(WATCH_MESSAGE_BYTES_MAX)
+        .write_buffer_size(0)
+        .max_write_buffer_size(WATCH_WRITE_BUFFER_BYTES_MAX);
+    Ok(upgrade.on_upgrade(move |socket| {
+        let watching = Arc::clone(&api.watching);
+        watching.serve(socket, api)
+    }))
 }
 
-fn shown(api: &Api, view: HostView) -> Host {
+pub async fn list(State(api): State<Api>) -> Result<Json<Vec<Host>>, Problem> {
+    Ok(Json(all(&api).await?))
+}
+
+/// Who is there.
+pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
+    let hosts = api.driver.ask(Request::Hosts).await?;
+    Ok(hosts.into_iter().map(|host| shown(api, host)).collect())
+}
+
+fn shown(api: &Api, HostSeen { view, lent, rtt }: HostSeen) -> Host {
+    let (state, why_idle) = match &view.paused {
+        _ if !view.connected => {
+            ("away", Some("its link is broken; it has some seconds to come back".to_owned()))
+        }
+        Some(why) => ("paused", Some(why.clone())),
+        None if view.counts.busy > 0 => ("working", None),
+        None if view.ready.is_empty() => {
+            ("idle", Some("no run is under way that it could work on".to_owned()))
+        }
+        None => ("idle", Some("it asks for jobs, and there are none to be had".to_owned())),
+    };
     Host {
         id: view.id.to_string(),
         name: view.report.name,
@@ -55,5 +101,11 @@ fn shown(api: &Api, view: HostView) -> Host {
         runs: view.ready.iter().map(|run| run.0).collect(),
         jobs: (&view.counts).into(),
         busy: view.counts.busy,
+        state: state.to_owned(),
+        why_idle,
+        steals_in: view.counts.stolen,
+        steals_out: lent,
+        rtt_ms: rtt.map(|rtt| (rtt.as_secs_f64() * 1e6).round() / 1e3),
+        speed: None,
     }
 }

@@ -1,18 +1,18 @@
 //! A job by its key, for those who run it again.
 
-use std::fmt::Write;
-
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use serde::Deserialize;
 
+use super::extract::{Path, Query};
 use super::problem::Problem;
 use super::types::{AppOfRun, Job, RunLimits};
 use super::{Api, runs};
-use crate::driver::{FoundJob, Gone, Parameters};
+use crate::chronicle::{FoundJob, hex};
+use crate::driver::Gone;
 use crate::limits::TREE_PARAMETERS_BYTES_MAX;
 use crate::store::sql;
 
@@ -45,7 +45,7 @@ pub async fn show(
 }
 
 /// The tags of the keys that begin with these digits.
-fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
+pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     let is_key =
         (DIGITS_MIN..=DIGITS_MAX).contains(&key.len()) && key.bytes().all(|digit| digit.is_ascii_hexdigit());
     let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
@@ -74,7 +74,7 @@ fn choose(
             first.job, other.job
         )));
     }
-    let can_run = |job: &FoundJob| job.kind == ROOT_KIND || matches!(job.parameters, Parameters::Known(_));
+    let can_run = |job: &FoundJob| job.kind == ROOT_KIND || job.parameters.is_some();
     let place = found.iter().position(|(_, job)| can_run(job)).unwrap_or(0);
     found.into_iter().nth(place).ok_or_else(|| {
         let of = run.map_or("that is still known".to_owned(), |run| format!("{run}"));
@@ -96,14 +96,14 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
     };
     let parameters = match &job.parameters {
         _ if is_root => None,
-        Parameters::Known(bytes) => Some(hex(bytes)),
-        Parameters::NotSent => {
+        Some(bytes) => Some(hex(bytes)),
+        None if !job.had_no_room => {
             return gone(format!(
                 "hosts send the coordinator those of at most {NOTED_PARAMETERS_BYTES_MAX} bytes; choose a job \
                  above or below it"
             ));
         }
-        Parameters::NoRoom => {
+        None => {
             return gone(format!(
                 "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
                 TREE_PARAMETERS_BYTES_MAX >> 20
@@ -131,15 +131,6 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
         },
         strict_nan: spec.strict_nan,
     }))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // A string takes all that is written to it.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
 }
 
 #[cfg(test)]

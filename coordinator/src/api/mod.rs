@@ -2,10 +2,13 @@
 
 mod apps;
 mod blobs;
+mod extract;
 mod hosts;
 mod jobs;
+mod openapi;
 mod operations;
 mod origin;
+mod pages;
 mod problem;
 mod runs;
 mod service;
@@ -17,7 +20,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use sateen_protocol::GridId;
@@ -28,10 +31,23 @@ use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::limits::{BLOB_BYTES_MAX, BLOBS_IN_MEMORY_MAX, UPLOAD_TIMEOUT};
+use crate::limits::{BLOB_BYTES_MAX, BLOBS_IN_MEMORY_MAX, RUNS_WATCHED_MAX, UPLOAD_TIMEOUT};
 use crate::links::{FromLink, Links};
 use crate::store::Store;
-use problem::Problem;
+use crate::watch::Watching;
+
+pub use hosts::all as hosts;
+pub use problem::Problem;
+pub use runs::chronicle as chronicle_of;
+pub use runs::details_of as details;
+pub use runs::names as names_of;
+pub use runs::parse as parse_run;
+pub use service::status_of as status;
+
+/// Runs that pages list.
+pub async fn runs(api: &Api) -> Result<Vec<types::Run>, Problem> {
+    runs::newest(api, None, RUNS_WATCHED_MAX).await
+}
 
 /// What requests need.
 #[derive(Debug, Clone)]
@@ -54,6 +70,8 @@ pub struct Api {
     pub trusted_network: bool,
     /// Ends waits.
     pub shutdown: watch::Receiver<bool>,
+    /// Pages that watch.
+    pub watching: Arc<Watching>,
     /// Bounds the memory that blobs take.
     pub blobs_in_memory: Arc<Semaphore>,
 }
@@ -66,16 +84,28 @@ pub fn blobs_in_memory() -> Arc<Semaphore> {
 /// All that is answered.
 pub fn router(api: Api) -> Router {
     Router::new()
-        .route("/", get(service::index))
+        .route("/", get(pages::page))
+        .route("/runs/{run}", get(pages::page))
+        .route("/runs/{run}/tree", get(pages::page))
+        .route("/runs/{run}/timeline", get(pages::page))
+        .route("/hosts", get(pages::page))
+        .route("/apps", get(pages::page))
         .route("/healthz", get(operations::healthz))
         .route("/readyz", get(operations::readyz))
         .route("/version", get(operations::version))
         .route("/metrics", get(operations::metrics))
+        .route("/ws/watch", get(hosts::watch))
+        .route("/api/v1/openapi.json", get(openapi::show))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
         .route("/api/v1/apps/{app}", get(apps::show))
         .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
         .route("/api/v1/runs", post(runs::submit::submit).get(runs::list))
-        .route("/api/v1/runs/{run}", get(runs::show))
+        .route("/api/v1/runs/{run}", get(runs::show).delete(runs::delete))
+        .route("/api/v1/runs/{run}/overview", get(runs::details))
+        .route("/api/v1/runs/{run}/timeline", get(runs::timeline))
+        .route("/api/v1/runs/{run}/trace.json", get(runs::export::trace))
+        .route("/api/v1/runs/{run}/jobs.csv", get(runs::export::csv))
+        .route("/api/v1/runs/{run}/jobs/{job}", get(runs::job::show))
         .route("/api/v1/runs/{run}/wait", get(runs::wait))
         .route("/api/v1/runs/{run}/result", get(runs::result))
         .route("/api/v1/runs/{run}/tree", get(runs::tree))
@@ -86,17 +116,17 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/jobs/{key}", get(jobs::show))
         .route("/api/v1/hosts", get(hosts::list))
         .route("/api/v1/status", get(service::status))
+        .route("/api/v1/overview", get(service::overview))
         .layer(from_fn_with_state(api.clone(), elsewhere))
         // Stays with its socket.
         .route("/ws/host", get(hosts::websocket))
-        .fallback(async || Problem::not_found("there is no such page; `/` says how to reach the API"))
-        .method_not_allowed_fallback(async || {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
-        })
+        .fallback(pages::file)
+        .method_not_allowed_fallback(async || Problem::wrong_method())
         // Bodies are read by `body`, each with its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), origin::check))
         .layer(from_fn_with_state(api.clone(), operations::count))
+        .layer(from_fn(pages::policy))
         .with_state(api)
 }
 

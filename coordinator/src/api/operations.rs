@@ -47,7 +47,12 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Problem> {
 
 pub async fn version(State(api): State<Api>) -> Json<Version> {
     let grid = format!("{:016x}", api.grid.0);
-    Json(Version { name: "sateen-coordinator", version: VERSION, protocol: PROTOCOL_VERSION, grid })
+    Json(Version {
+        name: "sateen-coordinator".to_owned(),
+        version: VERSION.to_owned(),
+        protocol: PROTOCOL_VERSION,
+        grid,
+    })
 }
 
 pub async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Problem> {

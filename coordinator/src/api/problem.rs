@@ -2,6 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use sateen_protocol::RunId;
 use serde_json::json;
 
 use crate::driver::Gone;
@@ -40,6 +41,25 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
 
+    pub fn wrong_method() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
+    }
+
+    /// A run that was deleted, or whose tree and log were.
+    pub fn gone_run(run: RunId) -> Self {
+        Self::not_found(format!("nothing is kept of run {run} any more; `sateen ps` lists the runs"))
+    }
+
+    /// As it is sent.
+    pub fn json(&self) -> serde_json::Value {
+        json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        })
+    }
+
     /// Something could not be saved.
     pub fn unsaved(error: &StoreError) -> Self {
         match error {
@@ -67,12 +87,7 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
-            "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or("error"),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
+        let body = self.json();
         (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
     }
 }

@@ -1,42 +1,56 @@
 //! About the service itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::Html;
 use sateen_protocol::Time;
 
 use super::Api;
 use super::operations::VERSION;
 use super::problem::Problem;
-use super::types::Status;
+use super::types::{Grid, Status};
 use crate::driver::Request;
 use crate::store::sql::{self, state_word};
-
-pub async fn index() -> Html<&'static str> {
-    Html(include_str!("index.html"))
-}
+use crate::watch::alerts;
 
 pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
+    Ok(Json(status_of(&api).await?))
+}
+
+/// All that the first page shows.
+pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
+    let status = status_of(&api).await?;
+    let (runs, hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
+    let alerts = alerts(&status, &runs, &hosts, &mut HashMap::new());
+    Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
+}
+
+/// How all is.
+pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let totals = api.driver.ask(Request::Totals).await?;
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
     let counters = &api.links.counters;
-    Ok(Json(Status {
-        grid: grid(&api),
-        version: VERSION,
+    let runs = runs.into_iter().map(|(state, runs)| (state_word(state).to_owned(), runs));
+    let (executed, redone) = (totals.counts.executed, totals.counts.redone);
+    Ok(Status {
+        grid: grid(api),
+        version: VERSION.to_owned(),
         uptime_s: api.clock.now().since(Time(0)).as_secs_f64(),
         hosts: usize::try_from(totals.hosts.all()).unwrap_or(usize::MAX),
         threads: u32::try_from(totals.workers).unwrap_or(u32::MAX),
-        runs: runs.into_iter().map(|(state, runs)| (state_word(state), runs)).collect::<BTreeMap<_, _>>(),
+        runs: runs.collect::<BTreeMap<_, _>>(),
         links: api.links.count(),
         messages_in: counters.messages_in.load(Relaxed),
         relayed_frames: counters.relayed_frames.load(Relaxed),
         relayed_bytes: counters.relayed_bytes.load(Relaxed),
         misbehaviours: counters.misbehaviours.load(Relaxed),
         trouble: api.store.trouble(),
-    }))
+        jobs_per_s: (totals.jobs_per_s * 100.0).round() / 100.0,
+        redone_share: if executed == 0 { 0.0 } else { (redone as f64 / executed as f64).min(1.0) },
+        watchers: api.watching.count(),
+    })
 }
 
 fn grid(api: &Api) -> String {

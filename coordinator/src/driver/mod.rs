@@ -1,7 +1,7 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
-mod chronicle;
 mod end;
+mod rate;
 mod request;
 mod saver;
 mod totals;
@@ -17,7 +17,8 @@ use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use crate::api::types::Figures;
+use crate::api::types::{EventKind, Figures};
+use crate::chronicle::{Chronicle, Chronicles, Sample, Source};
 use crate::clock::{Clock, unix_ms};
 use crate::limits::{
     HOST_NAMES_MAX, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
@@ -26,10 +27,10 @@ use crate::links::{FromLink, Links};
 use crate::store::chronicle::NamedStanding;
 use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
+use rate::{Pings, Rate};
 use saver::{Change, Saver};
 
-pub use chronicle::{Chronicle, ChronicleChanges, Chronicles, FoundJob, KnownJob, Parameters, Summary};
-pub use request::{ChangeError, Driver, Gone, Live, Request, Wish};
+pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
 /// machine's clock went on then and the runtime's did not.
@@ -67,6 +68,8 @@ pub struct Drive {
     /// How runs went when last looked at. The machine forgets a run at its end.
     last_seen: HashMap<RunId, Figures>,
     ended: totals::Ended,
+    pings: Pings,
+    rate: Rate,
 }
 
 impl Drive {
@@ -102,6 +105,8 @@ impl Drive {
             names: known.names.into_iter().map(|(host, name, site)| (host, (name, site))).collect(),
             last_seen: HashMap::new(),
             ended: totals::Ended::default(),
+            pings: Pings::default(),
+            rate: Rate::default(),
         };
         (drive, driver)
     }
@@ -165,6 +170,7 @@ impl Drive {
             }
             FromLink::Closed { link, reason } => {
                 self.hellos.remove(&link);
+                self.pings.closed(link);
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);
                 self.drain().await;
@@ -184,6 +190,7 @@ impl Drive {
             ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
                 self.take_down(*run, |chronicle| chronicle.left_out(*notes_dropped));
             }
+            ToCoordinator::Pong { ping } => self.pings.answered(link, *ping),
             _ => {}
         }
     }
@@ -220,7 +227,27 @@ impl Drive {
         named.collect()
     }
 
+    /// Takes down how the runs go.
+    fn sample(&mut self) {
+        let mut executed = self.ended.executed();
+        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+            executed = executed.saturating_add(view.counts.executed);
+            self.take_down(view.run, |chronicle| {
+                let sample = Sample {
+                    t_ms: chronicle.now_ms(),
+                    busy: view.counts.busy,
+                    workers: view.counts.workers,
+                    executed: view.counts.executed,
+                    redone: view.counts.redone,
+                };
+                chronicle.sample(sample, view.progress, view.waiting_for.as_deref());
+            });
+        }
+        self.rate.add(self.clock.now(), executed);
+    }
+
     fn save_standings(&mut self) {
+        self.sample();
         if self.saver.may_save_standings() {
             let standings = self.standings();
             self.saver.save_standings(standings);
@@ -277,7 +304,12 @@ impl Drive {
                 let _ = reply.send(runs.into_iter().filter_map(|run| self.live(run)).collect());
             }
             Request::Hosts(reply) => {
-                let _ = reply.send(self.machine.hosts());
+                let _ = reply.send(self.hosts());
+            }
+            Request::Forget(run, reply) => {
+                self.chronicles.forget(run);
+                self.ends.send_modify(|ends| *ends += 1);
+                let _ = reply.send(());
             }
             Request::Totals(reply) => {
                 let _ = reply.send(self.totals());
@@ -314,6 +346,23 @@ impl Drive {
         })
     }
 
+    fn hosts(&self) -> Vec<HostSeen> {
+        let mut lent: HashMap<HostId, u64> = HashMap::new();
+        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+            self.take_down(view.run, |chronicle| {
+                for (host, jobs) in chronicle.lent() {
+                    *lent.entry(host).or_default() += jobs;
+                }
+            });
+        }
+        let hosts = self.machine.hosts().into_iter().map(|view| HostSeen {
+            lent: lent.get(&view.id).copied().unwrap_or_default(),
+            rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
+            view,
+        });
+        hosts.collect()
+    }
+
     /// Does all that the machine wants. Saving comes first, then what is sent, then what is closed.
     async fn drain(&mut self) {
         let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
@@ -332,6 +381,9 @@ impl Drive {
             }
         }
         for (link, message) in transmits {
+            if let ToHost::Ping { ping } = &message {
+                self.pings.sent(link, *ping);
+            }
             if let ToHost::Refused { reason } = &message {
                 self.links.counters.misbehaviours.fetch_add(1, Relaxed);
                 tracing::warn!(link = link.0, host = %self.who(link), reason, "a host broke the protocol");
@@ -374,6 +426,11 @@ impl Drive {
         self.see(run);
         let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
         figures.count(&counts);
+        let how = match &failure {
+            Some(failure) => format!("the run has failed: {}", failure.message),
+            None => format!("the run is {}", state_word(state)),
+        };
+        self.chronicles.end(run, &how);
         let figures = end::close(figures, &end, failure);
         self.ended.add(state, &counts, figures.lost_work_s);
         tracing::info!(run = run.0, state = state_word(state), "run over");
@@ -385,7 +442,6 @@ impl Drive {
 
     fn over(&mut self, run: RunId) {
         self.last_seen.remove(&run);
-        self.chronicles.end(run);
         self.ends.send_modify(|ends| *ends += 1);
     }
 
@@ -401,6 +457,15 @@ impl Drive {
         }
     }
 
+    /// All runs that it had to do with are told.
+    fn host_gone(&self, host: HostId, has_left: bool) {
+        let (name, site) = self.name_of(host);
+        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+            let source = Source { id: host, name: &name, site: &site };
+            self.take_down(view.run, |chronicle| chronicle.host_gone(source, has_left));
+        }
+    }
+
     fn event(&mut self, event: Event) {
         let counters = &self.links.counters;
         match event {
@@ -411,31 +476,49 @@ impl Drive {
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
                 tracing::info!(host = %self.named(host), "host left");
+                self.host_gone(host, true);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
                 tracing::warn!(host = %self.named(host), "host given up");
+                self.host_gone(host, false);
             }
             Event::HostReborn { was, is } => {
                 tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
             }
             Event::Unready(run, host, reason) => {
-                tracing::warn!(run = run.0, host = %self.named(host), reason, "host cannot take part in run");
+                let named = self.named(host);
+                tracing::warn!(run = run.0, host = %named, reason, "host cannot take part in run");
+                let text = format!("host {named} cannot take part: {reason}");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
-                tracing::info!(run = run.0, host = %self.named(host), "root job given to host");
+                let named = self.named(host);
+                tracing::info!(run = run.0, host = %named, "root job given to host");
+                let text = format!("host {named} has the root job");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
-                tracing::warn!(run = run.0, host = %self.named(host), "root job lost with its host");
+                let named = self.named(host);
+                tracing::warn!(run = run.0, host = %named, "root job lost with its host");
+                let text = format!("the root job was lost with host {named}");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
             }
             Event::RunChanged(run, state) => {
+                self.take_down(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state_word(state), "run changed");
             }
             Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
-                let (name, _) = self.name_of(host);
-                self.take_down(run, |chronicle| chronicle.note(host, &name, &notes));
+                let (name, site) = self.name_of(host);
+                let source = Source { id: host, name: &name, site: &site };
+                self.take_down(run, |chronicle| chronicle.note(source, &notes));
+            }
+            Event::Activity(run, host, workers) => {
+                let (name, site) = self.name_of(host);
+                let source = Source { id: host, name: &name, site: &site };
+                self.take_down(run, |chronicle| chronicle.activity(source, &workers));
             }
             Event::Misbehaved { by, host, reason } => {
                 counters.misbehaviours.fetch_add(1, Relaxed);

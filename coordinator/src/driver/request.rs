@@ -1,14 +1,15 @@
 //! What the API asks of the driver.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sateen_protocol::coordinator::{CommandError, HostView};
 use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::chronicle::Chronicles;
 use crate::api::types::Figures;
+use crate::chronicle::Chronicles;
 use crate::metrics::Totals;
 use crate::store::StoreError;
 
@@ -38,7 +39,9 @@ pub enum Request {
     /// The same for all.
     Runs(oneshot::Sender<Vec<Live>>),
     /// Who is there.
-    Hosts(oneshot::Sender<Vec<HostView>>),
+    Hosts(oneshot::Sender<Vec<HostSeen>>),
+    /// Nobody wants the tree and the log of this run, which is over, any more.
+    Forget(RunId, oneshot::Sender<()>),
     /// For metrics.
     Totals(oneshot::Sender<Totals>),
 }
@@ -76,6 +79,17 @@ pub struct Live {
     pub waiting_for: Option<String>,
     /// How it goes.
     pub figures: Figures,
+}
+
+/// A host, and what the driver knows of it.
+#[derive(Debug, Clone)]
+pub struct HostSeen {
+    /// As the machine has it.
+    pub view: HostView,
+    /// Jobs that others got from it.
+    pub lent: u64,
+    /// To the coordinator and back.
+    pub rtt: Option<Duration>,
 }
 
 /// How the API reaches the driver.

@@ -13,8 +13,8 @@ use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
 use sateen_protocol::{Entry, JobKey, RunEnd, RunId, RunState};
 
-use super::chronicle::Chronicles;
 use crate::api::types::Figures;
+use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
 use crate::limits::{SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
@@ -195,7 +195,8 @@ impl Saver {
         let (store, chronicles) = (Arc::clone(&self.store), Arc::clone(&self.chronicles));
         let (under_way, failed) = (Arc::clone(&self.standings_under_way), Arc::clone(&self.standings_failed));
         tokio::spawn(async move {
-            let saved = store.write(move |connection| save_all(connection, &chronicles, changed)).await;
+            let saved =
+                store.write(move |connection| save_all(connection, &chronicles, changed, false)).await;
             // The store has logged why. All of it is tried again.
             failed.store(saved.is_err(), Ordering::Relaxed);
             under_way.store(false, Ordering::Relaxed);
@@ -206,7 +207,7 @@ impl Saver {
     pub async fn finish(&mut self, standings: Vec<(RunId, NamedStanding)>) -> Result<(), StoreError> {
         self.save_again().await;
         let chronicles = Arc::clone(&self.chronicles);
-        self.store.write(move |connection| save_all(connection, &chronicles, standings)).await?;
+        self.store.write(move |connection| save_all(connection, &chronicles, standings, true)).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await
     }
@@ -217,8 +218,10 @@ fn save_all(
     connection: &mut Connection,
     chronicles: &Chronicles,
     standings: Vec<(RunId, NamedStanding)>,
+    is_last: bool,
 ) -> Result<(), StoreError> {
-    let (changes, dropped) = chronicles.changes(SAVED_JOBS_MAX);
+    let jobs_max = if is_last { usize::MAX } else { SAVED_JOBS_MAX };
+    let (changes, dropped) = chronicles.changes(jobs_max, is_last);
     if standings.is_empty() && changes.is_empty() && dropped.is_empty() {
         return Ok(());
     }

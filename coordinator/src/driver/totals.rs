@@ -26,6 +26,13 @@ impl Ended {
     }
 }
 
+impl Ended {
+    /// Jobs that they ran.
+    pub fn executed(&self) -> u64 {
+        self.counts.executed
+    }
+}
+
 impl Drive {
     pub(super) fn totals(&self) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
@@ -37,6 +44,7 @@ impl Drive {
             waiting: self.from_links.len(),
             entries_dropped,
             unsaved,
+            jobs_per_s: self.rate.per_s(),
             ..Totals::default()
         };
         for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {

@@ -82,6 +82,8 @@ pub struct Totals {
     pub entries_dropped: u64,
     /// Changes of runs that could not be saved yet.
     pub unsaved: usize,
+    /// Jobs run in the last seconds.
+    pub jobs_per_s: f64,
 }
 
 /// Hosts that are there.

@@ -25,7 +25,7 @@ use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
-use crate::driver::Chronicle;
+use crate::chronicle::Chronicle;
 use crate::metrics::Timing;
 use lane::Lane;
 
@@ -78,17 +78,24 @@ impl Store {
         let connection = open(&path, folder)?;
         let (grid, secret, restarted) = sql::grid(&connection, fresh_identity)?;
         let seed = getrandom::u64().map_err(StoreError::Randomness)?;
-        let (mut runs, mut names) = (Vec::new(), Vec::new());
+        let (mut runs, mut names, mut submitted) = (Vec::new(), Vec::new(), Vec::new());
         for row in sql::runs_to_restore(&connection)? {
             let entries = sql::entries(&connection, row.run)?;
             let chronicle::NamedStanding { standing, names: known } =
                 chronicle::standing(&connection, row.run)?;
             names.extend(known);
+            submitted.push((row.run, row.submitted_at_ms));
             runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries, standing });
         }
         let mut chronicles = Vec::new();
-        for (run, is_over) in chronicle::runs(&connection)? {
-            chronicles.push((run, is_over, chronicle::chronicle(&connection, run)?));
+        for of in chronicle::runs(&connection)? {
+            chronicles.push((of.run, of.is_over, chronicle::chronicle(&connection, of)?));
+        }
+        // Nothing may have been saved of the newest ones.
+        for (run, submitted_at_ms) in submitted {
+            if !chronicles.iter().any(|(known, ..)| *known == run) {
+                chronicles.push((run, false, Chronicle::new(submitted_at_ms)));
+            }
         }
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join("blobs"))?);

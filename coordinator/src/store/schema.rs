@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -73,6 +73,14 @@ const MIGRATIONS: [&str; 2] = [
         line BLOB NOT NULL, -- postcard
         PRIMARY KEY (run, number)
     ) WITHOUT ROWID;
+",
+    "
+    -- Jobs have more to them now; what was known of older ones is not enough.
+    DELETE FROM tree_jobs;
+    CREATE TABLE looks (
+        run INTEGER PRIMARY KEY REFERENCES runs (run),
+        looks BLOB NOT NULL -- postcard; what charts are made of
+    );
 ",
 ];
 

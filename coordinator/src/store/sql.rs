@@ -186,6 +186,16 @@ pub fn set_end(
     Ok(())
 }
 
+/// Forgets a run that is over.
+pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<()> {
+    let transaction = connection.transaction()?;
+    for table in ["chronicles", "tree_jobs", "log_lines", "looks", "standings", "entries", "ends", "runs"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0 as i64])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
 /// How a run ended, if it did.
 pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
     let bytes: Option<Vec<u8>> = (connection.prepare("SELECT end FROM ends WHERE run = ?1")?)

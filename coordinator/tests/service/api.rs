@@ -17,7 +17,7 @@ fn the_service_tells_about_itself() {
     assert_eq!(version["name"], "sateen-coordinator");
     assert_eq!(version["grid"].as_str().map(str::len), Some(16));
     let (status, page) = server.get("/");
-    assert!(status == 200 && String::from_utf8_lossy(&page).contains("/api/v1/runs"));
+    assert!(status == 200 && String::from_utf8_lossy(&page).contains("<title>Sateen"));
     let status = server.json("/api/v1/status");
     assert_eq!((status["hosts"].as_u64(), &status["trouble"]), (Some(0), &Value::Null));
     let (_, metrics) = server.get("/metrics");

@@ -1,10 +1,13 @@
 //! The service as a process: its API, hosts' websockets, its data folder, its ends.
 
 mod api;
+mod exports;
 mod folder;
 mod host;
 mod links;
 mod metrics;
+mod openapi;
 mod restart;
 mod runs;
 mod server;
+mod watch;

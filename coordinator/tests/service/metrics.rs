@@ -55,7 +55,16 @@ fn absurd_reports_break_no_metric() {
     let mut before = samples(&server);
     for (before_it, counts) in [absurd, little, absurd].into_iter().enumerate() {
         let (counts, notes) = (Box::new(counts), Vec::new());
-        host.send(&[ToCoordinator::Counts { run: given, counts, progress: None, notes, notes_dropped: 0 }]);
+        let workers = Vec::new();
+        let notes_dropped = 0;
+        host.send(&[ToCoordinator::Counts {
+            run: given,
+            counts,
+            progress: None,
+            notes,
+            notes_dropped,
+            workers,
+        }]);
         // What it says next is looked at when this was.
         host.send(&[ToCoordinator::Log { run: given, lines: vec![(String::new(), "said".to_owned())] }]);
         eventually("the report is there", || {

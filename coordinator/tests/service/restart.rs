@@ -102,15 +102,23 @@ fn what_people_look_at_survives_kill_9() {
         kind,
         depth: u32::from(job > 1),
         what,
+        ago_ms: 0,
         parameters,
     };
-    let begun = NoteKind::Begun { victim: None, redone: false };
+    let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let counts = Counts { spawned: 9, executed: 8, busy: 2, workers: 2, work_ns: 7, ..Counts::default() };
     let counts = Box::new(counts);
     let progress = Some((3, 4));
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, begun, Some(vec![5]))];
     one.send(&[
-        ToCoordinator::Counts { run: given, counts: counts.clone(), progress, notes, notes_dropped: 5 },
+        ToCoordinator::Counts {
+            run: given,
+            counts: counts.clone(),
+            progress,
+            notes,
+            notes_dropped: 5,
+            workers: Vec::new(),
+        },
         ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
     ]);
     eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
@@ -125,6 +133,7 @@ fn what_people_look_at_survives_kill_9() {
         progress: None,
         notes,
         notes_dropped: 0,
+        workers: Vec::new(),
     }]);
     eventually("both counts are there", || (server.run(run)["jobs"]["spawned"] == 18).then_some(()));
     let looks = |server: &Server| {
@@ -168,6 +177,7 @@ fn what_people_look_at_survives_kill_9() {
         progress: None,
         notes,
         notes_dropped: 0,
+        workers: Vec::new(),
     }]);
     eventually("the root is done in the tree", || {
         let tree = server.json(&format!("/api/v1/runs/{run}/tree"));

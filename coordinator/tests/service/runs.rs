@@ -30,13 +30,21 @@ fn a_run_ends_with_the_roots_result() {
         kind,
         depth: 0,
         what,
+        ago_ms: 0,
         parameters: (job == 2).then(|| vec![1, 0xab]),
     };
-    let begun = NoteKind::Begun { victim: None, redone: false };
+    let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let notes = vec![note(1, ROOT_KIND, begun), note(2, 0, begun), note(2, 0, NoteKind::Done { work_ns: 7 })];
     let progress = Some((3, 4));
     host.send(&[
-        ToCoordinator::Counts { run: given, counts: counts.clone(), progress, notes, notes_dropped: 5 },
+        ToCoordinator::Counts {
+            run: given,
+            counts: counts.clone(),
+            progress,
+            notes,
+            notes_dropped: 5,
+            workers: Vec::new(),
+        },
         ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
         // Of a run that does not exist.
         ToCoordinator::Log { run: RunId(99), lines: vec![("work".to_owned(), "hello".to_owned())] },

@@ -77,6 +77,19 @@ impl Server {
         answer(agent().put(self.url(path)).send(body))
     }
 
+    pub fn delete(&self, path: &str) -> Answer {
+        answer(agent().delete(self.url(path)).call())
+    }
+
+    /// The methods that a page answers to, as it says when asked with another.
+    pub fn allowed(&self, path: &str) -> Vec<String> {
+        let response = agent().patch(self.url(path)).send(&[] as &[u8]).expect("an answer");
+        assert_eq!(response.status().as_u16(), 405, "{path}");
+        let allowed =
+            response.headers().get("allow").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        allowed.split(',').map(|method| method.trim().to_owned()).collect()
+    }
+
     pub fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, RunSpec};
 
@@ -120,6 +121,9 @@ impl RunningPortion for Portion {
             // The rest is the machine's to count: it decides what is redone and what reused.
             ..Counts::default()
         }
+    }
+    fn activity(&self) -> Option<Notice> {
+        Self::activity(self)
     }
     fn stop(self: Box<Self>) {
         Self::stop(*self);

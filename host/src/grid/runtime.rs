@@ -72,6 +72,10 @@ pub trait RunningPortion: Send {
     fn changed(&mut self, _object: ObjectId) {}
     /// The counts so far.
     fn counts(&self) -> Counts;
+    /// What people may want to see of it, since the last time: [`Notice::Activity`].
+    fn activity(&self) -> Option<Notice> {
+        None
+    }
     /// Ends all guests. It may take milliseconds.
     fn stop(self: Box<Self>);
 }

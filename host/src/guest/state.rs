@@ -14,7 +14,7 @@ use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::portion::Notice;
-use crate::scheduler::{Alarm, Ancestry, Job, Place, ROOT, Remote, Shared, Task, TaskId};
+use crate::scheduler::{Alarm, Ancestry, Job, Place, ROOT, Remote, Shared, Task, TaskId, own_index};
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,7 +198,8 @@ impl Guest {
             && let Some(held) = job.place.as_ref().and_then(Place::held)
             && let Some(remote) = &self.shared.remote
         {
-            remote.notify(Notice::Begun { held });
+            let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
+            remote.notify(Notice::Begun { held, worker });
         }
     }
 

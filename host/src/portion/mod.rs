@@ -76,7 +76,7 @@ impl Portion {
         let root = app.main(&options.function)?;
         let notify = options.notify.clone();
         let salt_within_run = [options.salt.as_slice(), b" in ", &options.run_name].concat();
-        let remote = Remote::new(RemoteParts {
+        let parts = RemoteParts {
             root,
             root_key: app.main_keys(&options.function, &options.salt),
             function: options.function,
@@ -87,7 +87,8 @@ impl Portion {
             run_name: options.run_name,
             record_every: options.record_every,
             notify: options.notify,
-        });
+        };
+        let remote = Remote::new(parts, options.threads);
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
@@ -178,6 +179,14 @@ impl Portion {
     /// The portion as it stands. Sums over all hosts are the run's figures.
     pub fn counts(&self) -> Snapshot {
         self.shared.snapshot()
+    }
+
+    /// What people may want to see of it, since the last time.
+    pub fn activity(&self) -> Option<Notice> {
+        self.with(|_, remote| {
+            let (jobs, jobs_dropped) = remote.activity.take_notes();
+            Notice::Activity { workers: remote.activity.times(), jobs, jobs_dropped }
+        })
     }
 
     /// Ends everything at once; no notice comes any more. Returns when no thread is left.

@@ -1,6 +1,7 @@
 //! Work stealing between the workers of one host, and its seams to other hosts. The algorithm is told in
 //! `README.md`.
 
+mod activity;
 mod figures;
 mod grain;
 mod idle;
@@ -23,4 +24,4 @@ pub use priority::Priority;
 pub use remote::{ROOT, Remote, RemoteParts};
 pub use shared::{Alarm, Ending, Shared, SharedParts, TaskId};
 pub use threads::Threads;
-pub use worker::{Task, begin_task, run_worker, start_task};
+pub use worker::{Task, begin_task, own_index, run_worker, start_task};

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use crossbeam_deque::{Injector, Steal};
 use parking_lot::{Condvar, Mutex, RwLock};
+use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
+use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{
     Finished, JobKey, JobNumber, JobSpec, JobTag, KeyMaker, Mention, Outcome as Sent, ROOT_KIND,
 };
 use wasmtime::ModuleExport;
 
+use super::activity::Activity;
 use super::job::{Job, Outcome};
 use super::objects::Object;
 use super::place::{Ancestry, Parent, Place};
@@ -72,6 +75,7 @@ pub struct Remote {
     announced: Mutex<usize>,
     beat: Beat,
     pub figures: RemoteFigures,
+    pub activity: Activity,
 }
 
 /// Counters that only portions have.
@@ -97,9 +101,10 @@ struct Beat {
 }
 
 impl Remote {
-    pub fn new(parts: RemoteParts) -> Self {
+    pub fn new(parts: RemoteParts, threads: usize) -> Self {
         Self {
             parts,
+            activity: Activity::new(threads),
             is_closed: AtomicBool::new(false),
             held: Mutex::default(),
             away: Mutex::default(),
@@ -184,6 +189,25 @@ impl Remote {
         if job.kind == ROOT {
             self.figures.roots.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Something happened to a job with an instance of its own, for the tree. Of other hosts' jobs, the machine
+    /// takes notes.
+    pub fn note(&self, job: &Job, ancestry: &Ancestry, what: NoteKind, parameters: Option<&[u8]>) {
+        if job.place.as_ref().is_none_or(|place| place.held().is_some()) {
+            return;
+        }
+        self.activity.note(|| JobNote {
+            job: ancestry.key.tag(),
+            parent: ancestry.lineage.0.last().copied(),
+            kind: job.kind as u32,
+            depth: ancestry.depth,
+            what,
+            ago_ms: 0,
+            parameters: parameters
+                .filter(|parameters| parameters.len() <= NOTED_PARAMETERS_BYTES_MAX)
+                .map(<[u8]>::to_vec),
+        });
     }
 
     // ---- open jobs ----
@@ -276,6 +300,11 @@ impl Remote {
     /// True when nobody computes any more.
     pub fn end_computing(&self) -> bool {
         self.beat.computing.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// Workers that compute.
+    pub fn computing(&self) -> usize {
+        self.beat.computing.load(SeqCst)
     }
 
     pub fn is_computing(&self) -> bool {

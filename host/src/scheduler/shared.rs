@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal, Stealer};
 use parking_lot::{Condvar, Mutex};
+use sateen_protocol::message::NoteKind;
 
 use super::figures::Counters;
 use super::grain::Grains;
@@ -307,7 +308,11 @@ impl Shared {
         let ancestry = match (&self.remote, &job.place) {
             (Some(remote), Some(place)) => {
                 remote.count_begun(job, place);
-                Some(Arc::new(place.ancestry(|| remote.key(job.kind, &parameters, &job.objects))))
+                let ancestry = place.ancestry(|| remote.key(job.kind, &parameters, &job.objects));
+                let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
+                let begun = NoteKind::Begun { victim: None, redone: ancestry.redone, worker };
+                remote.note(job, &ancestry, begun, Some(&parameters));
+                Some(Arc::new(ancestry))
             }
             _ => None,
         };

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use async_task::Runnable;
 use crossbeam_deque::{Steal, Worker as Deque};
 
+use sateen_protocol::message::NoteKind;
+
+use super::activity::Doing;
 use super::job::{Job, Outcome};
 use super::permits::Permit;
 use super::place::Ancestry;
@@ -99,6 +102,7 @@ fn step(shared: &Arc<Shared>) -> bool {
     }
     // Before anything is claimed: who asks whether guests compute sees this, or this sees the drain.
     remote.begin_computing();
+    remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Work);
     let something = begin_something(shared);
     shared.end_computing(remote);
     something
@@ -150,6 +154,7 @@ fn rest(shared: &Arc<Shared>) -> bool {
     }
     if !shared.is_work() {
         shared.rest_begins();
+        note_rest(shared);
         shared.idle.sleep(|| shared.is_work());
         // Thieves elsewhere are told of a rest's end; a false alarm is none.
         while shared.remote.is_some() && !shared.is_work() {
@@ -159,6 +164,19 @@ fn rest(shared: &Arc<Shared>) -> bool {
     }
     shared.idle.end();
     true
+}
+
+/// Takes down why this worker has nothing to do.
+fn note_rest(shared: &Shared) {
+    let Some(remote) = &shared.remote else { return };
+    let doing = if shared.is_paused() {
+        Doing::Nothing
+    } else if shared.task_count() > remote.computing() {
+        Doing::Wait
+    } else {
+        Doing::Steal
+    };
+    remote.activity.begin(own_index().unwrap_or(usize::MAX), doing);
 }
 
 /// A job that looked open, and whose worker's deque it was in: the newest of this worker's own (it
@@ -244,7 +262,7 @@ fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: P
                 Assignment::Job(job) => Some(job.clone()),
             };
             let ancestry = task.ancestry.clone();
-            let end = run_task(shared.clone(), task, assignment).await;
+            let end = watched(&shared, ancestry.as_deref(), run_task(shared.clone(), task, assignment)).await;
             match job {
                 None => finish_root(&shared, end),
                 Some(job) => finish_job(&shared, &job, ancestry.as_deref(), end),
@@ -259,6 +277,22 @@ fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: P
     let (runnable, handle) = async_task::spawn(future, schedule);
     handle.detach();
     runnable
+}
+
+/// Runs a task; whenever a worker goes on with one that was lost before, that is taken down.
+async fn watched(
+    shared: &Shared,
+    ancestry: Option<&Ancestry>,
+    task: impl Future<Output = TaskEnd>,
+) -> TaskEnd {
+    let is_redone = ancestry.is_some_and(|ancestry| ancestry.redone);
+    let Some(remote) = shared.remote.as_ref().filter(|_| is_redone) else { return task.await };
+    let mut task = std::pin::pin!(task);
+    std::future::poll_fn(|context| {
+        remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Recover);
+        task.as_mut().poll(context)
+    })
+    .await
 }
 
 /// Counts a task for as long as it exists, and holds its instance.
@@ -292,6 +326,19 @@ fn finish_root(shared: &Shared, end: TaskEnd) {
 }
 
 fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: TaskEnd) {
+    if let (Some(remote), Some(ancestry)) = (&shared.remote, ancestry) {
+        let work_ns = u64::try_from(end.work.as_nanos()).unwrap_or(u64::MAX);
+        let what = match &end.result {
+            Ok(_) => Some(NoteKind::Done { work_ns }),
+            Err(Stop::Failed(_)) => Some(NoteKind::Failed),
+            Err(Stop::Aborted) => Some(NoteKind::Aborted),
+            // It goes on elsewhere, or the run has ended.
+            Err(_) => None,
+        };
+        if let Some(what) = what {
+            remote.note(job, ancestry, what, None);
+        }
+    }
     let result = match end.result {
         Ok(result) => Ok(result),
         Err(Stop::Failed(failure)) => Err(failure),

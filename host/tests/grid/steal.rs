@@ -50,7 +50,7 @@ impl Runtime for Scripted {
 impl RunningPortion for ScriptedPortion {
     fn inject(&mut self, held: JobNumber, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held });
+        (self.notify)(Notice::Begun { held, worker: 0 });
         if spec.kind == ROOT_KIND {
             self.root = Some((held, spec));
             (self.notify)(Notice::Exposed);

@@ -19,7 +19,10 @@ mod surface;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::limits::{ENTRIES_PER_MESSAGE_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX, shortened};
+use crate::limits::{
+    ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+    shortened,
+};
 use crate::message::{ToCoordinator, ToHost};
 use crate::{HostId, Random, RunId, Time};
 pub use circles::Circle;
@@ -167,8 +170,14 @@ impl Coordinator {
                 self.settle(now);
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
-            ToCoordinator::Counts { run, counts, progress, notes, notes_dropped: _ } => {
+            ToCoordinator::Counts { run, counts, progress, notes, notes_dropped: _, workers } => {
+                if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
                 self.on_counts(host, run, *counts, progress);
+                if !workers.is_empty() {
+                    self.events.push_back(Event::Activity(run, host, workers));
+                }
                 if !notes.is_empty() {
                     self.events.push_back(Event::Notes(run, host, notes));
                 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Circle;
-use crate::message::{Departure, HostReport, JobNote};
+use crate::message::{Departure, HostReport, JobNote, WorkerTimes};
 use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// One websocket of a host, from open to close; the driver counts them and never uses a number twice.
@@ -126,6 +126,8 @@ pub enum Event {
     Log(RunId, HostId, Vec<(String, String)>),
     /// Jobs began or ended at a host.
     Notes(RunId, HostId, Vec<JobNote>),
+    /// What the workers of a host have done with their time.
+    Activity(RunId, HostId, Vec<WorkerTimes>),
     /// A host reports that another broke the protocol.
     Misbehaved {
         /// Who says so.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::limits::{
     COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
-    shortened,
+    WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{HostInfo, PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, SharedReplica};
@@ -54,6 +54,8 @@ pub struct Host {
     numbers_used: u64,
     departing: Option<Departing>,
     paused: Option<String>,
+    /// When something was last heard, for notes.
+    latest: Time,
     transmits: VecDeque<Transmit>,
     commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -61,7 +63,7 @@ pub struct Host {
 
 impl Host {
     /// A host that has not been anywhere.
-    pub fn new(config: HostConfig, _now: Time) -> Self {
+    pub fn new(config: HostConfig, now: Time) -> Self {
         let random = Random::new(config.seed);
         Self {
             config,
@@ -79,6 +81,7 @@ impl Host {
             numbers_used: 0,
             departing: None,
             paused: None,
+            latest: now,
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -156,6 +159,7 @@ impl Host {
 
     /// A peer said something.
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
+        self.latest = now;
         if self.cut_off.contains(&from) || Some(from) == self.id() {
             return;
         }
@@ -262,6 +266,7 @@ impl Host {
 
     /// The runtime has something to tell.
     pub fn handle_notice(&mut self, now: Time, run: RunId, notice: Notice) {
+        self.latest = now;
         let Some(part) = self.runs.get_mut(&run) else { return };
         match notice {
             Notice::Idle(idle) => {
@@ -276,7 +281,7 @@ impl Host {
                     self.commands.push_back(Command::Offer { run });
                 }
             }
-            Notice::Begun { held } => self.on_begun(now, run, held),
+            Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),
             Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
@@ -305,11 +310,20 @@ impl Host {
             Notice::Unable(reason) => self.become_unable(run, reason),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.runtime_counts = *counts,
+            Notice::Activity { mut workers, jobs, jobs_dropped } => {
+                workers.truncate(WORKERS_REPORTED_MAX);
+                part.workers = workers;
+                part.notes_dropped = part.notes_dropped.saturating_add(jobs_dropped);
+                for note in jobs {
+                    part.note(Time(now.0.saturating_sub(u64::from(note.ago_ms) * 1_000_000)), note);
+                }
+            }
         }
     }
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.latest = now;
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.time_out_steals(now, run);
@@ -420,13 +434,13 @@ impl Host {
             return;
         }
         part.reported_counts = counts;
-        part.note_bytes = 0;
         let message = ToCoordinator::Counts {
             run,
             counts: Box::new(counts),
             progress: part.progress,
-            notes: std::mem::take(&mut part.notes),
+            notes: part.take_notes(now),
             notes_dropped: std::mem::take(&mut part.notes_dropped),
+            workers: part.workers.clone(),
         };
         self.tell_coordinator(message);
     }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use crate::limits::STEAL_REST_MIN;
-use crate::message::JobNote;
+use crate::limits::{
+    NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
+};
+use crate::message::{JobNote, WorkerTimes};
 use crate::shared::ObjectId;
 use crate::{
     Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
@@ -185,10 +187,12 @@ pub struct Part {
     pub own_counts: Counts,
     pub reported_counts: Counts,
     pub progress: Option<(u64, u64)>,
-    pub notes: Vec<JobNote>,
+    /// Each with when it happened.
+    pub notes: Vec<(Time, JobNote)>,
     pub notes_dropped: u64,
     /// The length of all their parameters.
     pub note_bytes: usize,
+    pub workers: Vec<WorkerTimes>,
     pub log: Vec<(String, String)>,
     pub next_report: Time,
     pub last_report: Option<Time>,
@@ -236,6 +240,7 @@ impl Part {
             notes: Vec::new(),
             notes_dropped: 0,
             note_bytes: 0,
+            workers: Vec::new(),
             log: Vec::new(),
             next_report: now,
             last_report: None,
@@ -282,6 +287,37 @@ impl Part {
     /// This result would have been lost with a host.
     pub fn count_saved(&mut self, finished: &Finished) {
         self.own_counts.saved_work_ns = self.own_counts.saved_work_ns.saturating_add(finished.work_ns);
+    }
+
+    /// The job's parameters, if a note may carry them.
+    pub fn noted(&self, parameters: &[u8]) -> Option<Vec<u8>> {
+        self.has_room_for(parameters).then(|| parameters.to_vec())
+    }
+
+    fn has_room_for(&self, parameters: &[u8]) -> bool {
+        parameters.len() <= NOTED_PARAMETERS_BYTES_MAX
+            && self.note_bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
+    }
+
+    /// Takes a note to be sent with the next report.
+    pub fn note(&mut self, when: Time, mut note: JobNote) {
+        if self.notes.len() >= NOTES_WAITING_MAX {
+            self.notes_dropped = self.notes_dropped.saturating_add(1);
+            return;
+        }
+        note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
+        self.note_bytes += note.parameters.as_ref().map_or(0, Vec::len);
+        self.notes.push((when, note));
+    }
+
+    /// The notes to be sent now.
+    pub fn take_notes(&mut self, now: Time) -> Vec<JobNote> {
+        self.note_bytes = 0;
+        let notes = std::mem::take(&mut self.notes).into_iter().map(|(when, mut note)| {
+            note.ago_ms = u32::try_from(now.since(when).as_millis()).unwrap_or(u32::MAX);
+            note
+        });
+        notes.collect()
     }
 
     pub fn counts(&self) -> Counts {

@@ -9,9 +9,8 @@
 //! request.
 
 use crate::limits::{
-    HELD_JOBS_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX,
-    OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX, STEAL_REST_MIN,
-    STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    HELD_JOBS_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX,
+    STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
@@ -179,16 +178,20 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber) {
+    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get_mut(&token) else { return };
         held.begun = true;
-        if let Some(Request { victim, since, scope, .. }) = held.asked.take() {
+        let spec = held.spec.clone();
+        let asked = held.asked.take();
+        let from = asked.as_ref().map(|request| request.victim);
+        if let Some(Request { victim, since, scope, .. }) = asked {
             let latency = now.since(since);
             part.own_counts.steals.of(scope).latencies.count(latency);
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
+        self.note(run, &spec, NoteKind::Begun { victim: from, redone: spec.redone, worker });
     }
 
     /// A job of somebody else's begins here.
@@ -219,13 +222,11 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let token = part.new_number();
-        let victim = match owner {
+        let lender = match owner {
             Owner::Host(victim) => Some(victim),
             Owner::Coordinator | Owner::Here => None,
         };
-        let kind = NoteKind::Begun { victim, redone: spec.redone };
-        self.note(run, &spec, kind);
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.own_counts.held[usize::from(spec.redone)].begun += 1;
         // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
         part.idle = part.idle.saturating_sub(1);
         part.hold(
@@ -235,7 +236,7 @@ impl Host {
                 owners: vec![(owner, number)],
                 finished: None,
                 since: now,
-                lender: victim,
+                lender,
                 asked: None,
                 begun: false,
             },
@@ -415,34 +416,27 @@ impl Host {
     // ---- notes for the tree ----
 
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
+        let latest = self.latest;
         let Some(part) = self.runs.get_mut(&run) else { return };
         let held = &mut part.own_counts.held[usize::from(spec.redone)];
         match what {
-            NoteKind::Begun { .. } => held.begun += 1,
+            // Counted when they came.
+            NoteKind::Begun { .. } => {}
             NoteKind::Done { .. } => held.done += 1,
             NoteKind::Failed => held.failed += 1,
             NoteKind::Aborted => held.aborted += 1,
             NoteKind::Lost | NoteKind::Reused | NoteKind::Adopted => {}
         }
-        if part.notes.len() >= NOTES_WAITING_MAX {
-            part.notes_dropped += 1;
-            return;
-        }
-        let length = spec.parameters.len();
-        let is_noted = matches!(what, NoteKind::Begun { .. })
-            && spec.kind != ROOT_KIND
-            && length <= NOTED_PARAMETERS_BYTES_MAX
-            && part.note_bytes + length <= NOTED_PARAMETERS_WAITING_BYTES_MAX;
-        if is_noted {
-            part.note_bytes += length;
-        }
-        part.notes.push(JobNote {
+        let has_parameters = matches!(what, NoteKind::Begun { .. }) && spec.kind != ROOT_KIND;
+        let note = JobNote {
             job: spec.key.tag(),
             parent: spec.lineage.0.last().copied(),
             kind: spec.kind,
             depth: spec.depth,
             what,
-            parameters: is_noted.then(|| spec.parameters.clone()),
-        });
+            ago_ms: 0,
+            parameters: has_parameters.then(|| part.noted(&spec.parameters)).flatten(),
+        };
+        part.note(latest, note);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::message::{HostReport, PeerMessage, ToCoordinator};
+use crate::message::{HostReport, JobNote, PeerMessage, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{
     Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec,
@@ -32,6 +32,8 @@ pub enum Notice {
     Begun {
         /// The machine's number, from [`Command::Inject`].
         held: JobNumber,
+        /// The worker that took it, counted from 0.
+        worker: u32,
     },
     /// A held job has ended.
     Finished {
@@ -109,6 +111,15 @@ pub enum Notice {
     Drained,
     /// The runtime's counts, which replace earlier ones; the machine's own are added to them.
     Counts(Box<Counts>),
+    /// What people may want to see, told with the counts.
+    Activity {
+        /// What the workers have done with their time; replaces what was told before.
+        workers: Vec<WorkerTimes>,
+        /// Jobs of this host's own that its workers began in instances of their own, and that ended.
+        jobs: Vec<JobNote>,
+        /// How many of those were left out.
+        jobs_dropped: u64,
+    },
 }
 
 /// What the runtime is to do.

@@ -106,6 +106,8 @@ pub enum ToCoordinator {
         notes: Vec<JobNote>,
         /// Notes that were left out because there were too many.
         notes_dropped: u64,
+        /// What its first `WORKERS_REPORTED_MAX` workers did with their time.
+        workers: Vec<WorkerTimes>,
     },
     /// Lines of the app's log: the job's name and the text.
     Log {
@@ -167,6 +169,20 @@ pub enum ToCoordinator {
     },
 }
 
+/// What a worker has done with its time since its portion of the run began; the rest it was paused or had no
+/// run. In milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerTimes {
+    /// It computed.
+    pub work_ms: u64,
+    /// It computed what had been lost in a crash.
+    pub recover_ms: u64,
+    /// Nothing was there for it, and nothing of this host's waits either: it looked for work.
+    pub steal_ms: u64,
+    /// Jobs of this host wait for results from elsewhere, and nothing else was there for it.
+    pub wait_ms: u64,
+}
+
 /// A job with an instance of its own, for the tree of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNote {
@@ -180,6 +196,8 @@ pub struct JobNote {
     pub depth: u32,
     /// What happened.
     pub what: NoteKind,
+    /// How long before it was sent, in milliseconds.
+    pub ago_ms: u32,
     /// Of a job that begins, so that people can run it again: its encoded parameters, if they are no
     /// longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
     pub parameters: Option<Vec<u8>>,
@@ -190,10 +208,12 @@ pub struct JobNote {
 pub enum NoteKind {
     /// A host began it.
     Begun {
-        /// From whom it was stolen; `None` for the root.
+        /// From whom it was stolen; `None` for the root, and for a job of the host's own.
         victim: Option<HostId>,
         /// It, or a job above it, was lost before.
         redone: bool,
+        /// Which of the host's workers took it, counted from 0.
+        worker: u32,
     },
     /// It has a result.
     Done {

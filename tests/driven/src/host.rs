@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
-use sateen_protocol::message::{HostReport, PeerMessage, ToHost};
+use sateen_protocol::message::{HostReport, JobNote, PeerMessage, ToHost, WorkerTimes};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
     Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
@@ -75,6 +75,7 @@ pub enum Input {
     Unable(RunId, String),
     Drained(RunId),
     Counts(RunId, Box<Counts>),
+    Activity(RunId, Vec<WorkerTimes>, Vec<JobNote>, u64),
 }
 
 impl Input {
@@ -83,7 +84,7 @@ impl Input {
         match notice {
             Notice::Idle(workers) => Self::Idle(run, u32::try_from(workers).unwrap_or(u32::MAX)),
             Notice::Exposed => Self::Exposed(run),
-            Notice::Begun { held } => Self::Begun(run, held),
+            Notice::Begun { held, worker: _ } => Self::Begun(run, held),
             Notice::Finished { held, finished } => Self::Finished(run, held, finished),
             Notice::Abandoned { number } => Self::Abandoned(run, number),
             Notice::Lookup { number, spec } => Self::Lookup(run, number, spec),
@@ -103,6 +104,9 @@ impl Input {
             Notice::Unable(reason) => Self::Unable(run, reason),
             Notice::Drained => Self::Drained(run),
             Notice::Counts(counts) => Self::Counts(run, counts),
+            Notice::Activity { workers, jobs, jobs_dropped } => {
+                Self::Activity(run, workers, jobs, jobs_dropped)
+            }
         }
     }
 
@@ -123,7 +127,7 @@ impl Input {
             Self::Pause(reason) => host.pause(now, reason),
             Self::Idle(run, workers) => host.handle_notice(now, run, Notice::Idle(workers as usize)),
             Self::Exposed(run) => host.handle_notice(now, run, Notice::Exposed),
-            Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held }),
+            Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held, worker: 0 }),
             Self::Finished(run, held, finished) => {
                 host.handle_notice(now, run, Notice::Finished { held, finished });
             }
@@ -157,6 +161,9 @@ impl Input {
             Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),
             Self::Drained(run) => host.handle_notice(now, run, Notice::Drained),
             Self::Counts(run, counts) => host.handle_notice(now, run, Notice::Counts(counts)),
+            Self::Activity(run, workers, jobs, jobs_dropped) => {
+                host.handle_notice(now, run, Notice::Activity { workers, jobs, jobs_dropped });
+            }
         }
     }
 }

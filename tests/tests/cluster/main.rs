@@ -17,4 +17,5 @@ mod runs;
 mod silence;
 mod suspend;
 mod together;
+mod watch;
 mod wide;

@@ -1,13 +1,15 @@
 //! Runs: what they are, how they go, what they gave.
 
+pub mod export;
+pub mod job;
 pub mod submit;
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
@@ -15,11 +17,13 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::Api;
+use super::extract::{Path, Query};
 use super::problem::Problem;
-use super::types::{AppOfRun, Log, Run, Tree};
+use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
+use crate::chronicle::{Chronicle, Names};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
-use crate::limits::{RUNS_LISTED_MAX, WAIT_MAX};
+use crate::limits::{RUNS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::store::sql::{self, RunRow, state_of, state_word};
 
 const RUNS_LISTED: u32 = 100;
@@ -43,6 +47,11 @@ pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Resul
             ))
         })?),
     };
+    Ok(Json(newest(&api, state, limit).await?))
+}
+
+/// The newest runs, without what each host did.
+pub async fn newest(api: &Api, state: Option<RunState>, limit: u32) -> Result<Vec<Run>, Problem> {
     let live = api.driver.ask(Request::Runs).await?;
     let mut live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
     let rows = api.store.read(move |connection| sql::runs(connection, state, limit)).await?;
@@ -51,9 +60,10 @@ pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Resul
         let mut run = shown(row, live);
         // A thousand runs of a thousand hosts would be a million lines.
         run.figures.by_host.clear();
+        run.inputs = None;
         run
     });
-    Ok(Json(runs.collect()))
+    Ok(runs.collect())
 }
 
 pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Run>, Problem> {
@@ -160,25 +170,128 @@ async fn change(
     }
 }
 
-pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
-    let run = parse(&run)?;
-    let row = row(&api, run).await?;
+/// The names of a run's jobs.
+pub async fn names(api: &Api, run: RunId) -> Result<Names, Problem> {
+    let row = row(api, run).await?;
+    names_of(api, &row).await
+}
+
+async fn names_of(api: &Api, row: &RunRow) -> Result<Names, Problem> {
     let digits = row.spec.app.to_string();
     let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
-    let chronicle = api.driver.chronicles.get(run);
-    // A large tree takes long to write, and steals are relayed by the threads that answer requests.
-    let write = move || {
-        let tree = match (app, chronicle) {
-            (Some(app), Some(chronicle)) => {
-                let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
-                chronicle.tree(&app.about, &row.spec.function)
-            }
-            _ => Tree { nodes: Vec::new(), left_out: 0 },
-        };
-        serde_json::to_vec(&tree).unwrap_or_default()
+    let kinds = app.map(|app| app.about.jobs).unwrap_or_default();
+    Ok(Names { kinds, entry_point: row.spec.function.clone() })
+}
+
+/// The chronicle of a run that there is.
+pub async fn chronicle(api: &Api, run: RunId) -> Result<Arc<Mutex<Chronicle>>, Problem> {
+    row(api, run).await?;
+    api.driver.chronicles.get(run).ok_or_else(|| Problem::gone_run(run))
+}
+
+/// Does work with a run's chronicle that may take long, which the threads that relay steals have no time for.
+pub async fn with_chronicle<T: Send + 'static>(
+    api: &Api,
+    run: RunId,
+    work: impl FnOnce(&Chronicle, &RunRow, &Names) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let row = row(api, run).await?;
+    let names = names_of(api, &row).await?;
+    let chronicle = api.driver.chronicles.get(run).ok_or_else(|| Problem::gone_run(run))?;
+    let work = move || {
+        let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&chronicle, &row, &names)
     };
-    let json = tokio::task::spawn_blocking(write).await.map_err(|_| Gone)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
+    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| Gone)?)
+}
+
+/// The first jobs of a run.
+pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Tree>, Problem> {
+    let run = parse(&run)?;
+    row(&api, run).await?;
+    if api.driver.chronicles.get(run).is_none() {
+        return Ok(Json(Tree { nodes: Vec::new(), left_out: 0 }));
+    }
+    Ok(Json(with_chronicle(&api, run, |chronicle, _, names| chronicle.tree(names)).await?))
+}
+
+/// Figures, depths, critical path, series, events.
+pub async fn details(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<RunDetails>, Problem> {
+    Ok(Json(details_of(&api, parse(&run)?).await?))
+}
+
+/// All that a page shows of one run.
+pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
+    let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
+    let row = row(api, run).await?;
+    let names = names_of(api, &row).await?;
+    let shown = shown(row, live);
+    let chronicle = api.driver.chronicles.get(run);
+    let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
+    let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+    let (remaining, remaining_why) = match chronicle.remaining() {
+        _ if shown.ended_at.is_some() => (None, Some("the run is over".to_owned())),
+        Ok(remaining) => (Some(remaining), None),
+        Err(why) => (None, Some(why)),
+    };
+    let span_s = shown.figures.span_s.or(Some(shown.elapsed_s));
+    Ok(RunDetails {
+        depths: chronicle.depths(),
+        remaining,
+        remaining_why,
+        parallelism: span_s.filter(|span_s| *span_s > 0.0).map(|span_s| shown.figures.work_s / span_s),
+        critical_path: chronicle.critical_path(&names),
+        series: chronicle.series(),
+        events: chronicle.events(),
+        kinds: names.kinds,
+        run: shown,
+    })
+}
+
+#[derive(Deserialize)]
+pub struct Part {
+    from_ms: Option<u32>,
+    to_ms: Option<u32>,
+    buckets: Option<usize>,
+}
+
+/// What workers did when.
+pub async fn timeline(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    Query(part): Query<Part>,
+) -> Result<Json<Timeline>, Problem> {
+    let run = parse(&run)?;
+    let (from_ms, to_ms) = (part.from_ms.unwrap_or(0), part.to_ms.unwrap_or(u32::MAX));
+    let buckets = part.buckets.unwrap_or(TIMELINE_BUCKETS_MAX);
+    if from_ms > to_ms {
+        return Err(Problem::bad_request(format!("from_ms, {from_ms}, is after to_ms, {to_ms}")));
+    }
+    if !(1..=TIMELINE_BUCKETS_MAX).contains(&buckets) {
+        return Err(Problem::bad_request(format!(
+            "buckets is {buckets}; it must be from 1 to {TIMELINE_BUCKETS_MAX}"
+        )));
+    }
+    let work =
+        move |chronicle: &Chronicle, _: &RunRow, _: &Names| chronicle.timeline(from_ms, to_ms, buckets);
+    Ok(Json(with_chronicle(&api, run, work).await?))
+}
+
+/// Forgets a run that is over, with all that is known of it.
+pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<StatusCode, Problem> {
+    let run = parse(&run)?;
+    let row = row(&api, run).await?;
+    if !row.state.is_over() {
+        return Err(Problem::conflict(format!(
+            "run {run} cannot be deleted: it is {}; `sateen cancel {run}` ends it",
+            state_word(row.state)
+        )));
+    }
+    api.driver.ask(|reply| Request::Forget(run, reply)).await?;
+    let deleted = api.store.write(move |connection| sql::delete_run(connection, run)).await;
+    deleted.map_err(|error| Problem::unsaved(&error))?;
+    tracing::info!(run = run.0, "run deleted");
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]
@@ -235,12 +348,13 @@ fn shown(row: RunRow, live: Option<Live>) -> Run {
         app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
         function: row.spec.function,
         arguments: row.spec.arguments,
-        state: state_word(state),
+        state: state_word(state).to_owned(),
         waiting_for,
         submitted_at: written(row.submitted_at_ms),
         started_at: row.started_at_ms.map(written),
         ended_at: row.ended_at_ms.map(written),
         elapsed_s: elapsed_ms as f64 / 1e3,
+        inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
         figures,
     }
 }

@@ -185,5 +185,8 @@ impl Driver {
         if let Some(counts) = self.contribute(run) {
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(Box::new(counts))));
         }
+        if let Some(activity) = self.portion(run).and_then(|portion| portion.activity()) {
+            self.tell(|machine, now| machine.handle_notice(now, run, activity));
+        }
     }
 }

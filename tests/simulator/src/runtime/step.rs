@@ -254,7 +254,7 @@ impl Portion {
             self.take(index)?
         } else if let Some(id) = self.incoming.pop_front() {
             if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
-                self.notices.push_back(Notice::Begun { held });
+                self.notices.push_back(Notice::Begun { held, worker: worker as u32 });
             }
             if self.is_held_back(id) {
                 return self.pick(worker);

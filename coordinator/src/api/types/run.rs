@@ -1,69 +1,15 @@
-//! What the API says, as JSON.
+//! Runs.
+
+use std::collections::BTreeMap;
 
 use sateen_protocol::coordinator::RunView;
 use sateen_protocol::{Counts, FaultTolerance, Jobs, Stealing};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::clock::written;
-use crate::store::sql::AppRow;
-
-/// `/version`.
-#[derive(Debug, Serialize)]
-pub struct Version {
-    /// Of the program.
-    pub name: &'static str,
-    /// Of its software.
-    pub version: &'static str,
-    /// Of frames and messages.
-    pub protocol: u8,
-    /// The grid, 16 digits.
-    pub grid: String,
-}
-
-/// A published module.
-#[derive(Debug, Serialize)]
-pub struct App {
-    /// blake3 of its bytes.
-    pub hash: String,
-    /// The name that it was published under.
-    pub name: String,
-    /// Its size.
-    pub bytes: u64,
-    /// When.
-    pub published_at: String,
-    /// `integer` or `float`.
-    pub determinism: String,
-    /// Names of its entry points.
-    pub entry_points: Vec<String>,
-    /// Names of its jobs.
-    pub jobs: Vec<String>,
-}
-
-impl From<AppRow> for App {
-    fn from(row: AppRow) -> Self {
-        Self {
-            hash: row.hash.to_string(),
-            name: row.name,
-            bytes: row.bytes,
-            published_at: written(row.published_at_ms),
-            determinism: row.about.determinism,
-            entry_points: row.about.entry_points,
-            jobs: row.about.jobs,
-        }
-    }
-}
-
-/// `PUT /api/v1/blobs/{hash}`.
-#[derive(Debug, Serialize)]
-pub struct Blob {
-    /// blake3 of its bytes.
-    pub hash: String,
-    /// Its size.
-    pub bytes: u64,
-}
+use ts_rs::TS;
 
 /// `POST /api/v1/runs`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, TS, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// A module's hash, the beginning of one, or a name.
@@ -75,15 +21,19 @@ pub struct Submission {
     pub arguments: Vec<String>,
     /// Hashes of uploaded blobs, by name.
     #[serde(default)]
-    pub inputs: std::collections::BTreeMap<String, String>,
+    pub inputs: BTreeMap<String, String>,
     /// What guests may use.
     #[serde(default)]
     pub limits: SubmittedLimits,
     /// How idle hosts choose victims.
     #[serde(default)]
+    #[ts(type = "string")]
+    #[schemars(with = "String")]
     pub stealing: Stealing,
     /// What survives a crash.
     #[serde(default)]
+    #[ts(type = "string")]
+    #[schemars(with = "String")]
     pub fault_tolerance: FaultTolerance,
     /// Finished work is recorded so often.
     pub record_every_ms: Option<u32>,
@@ -93,7 +43,7 @@ pub struct Submission {
 }
 
 /// What is not given is the host's default.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, TS, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmittedLimits {
     /// Linear memory of one instance.
@@ -109,14 +59,14 @@ pub struct SubmittedLimits {
 }
 
 /// Answers a submission.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS, JsonSchema)]
 pub struct Submitted {
     /// The run's number.
     pub run: u64,
 }
 
 /// A run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
 pub struct Run {
     /// Its number.
     pub run: u64,
@@ -127,7 +77,7 @@ pub struct Run {
     /// The words of its command line.
     pub arguments: Vec<String>,
     /// `queued`, `running`, `suspending`, `suspended`, `done`, `failed` or `cancelled`.
-    pub state: &'static str,
+    pub state: String,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
     /// When it was submitted.
@@ -138,13 +88,17 @@ pub struct Run {
     pub ended_at: Option<String>,
     /// From its start to its end, or till now.
     pub elapsed_s: f64,
+    /// Hashes of its inputs, by name; absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub inputs: Option<BTreeMap<String, String>>,
     /// The rest.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
 /// The app of a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
 pub struct AppOfRun {
     /// blake3 of its bytes.
     pub hash: String,
@@ -153,13 +107,15 @@ pub struct AppOfRun {
 }
 
 /// How a run goes, or went.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Figures {
     /// Hosts that worked on it.
     pub hosts: usize,
     /// Their workers.
     pub threads: u32,
     /// What became of its jobs.
+    #[ts(as = "JobCounts")]
+    #[schemars(with = "JobCounts")]
     pub jobs: Jobs,
     /// Steals between hosts.
     pub steals: Steals,
@@ -193,14 +149,14 @@ pub struct Figures {
 }
 
 /// Steals between hosts.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Steals {
     /// Requests sent.
     pub requests: u64,
 }
 
 /// What the root job reports.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Progress {
     /// So much is done.
     pub done: u64,
@@ -209,7 +165,7 @@ pub struct Progress {
 }
 
 /// Why a run has no result.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunFailure {
     /// `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its
     /// arguments or inputs; `limit`; `unable`: no host could run it.
@@ -223,7 +179,7 @@ pub struct RunFailure {
 }
 
 /// A result table.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TableSize {
     /// Its entries.
     pub entries: usize,
@@ -232,7 +188,7 @@ pub struct TableSize {
 }
 
 /// A host that worked on a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct HostOfRun {
     /// Its id.
     pub host: String,
@@ -243,6 +199,8 @@ pub struct HostOfRun {
     /// Whether it is still there.
     pub there: bool,
     /// What became of jobs there.
+    #[ts(as = "JobCounts")]
+    #[schemars(with = "JobCounts")]
     pub jobs: Jobs,
     /// Processor time in guests.
     pub work_s: f64,
@@ -302,156 +260,43 @@ pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// `/api/v1/runs/{run}/tree`.
-#[derive(Debug, Serialize)]
-pub struct Tree {
-    /// Jobs that had an instance of their own, in the order in which they became known.
-    pub nodes: Vec<Node>,
-    /// How many jobs it does not show.
-    pub left_out: u64,
+/// What [`Jobs`] looks like: the protocol knows nothing of pages.
+#[derive(Debug, Default, Serialize, TS, JsonSchema)]
+pub struct JobCounts {
+    /// Spawned.
+    pub spawned: u64,
+    /// Made visible to the scheduler.
+    pub exposed: u64,
+    /// Run.
+    pub executed: u64,
+    /// Taken by another worker of the same host.
+    pub stolen_local: u64,
+    /// Stolen from other hosts.
+    pub stolen: u64,
+    /// Of these, from other sites.
+    pub stolen_wide: u64,
+    /// Not run because the result table had their results.
+    pub reused: u64,
+    /// Lost with a host and run again.
+    pub redone: u64,
+    /// Orphans whose results were used.
+    pub adopted: u64,
+    /// Results recorded for the case of a crash.
+    pub recorded: u64,
+    /// Stopped because nobody wanted them any more.
+    pub aborted: u64,
 }
 
-/// A job of a tree.
-#[derive(Debug, Clone, Serialize)]
-pub struct Node {
-    /// The beginning of its key.
-    pub job: String,
-    /// The job above it.
-    pub parent: Option<String>,
-    /// Its name.
-    pub function: String,
-    /// Spawns below the root.
-    pub depth: u32,
-    /// Where it is, or was last.
-    pub host: String,
-    /// That host's name.
-    pub host_name: String,
-    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
-    pub state: &'static str,
-    /// It, or a job above it, was lost before.
-    pub redone: bool,
-    /// Processor time, descendants included, once it is done.
-    pub work_s: Option<f64>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// `/api/v1/jobs/{key}`: all that is needed to run one job again.
-#[derive(Debug, Serialize)]
-pub struct Job {
-    /// The beginning of its key.
-    pub job: String,
-    /// Its name; of the root, that of the run's entry point.
-    pub function: String,
-    /// Whether it is its run's root, whose parameters are the run's arguments.
-    pub is_root: bool,
-    /// Spawns below the root.
-    pub depth: u32,
-    /// Its encoded parameters, as hexadecimal digits; of the root, none.
-    pub parameters: Option<String>,
-    /// The newest run that it is part of.
-    pub run: u64,
-    /// That run's app.
-    pub app: AppOfRun,
-    /// That run's entry point.
-    pub entry_point: String,
-    /// The words of that run's command line.
-    pub arguments: Vec<String>,
-    /// Hashes of that run's inputs, by name.
-    pub inputs: std::collections::BTreeMap<String, String>,
-    /// What that run's guests may use.
-    pub limits: RunLimits,
-    /// NaNs are canonicalised by the engine.
-    pub strict_nan: bool,
-}
-
-/// What is not said is the host's default.
-#[derive(Debug, Serialize)]
-pub struct RunLimits {
-    /// Linear memory of one instance.
-    pub memory_bytes: Option<u64>,
-    /// Stack of one instance.
-    pub stack_bytes: Option<u64>,
-    /// A result, a job's parameters, or an output.
-    pub output_bytes: Option<u64>,
-    /// The replicas of the run's shared objects at one host, together.
-    pub shared_bytes: Option<u64>,
-    /// How long a job's guard may be false, in milliseconds.
-    pub guard_wait_ms: Option<u64>,
-}
-
-/// `/api/v1/runs/{run}/log`.
-#[derive(Debug, Serialize)]
-pub struct Log {
-    /// The newest that are kept, in order.
-    pub lines: Vec<LogLine>,
-    /// Lines after the asked one that are not kept any more.
-    pub dropped: u64,
-}
-
-/// A line of an app's log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LogLine {
-    /// Counts from 1.
-    pub number: u64,
-    /// Where it was written.
-    pub host: String,
-    /// By which job.
-    pub job: String,
-    /// The line.
-    pub text: String,
-}
-
-/// A host.
-#[derive(Debug, Serialize)]
-pub struct Host {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Its site.
-    pub site: String,
-    /// Its workers.
-    pub threads: u32,
-    /// Of its software.
-    pub version: String,
-    /// Whether its link is open.
-    pub connected: bool,
-    /// Why it takes no new work.
-    pub paused: Option<String>,
-    /// When it joined.
-    pub since: String,
-    /// Runs whose app it has loaded.
-    pub runs: Vec<u64>,
-    /// What became of jobs there, over runs that are not over.
-    pub jobs: Jobs,
-    /// Workers that compute now.
-    pub busy: u32,
-}
-
-/// `/api/v1/status`.
-#[derive(Debug, Serialize)]
-pub struct Status {
-    /// The grid, 16 digits.
-    pub grid: String,
-    /// Of the software.
-    pub version: &'static str,
-    /// Since this process began.
-    pub uptime_s: f64,
-    /// Hosts that are there.
-    pub hosts: usize,
-    /// Their workers.
-    pub threads: u32,
-    /// How many runs are in each state.
-    pub runs: std::collections::BTreeMap<&'static str, u64>,
-    /// Open websockets.
-    pub links: usize,
-    /// Messages for the coordinator itself since this process began.
-    pub messages_in: u64,
-    /// Frames passed on from host to host.
-    pub relayed_frames: u64,
-    /// Their bytes.
-    pub relayed_bytes: u64,
-    /// Hosts that broke the protocol.
-    pub misbehaviours: u64,
-    /// Why nothing can be saved.
-    pub trouble: Option<String>,
+    #[test]
+    fn counts_look_as_they_are_said_to() {
+        let keys = |value: serde_json::Value| {
+            value.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let shown = keys(serde_json::to_value(Jobs::default()).expect("JSON"));
+        assert_eq!(shown, keys(serde_json::to_value(JobCounts::default()).expect("JSON")));
+    }
 }

@@ -1,0 +1,278 @@
+//! The document of the API, in OpenAPI 3.1. Its schemas come from the types; its operations are listed here, and
+//! tests hold them against the routes and against what a running server answers.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+use super::types;
+
+/// What an operation takes or gives.
+enum Content {
+    /// JSON of a type.
+    Json(&'static str),
+    /// A list of them.
+    Jsons(&'static str),
+    /// Something else: its media type.
+    Other(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+struct Operation {
+    method: &'static str,
+    path: &'static str,
+    /// What it does.
+    summary: &'static str,
+    /// Query parameters: name, what for.
+    query: &'static [(&'static str, &'static str)],
+    body: Content,
+    status: u16,
+    gives: Content,
+}
+
+const fn get(path: &'static str, summary: &'static str, gives: Content) -> Operation {
+    Operation { method: "get", path, summary, query: &[], body: Content::Nothing, status: 200, gives }
+}
+
+const fn change(path: &'static str, summary: &'static str) -> Operation {
+    let gives = Content::Json("Run");
+    Operation { method: "post", path, summary, query: &[], body: Content::Nothing, status: 202, gives }
+}
+
+const WASM: &str = "application/wasm";
+const BYTES: &str = "application/octet-stream";
+const TEXT: &str = "text/plain";
+
+const OPERATIONS: [Operation; 34] = [
+    get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
+    get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
+    get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
+    get("/metrics", "Figures for Prometheus.", Content::Other(TEXT)),
+    get("/ws/watch", "A websocket on which pages are told what is new.", Content::Other(TEXT)),
+    get("/api/v1/openapi.json", "This document.", Content::Other("application/json")),
+    get("/api/v1/status", "How the grid is.", Content::Json("Status")),
+    get(
+        "/api/v1/overview",
+        "Status, hosts, the newest runs, and what somebody should look at.",
+        Content::Json("Grid"),
+    ),
+    get("/api/v1/hosts", "The hosts that are there.", Content::Jsons("Host")),
+    get("/api/v1/apps", "All published apps, the newest first.", Content::Jsons("App")),
+    Operation {
+        query: &[("name", "The app's name.")],
+        body: Content::Other(WASM),
+        method: "post",
+        status: 201,
+        ..get("/api/v1/apps", "Publishes a module; 200 if it was published before.", Content::Json("App"))
+    },
+    get("/api/v1/apps/{app}", "An app by its name, hash, or the beginning of that.", Content::Json("App")),
+    get("/api/v1/blobs/{hash}", "A module or an input.", Content::Other(BYTES)),
+    Operation {
+        method: "head",
+        ..get("/api/v1/blobs/{hash}", "Whether there is such a blob.", Content::Nothing)
+    },
+    Operation {
+        method: "put",
+        body: Content::Other(BYTES),
+        status: 201,
+        ..get("/api/v1/blobs/{hash}", "Uploads an input; 200 if it was there before.", Content::Json("Blob"))
+    },
+    Operation {
+        query: &[("state", "Only runs in this state."), ("limit", "At most so many.")],
+        ..get("/api/v1/runs", "Runs, the newest first, without what each host did.", Content::Jsons("Run"))
+    },
+    Operation {
+        method: "post",
+        body: Content::Json("Submission"),
+        status: 201,
+        ..get("/api/v1/runs", "Submits a run.", Content::Json("Submitted"))
+    },
+    get("/api/v1/runs/{run}", "A run.", Content::Json("Run")),
+    Operation {
+        method: "delete",
+        status: 204,
+        ..get("/api/v1/runs/{run}", "Forgets a run that is over, and all about it.", Content::Nothing)
+    },
+    Operation {
+        query: &[("timeout_s", "Answers after this time at the latest.")],
+        ..get("/api/v1/runs/{run}/wait", "Answers when the run is over.", Content::Json("Run"))
+    },
+    get("/api/v1/runs/{run}/result", "What the run gave, as it is.", Content::Other(BYTES)),
+    get(
+        "/api/v1/runs/{run}/overview",
+        "A run with jobs by depth, critical path, series and events.",
+        Content::Json("RunDetails"),
+    ),
+    get("/api/v1/runs/{run}/tree", "The first jobs of a run's tree.", Content::Json("Tree")),
+    Operation {
+        query: &[("after", "The number of the last line that is known.")],
+        ..get("/api/v1/runs/{run}/log", "The newest lines of the app's log.", Content::Json("Log"))
+    },
+    Operation {
+        query: &[
+            ("from_ms", "From this moment on, counted from the run's submission."),
+            ("to_ms", "To this one."),
+            ("buckets", "In at most so many stretches."),
+        ],
+        ..get("/api/v1/runs/{run}/timeline", "What each worker did when.", Content::Json("Timeline"))
+    },
+    get("/api/v1/runs/{run}/jobs/{job}", "One job of a run.", Content::Json("JobDetails")),
+    get("/api/v1/runs/{run}/jobs.csv", "All jobs of a run, for spreadsheets.", Content::Other("text/csv")),
+    get(
+        "/api/v1/runs/{run}/trace.json",
+        "The same in Chrome's trace format, which Perfetto opens.",
+        Content::Other("application/json"),
+    ),
+    change("/api/v1/runs/{run}/cancel", "Ends a run without a result."),
+    change("/api/v1/runs/{run}/suspend", "Lets a run rest."),
+    change("/api/v1/runs/{run}/resume", "Lets it go on."),
+    Operation {
+        query: &[("run", "Of this run only.")],
+        ..get("/api/v1/jobs/{key}", "All that is needed to run one job again.", Content::Json("Job"))
+    },
+    get("/", "The dashboard.", Content::Other("text/html")),
+    get(
+        "/ws/host",
+        "The websocket of hosts, which speak a protocol of their own there.",
+        Content::Other(TEXT),
+    ),
+];
+
+pub async fn show() -> Json<Value> {
+    Json(document())
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn content(content: &Content) -> Option<Value> {
+    match content {
+        Content::Nothing => None,
+        Content::Json(name) => Some(json!({"application/json": {"schema": reference(name)}})),
+        Content::Jsons(name) => {
+            Some(json!({"application/json": {"schema": {"type": "array", "items": reference(name)}}}))
+        }
+        Content::Other(kind) => Some(json!({*kind: {}})),
+    }
+}
+
+fn operation(operation: &Operation) -> Value {
+    let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = named
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    parameters.extend(operation.query.iter().map(|(name, what_for)| {
+        json!({"name": name, "in": "query", "description": what_for, "schema": {"type": "string"}})
+    }));
+    let mut good = json!({"description": operation.summary});
+    if let Some(content) = content(&operation.gives) {
+        good["content"] = content;
+    }
+    let problem = json!({
+        "description": "What is wrong and what to do, in a sentence.",
+        "content": {"application/problem+json": {"schema": reference("Problem")}},
+    });
+    let mut responses = json!({"default": problem});
+    responses[operation.status.to_string()] = good;
+    let mut described =
+        json!({"summary": operation.summary, "parameters": parameters, "responses": responses});
+    if let Some(content) = content(&operation.body) {
+        described["requestBody"] = json!({"required": true, "content": content});
+    }
+    described
+}
+
+fn schemas() -> serde_json::Map<String, Value> {
+    let settings = || {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+        settings
+    };
+    let mut taken = settings().for_deserialize().into_generator();
+    taken.subschema_for::<types::Submission>();
+    let mut given = settings().for_serialize().into_generator();
+    macro_rules! add {
+        ($($name:ident),* $(,)?) => {
+            $(given.subschema_for::<types::$name>();)*
+        };
+    }
+    add!(
+        App, Blob, Grid, Host, Job, JobDetails, Log, Run, RunDetails, Status, Submitted, Timeline, Tree,
+        TreeTable, Version,
+    );
+    let mut schemas = given.take_definitions(true);
+    schemas.extend(taken.take_definitions(true));
+    let text = |description: &str| json!({"type": "string", "description": description});
+    schemas.insert(
+        "Problem".to_owned(),
+        json!({
+            "type": "object",
+            "description": "As RFC 9457 has it.",
+            "required": ["type", "title", "status", "detail"],
+            "properties": {
+                "type": text("Always about:blank."),
+                "title": text("The status in words."),
+                "status": {"type": "integer"},
+                "detail": text("What is wrong and what to do."),
+            },
+        }),
+    );
+    schemas
+}
+
+/// The document.
+pub fn document() -> Value {
+    let mut paths: BTreeMap<&str, BTreeMap<&str, Value>> = BTreeMap::new();
+    for described in &OPERATIONS {
+        paths.entry(described.path).or_default().insert(described.method, operation(described));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sateen coordinator",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "All that the dashboard and the commands use. Errors are application/problem+json.",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Pages of the dashboard: the same file for all.
+    const PAGES: [&str; 5] = ["/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
+
+    /// The router's own words: no route is without a description, and none is described that is not there.
+    #[test]
+    fn all_routes_are_described_and_no_others() {
+        let source = include_str!("mod.rs");
+        let routes: BTreeSet<&str> = source
+            .split(".route(\"")
+            .skip(1)
+            .filter_map(|rest| rest.split_once('"').map(|(path, _)| path))
+            .filter(|path| !PAGES.contains(path))
+            .collect();
+        let described: BTreeSet<&str> = OPERATIONS.iter().map(|operation| operation.path).collect();
+        assert_eq!(routes, described);
+    }
+
+    #[test]
+    fn whatever_is_referred_to_is_there() {
+        let document = document();
+        let text = document.to_string();
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The dashboard, which is part of this program, if it was built with it.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse, Response};
+
+use super::problem::Problem;
+
+/// A file of the dashboard.
+#[derive(Debug)]
+struct Asset {
+    path: &'static str,
+    bytes: &'static [u8],
+    gzip: &'static [u8],
+}
+
+static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// Names below here have a hash of what is in the file: it never changes.
+const HASHED: &str = "assets/";
+/// Nothing from elsewhere, nothing inline, in nobody's frame.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
+
+fn asset(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
+
+/// A page of the dashboard: what it shows is the page's own matter. Without the dashboard, the start page says
+/// how to build it.
+pub async fn page(uri: Uri, headers: HeaderMap) -> Response {
+    if let Some(index) = asset("index.html") {
+        return answer(index, &headers);
+    }
+    if uri.path() == "/" {
+        return Html(include_str!("index.html")).into_response();
+    }
+    Problem::not_found(
+        "the pages are not part of this coordinator: `cargo xtask build` builds them where there is Node 20",
+    )
+    .into_response()
+}
+
+/// A file of the dashboard, or nothing that there is.
+pub async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    match asset(path).filter(|_| path != "index.html") {
+        Some(asset) if method == Method::GET || method == Method::HEAD => answer(asset, &headers),
+        Some(_) => Problem::wrong_method().into_response(),
+        None => Problem::not_found("there is no such page; `/api/v1/openapi.json` says what there is")
+            .into_response(),
+    }
+}
+
+fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let tag = format!("\"{}\"", &blake3::hash(asset.bytes).to_hex()[..32]);
+    let cached =
+        if asset.path.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let about = [
+        (header::ETAG, tag.clone()),
+        (header::CACHE_CONTROL, cached.to_owned()),
+        (header::VARY, "accept-encoding".to_owned()),
+        (header::CONTENT_TYPE, kind(asset.path).to_owned()),
+    ];
+    if text(header::IF_NONE_MATCH).split(',').any(|known| known.trim().trim_start_matches("W/") == tag) {
+        return (StatusCode::NOT_MODIFIED, about).into_response();
+    }
+    let takes_gzip = text(header::ACCEPT_ENCODING).split(',').any(|offer| {
+        let (name, quality) = offer.split_once(';').unwrap_or((offer, ""));
+        name.trim().eq_ignore_ascii_case("gzip") && quality.trim().trim_start_matches("q=") != "0"
+    });
+    if takes_gzip && asset.gzip.len() < asset.bytes.len() {
+        return (about, [(header::CONTENT_ENCODING, "gzip")], asset.gzip).into_response();
+    }
+    (about, asset.bytes).into_response()
+}
+
+fn kind(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, end)| end) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("json" | "webmanifest") => "application/json",
+        Some("woff2") => "font/woff2",
+        Some("wasm") => "application/wasm",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Says to browsers what they may do with what is sent.
+pub async fn policy(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, header::HeaderValue::from_static(value));
+    }
+    response
+}

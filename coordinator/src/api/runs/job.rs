@@ -1,0 +1,41 @@
+//! One job of a run, for people.
+
+use axum::Json;
+use axum::extract::State;
+
+use super::super::extract::Path;
+use super::super::problem::Problem;
+use super::super::types::JobDetails;
+use super::super::{Api, jobs};
+use super::{parse, with_chronicle};
+
+/// One job of a run.
+pub async fn show(
+    State(api): State<Api>,
+    Path((run, job)): Path<(String, String)>,
+) -> Result<Json<JobDetails>, Problem> {
+    let run = parse(&run)?;
+    let (from, to) = jobs::tags(&job)?;
+    let found = with_chronicle(&api, run, move |chronicle, row, names| {
+        let found = chronicle.find(from, to, 2);
+        let [found] = found.as_slice() else { return Err(found.len()) };
+        chronicle.job(found.job, names, &row.spec.arguments).ok_or(0)
+    });
+    let mut details = match found.await? {
+        Ok(details) => details,
+        Err(0) => {
+            return Err(Problem::not_found(format!(
+                "run {run} has no job whose key begins with `{job}`, or its tree has no room for it"
+            )));
+        }
+        Err(_) => {
+            return Err(Problem::conflict(format!(
+                "several jobs' keys in run {run} begin with `{job}`; give more digits"
+            )));
+        }
+    };
+    if details.is_root || details.parameters.is_some() {
+        details.replay = Some(format!("sateen replay {} --run {run}", details.job));
+    }
+    Ok(Json(details))
+}

@@ -1,0 +1,108 @@
+//! The grid: hosts, status, logs.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::Jobs;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use super::JobCounts;
+
+/// `/api/v1/runs/{run}/log`.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct Log {
+    /// The newest that are kept, in order.
+    pub lines: Vec<LogLine>,
+    /// Lines after the asked one that are not kept any more.
+    pub dropped: u64,
+}
+
+/// A line of an app's log.
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
+pub struct LogLine {
+    /// Counts from 1.
+    pub number: u64,
+    /// Where it was written.
+    pub host: String,
+    /// By which job.
+    pub job: String,
+    /// The line.
+    pub text: String,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+pub struct Host {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// Its workers.
+    pub threads: u32,
+    /// Of its software.
+    pub version: String,
+    /// Whether its link is open.
+    pub connected: bool,
+    /// Why it takes no new work.
+    pub paused: Option<String>,
+    /// When it joined.
+    pub since: String,
+    /// Runs whose app it has loaded.
+    pub runs: Vec<u64>,
+    /// What became of jobs there, over runs that are not over.
+    #[ts(as = "JobCounts")]
+    #[schemars(with = "JobCounts")]
+    pub jobs: Jobs,
+    /// Workers that compute now.
+    pub busy: u32,
+    /// `working`, `idle`, `paused`, or `away`: its link is broken.
+    pub state: String,
+    /// Why it does nothing, in a sentence.
+    pub why_idle: Option<String>,
+    /// Jobs that it got from other hosts, over runs that are not over.
+    pub steals_in: u64,
+    /// Jobs that other hosts got from it, over the same runs.
+    pub steals_out: u64,
+    /// To the coordinator and back.
+    pub rtt_ms: Option<f64>,
+    /// What its workers get done, compared with the grid's mean; if that is known.
+    pub speed: Option<f64>,
+}
+
+/// `/api/v1/status`.
+#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+pub struct Status {
+    /// The grid, 16 digits.
+    pub grid: String,
+    /// Of the software.
+    pub version: String,
+    /// Since this process began.
+    pub uptime_s: f64,
+    /// Hosts that are there.
+    pub hosts: usize,
+    /// Their workers.
+    pub threads: u32,
+    /// How many runs are in each state.
+    pub runs: BTreeMap<String, u64>,
+    /// Open websockets.
+    pub links: usize,
+    /// Messages for the coordinator itself since this process began.
+    pub messages_in: u64,
+    /// Frames passed on from host to host.
+    pub relayed_frames: u64,
+    /// Their bytes.
+    pub relayed_bytes: u64,
+    /// Hosts that broke the protocol.
+    pub misbehaviours: u64,
+    /// Why nothing can be saved.
+    pub trouble: Option<String>,
+    /// Jobs run in the last seconds.
+    pub jobs_per_s: f64,
+    /// Of the jobs of runs that are not over, those that were run again after a crash, from 0 to 1.
+    pub redone_share: f64,
+    /// Open websockets of pages.
+    pub watchers: usize,
+}

@@ -1,0 +1,149 @@
+//! Jobs and trees of them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use ts_rs::TS;
+
+use super::AppOfRun;
+
+/// `/api/v1/runs/{run}/tree`.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct Tree {
+    /// Jobs that had an instance of their own, in the order in which they became known.
+    pub nodes: Vec<Node>,
+    /// How many jobs it does not show.
+    pub left_out: u64,
+}
+
+/// A job of a tree.
+#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+pub struct Node {
+    /// The beginning of its key.
+    pub job: String,
+    /// The job above it.
+    pub parent: Option<String>,
+    /// Its name.
+    pub function: String,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Where it is, or was last.
+    pub host: String,
+    /// That host's name.
+    pub host_name: String,
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
+    pub state: String,
+    /// It, or a job above it, was lost before.
+    pub redone: bool,
+    /// Processor time, descendants included, once it is done.
+    pub work_s: Option<f64>,
+    /// When it began, in milliseconds since the run was submitted.
+    pub begun_ms: u32,
+    /// When it ended.
+    pub ended_ms: Option<u32>,
+    /// Which of the host's workers took it.
+    pub worker: Option<u16>,
+    /// Jobs below it that the tree has no room for.
+    pub rolled: u32,
+}
+
+/// `/api/v1/jobs/{key}`: all that is needed to run one job again.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct Job {
+    /// The beginning of its key.
+    pub job: String,
+    /// Its name; of the root, that of the run's entry point.
+    pub function: String,
+    /// Whether it is its run's root, whose parameters are the run's arguments.
+    pub is_root: bool,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Its encoded parameters, as hexadecimal digits; of the root, none.
+    pub parameters: Option<String>,
+    /// The newest run that it is part of.
+    pub run: u64,
+    /// That run's app.
+    pub app: AppOfRun,
+    /// That run's entry point.
+    pub entry_point: String,
+    /// The words of that run's command line.
+    pub arguments: Vec<String>,
+    /// Hashes of that run's inputs, by name.
+    pub inputs: BTreeMap<String, String>,
+    /// What that run's guests may use.
+    pub limits: RunLimits,
+    /// NaNs are canonicalised by the engine.
+    pub strict_nan: bool,
+}
+
+/// What is not said is the host's default.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct RunLimits {
+    /// Linear memory of one instance.
+    pub memory_bytes: Option<u64>,
+    /// Stack of one instance.
+    pub stack_bytes: Option<u64>,
+    /// A result, a job's parameters, or an output.
+    pub output_bytes: Option<u64>,
+    /// The replicas of the run's shared objects at one host, together.
+    pub shared_bytes: Option<u64>,
+    /// How long a job's guard may be false, in milliseconds.
+    pub guard_wait_ms: Option<u64>,
+}
+
+/// `/api/v1/runs/{run}/jobs/{job}`: one job of a run, for people.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct JobDetails {
+    /// The beginning of its key.
+    pub job: String,
+    /// Its name; of the root, that of the run's entry point.
+    pub function: String,
+    /// Whether it is its run's root.
+    pub is_root: bool,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Its encoded parameters, as hexadecimal digits.
+    pub parameters: Option<String>,
+    /// The same for people: the root's are the run's arguments; others' if they are text or small numbers.
+    pub parameters_text: Option<String>,
+    /// Why they are not known.
+    pub parameters_why: Option<String>,
+    /// Where it is, or was last.
+    pub host: String,
+    /// That host's name.
+    pub host_name: String,
+    /// Which of the host's workers took it.
+    pub worker: Option<u16>,
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
+    pub state: String,
+    /// It, or a job above it, was lost before.
+    pub redone: bool,
+    /// When it began, in milliseconds since the run was submitted.
+    pub begun_ms: u32,
+    /// When it ended.
+    pub ended_ms: Option<u32>,
+    /// Processor time, descendants included, once it is done.
+    pub work_s: Option<f64>,
+    /// The job above it.
+    pub parent: Option<String>,
+    /// Jobs below it that have an instance of their own; those that took longest first.
+    pub children: Vec<ChildJob>,
+    /// How many more there are.
+    pub children_left_out: u32,
+    /// The command that runs it again.
+    pub replay: Option<String>,
+}
+
+/// A job below another.
+#[derive(Debug, Serialize, TS, JsonSchema)]
+pub struct ChildJob {
+    /// The beginning of its key.
+    pub job: String,
+    /// Its name.
+    pub function: String,
+    /// As of a [`Node`].
+    pub state: String,
+    /// Processor time, descendants included, once it is done.
+    pub work_s: Option<f64>,
+}

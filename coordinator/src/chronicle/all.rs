@@ -1,0 +1,169 @@
+//! The chronicles of all runs.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sateen_protocol::{JobTag, RunId};
+
+use super::{Chronicle, ChronicleChanges, Parameters};
+use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
+
+/// The chronicles of all runs.
+#[derive(Debug, Default)]
+pub struct Chronicles {
+    runs: Mutex<Runs>,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    of: HashMap<RunId, Arc<Mutex<Chronicle>>>,
+    ended: VecDeque<RunId>,
+    /// To be forgotten on disk.
+    dropped: Vec<RunId>,
+}
+
+/// A job as those see it who want to run it again.
+#[derive(Debug, Clone)]
+pub struct FoundJob {
+    /// The beginning of its key.
+    pub job: JobTag,
+    /// As in a [`JobSpec`](sateen_protocol::JobSpec).
+    pub kind: u32,
+    /// Spawns below the root.
+    pub depth: u32,
+    /// Its parameters.
+    pub parameters: Option<Vec<u8>>,
+    /// If they are not known: that is so because there was no room.
+    pub had_no_room: bool,
+}
+
+impl Chronicles {
+    /// The run begins.
+    pub fn begin(&self, run: RunId) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.of.entry(run).or_insert_with(|| Arc::new(Mutex::new(Chronicle::begin())));
+    }
+
+    /// The chronicle of a run, if it has one.
+    pub fn get(&self, run: RunId) -> Option<Arc<Mutex<Chronicle>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).of.get(&run).cloned()
+    }
+
+    /// The same for all runs, the newest first.
+    pub fn all(&self) -> Vec<(RunId, Arc<Mutex<Chronicle>>)> {
+        let mut all: Vec<_> = {
+            let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.of.iter().map(|(run, chronicle)| (*run, Arc::clone(chronicle))).collect()
+        };
+        all.sort_by_key(|(run, _)| std::cmp::Reverse(*run));
+        all
+    }
+
+    /// Jobs whose tags are `from` to `to`, of one run or of all, at most `limit`; those of the newest run
+    /// first.
+    pub fn find(&self, run: Option<RunId>, from: JobTag, to: JobTag, limit: usize) -> Vec<(RunId, FoundJob)> {
+        let mut found = Vec::new();
+        for (of, chronicle) in self.all() {
+            if run.is_some_and(|run| run != of) {
+                continue;
+            }
+            let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            let jobs = chronicle.find(from, to, limit - found.len());
+            found.extend(jobs.into_iter().map(|job| (of, job)));
+        }
+        found
+    }
+
+    /// A run's chronicle from before a restart.
+    pub fn restore(&self, run: RunId, is_over: bool, chronicle: Chronicle) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.of.insert(run, Arc::new(Mutex::new(chronicle)));
+        if is_over {
+            runs.ended.push_back(run);
+        }
+    }
+
+    /// What is to be saved of all of them, at most so many jobs; and the runs whose chronicles are to be
+    /// forgotten. `is_last` if there will be no other time.
+    pub fn changes(&self, jobs_max: usize, is_last: bool) -> (Vec<ChronicleChanges>, Vec<RunId>) {
+        let dropped = std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner).dropped);
+        let mut left = jobs_max;
+        let mut changes = Vec::new();
+        for (run, chronicle) in self.all() {
+            let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(change) = chronicle.changes(run, left, is_last) {
+                left -= change.jobs.len();
+                changes.push(change);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        (changes, dropped)
+    }
+
+    /// What was taken could not be saved.
+    pub fn save_again(&self, taken: &[ChronicleChanges], dropped: Vec<RunId>) {
+        for change in taken {
+            if let Some(chronicle) = self.get(change.run) {
+                chronicle.lock().unwrap_or_else(PoisonError::into_inner).save_again(change);
+            }
+        }
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).dropped.extend(dropped);
+    }
+
+    /// The run is over: its chronicle is kept until others push it out.
+    pub fn end(&self, run: RunId, how: &str) {
+        if let Some(chronicle) = self.get(run) {
+            chronicle.lock().unwrap_or_else(PoisonError::into_inner).end(how);
+        }
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.ended.push_back(run);
+        while runs.has_too_many() {
+            let Some(oldest) = runs.ended.pop_front() else { break };
+            runs.of.remove(&oldest);
+            runs.dropped.push(oldest);
+        }
+    }
+
+    /// Nobody wants it any more.
+    pub fn forget(&self, run: RunId) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.of.remove(&run);
+        runs.ended.retain(|ended| *ended != run);
+        runs.dropped.push(run);
+    }
+}
+
+impl Runs {
+    /// The newest is always kept.
+    fn has_too_many(&self) -> bool {
+        let nodes = self.ended.iter().filter_map(|run| self.of.get(run));
+        let nodes: usize =
+            nodes.map(|chronicle| chronicle.lock().unwrap_or_else(PoisonError::into_inner).nodes()).sum();
+        self.ended.len() > CHRONICLES_OF_ENDED_RUNS_MAX
+            || (self.ended.len() > 1 && nodes > NODES_OF_ENDED_RUNS_MAX)
+    }
+}
+
+impl Chronicle {
+    /// The jobs whose tags are `from` to `to`, in their order, at most `limit`.
+    pub fn find(&self, from: JobTag, to: JobTag, limit: usize) -> Vec<FoundJob> {
+        let places = self.tree.between(from, to, limit).into_iter();
+        let found = places.filter_map(|place| {
+            let node = self.tree.get(place)?;
+            let parameters = self.tree.parameters(place);
+            Some(FoundJob {
+                job: node.tag,
+                kind: node.kind(),
+                depth: u32::from(node.depth),
+                had_no_room: parameters == Parameters::NoRoom,
+                parameters: match parameters {
+                    Parameters::Known(bytes) => Some(bytes.to_vec()),
+                    Parameters::NotSent | Parameters::NoRoom => None,
+                },
+            })
+        });
+        found.collect()
+    }
+}

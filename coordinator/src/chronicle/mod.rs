@@ -1,0 +1,218 @@
+//! What people can look at while a run goes on, and after. Bounded; what has changed is saved now and then, so
+//! that a restart forgets no more than the last moment.
+//!
+//! `tree` keeps the jobs and what is counted of them; `timeline` what workers did when; `series` and `pace` how
+//! the run goes; `events` and `log` what was said of it. `saved` is what the store gets of all that; `all` has the
+//! chronicles of all runs; `shown` makes of them what pages get.
+
+mod all;
+mod events;
+mod log;
+mod pace;
+mod saved;
+mod series;
+mod shown;
+mod state;
+mod timeline;
+mod tree;
+
+use sateen_protocol::message::{JobNote, NoteKind, WorkerTimes};
+use sateen_protocol::{HostId, RunState};
+
+use crate::api::types::{EventKind, IdleWhy};
+use crate::clock::unix_ms;
+use crate::limits::IDLE_REASONS_MAX;
+use events::Events;
+use log::Lines;
+use pace::Pace;
+use series::Series;
+use timeline::Timeline;
+use tree::Tree;
+
+pub use all::{Chronicles, FoundJob};
+pub use saved::{ChronicleChanges, Looks, Summary};
+pub use series::Sample;
+pub use shown::{Names, RECORD_BYTES, Shown, hex};
+pub use tree::{Parameters, SavedJob};
+
+/// The chronicle of one run.
+#[derive(Debug, Default)]
+pub struct Chronicle {
+    /// When the run was submitted, in milliseconds since 1970. All other times count from there.
+    submitted_at_ms: u64,
+    tree: Tree,
+    /// What hosts say that they left out.
+    left_out: u64,
+    lines: Lines,
+    events: Events,
+    timeline: Timeline,
+    series: Series,
+    pace: Pace,
+    /// Why nothing is done, and was.
+    idle: Vec<IdleWhy>,
+    was_suspended: bool,
+    is_over: bool,
+    saved: saved::Saved,
+}
+
+/// A host, as a chronicle is told of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Who.
+    pub id: HostId,
+    /// Its name.
+    pub name: &'a str,
+    /// Its site.
+    pub site: &'a str,
+}
+
+impl Chronicle {
+    /// Of a run that was submitted then.
+    pub fn new(submitted_at_ms: u64) -> Self {
+        Self { submitted_at_ms, ..Self::default() }
+    }
+
+    /// The same, with the event that it was.
+    pub fn begin() -> Self {
+        let mut chronicle = Self::new(unix_ms());
+        chronicle.add_event(EventKind::Submitted, None, "the run was submitted".to_owned());
+        chronicle
+    }
+
+    /// Milliseconds since the run was submitted.
+    pub fn now_ms(&self) -> u32 {
+        let passed_ms = unix_ms().saturating_sub(self.submitted_at_ms);
+        u32::try_from(passed_ms).unwrap_or(tree::NEVER).min(tree::NEVER - 1)
+    }
+
+    fn host(&mut self, source: Source<'_>) -> u32 {
+        let known = self.tree.hosts().len();
+        let place = self.tree.host(source.id, source.name, source.site);
+        if self.tree.hosts().len() > known {
+            let text = format!("host {} ({}) takes part", source.name, source.site);
+            self.add_event(EventKind::HostJoined, Some(source.id), text);
+        }
+        place
+    }
+
+    /// Takes down what happened to jobs at a host.
+    pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
+        let host = self.host(source);
+        let now_ms = self.now_ms();
+        for note in notes {
+            let t_ms = now_ms.saturating_sub(note.ago_ms);
+            self.tree.note(host, t_ms, note);
+            let event = match note.what {
+                NoteKind::Reused => (EventKind::Reused, "the result of a lost job was known already"),
+                NoteKind::Adopted => (EventKind::Adopted, "an orphan goes on and has a new owner"),
+                _ => continue,
+            };
+            let (kind, text) = (event.0, event.1.to_owned());
+            let job = Some(note.job.to_string());
+            self.events.add(t_ms, kind, Some(source.id.to_string()), job, text);
+        }
+    }
+
+    /// Takes down what a host's workers did.
+    pub fn activity(&mut self, source: Source<'_>, workers: &[WorkerTimes]) {
+        let host = self.host(source);
+        let now_ms = self.now_ms();
+        if host != tree::NOWHERE {
+            self.timeline.add(host, now_ms, workers);
+        }
+    }
+
+    /// A host has left out so many more notes.
+    pub fn left_out(&mut self, notes: u64) {
+        self.left_out = self.left_out.saturating_add(notes);
+    }
+
+    /// Takes down lines of the app's log.
+    pub fn log(&mut self, host: HostId, lines: Vec<(String, String)>) {
+        self.lines.add(host, lines);
+    }
+
+    /// Takes down how the run goes; called twice a second while it is not over.
+    pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
+        self.series.add(sample);
+        if let Some((done, total)) = progress {
+            self.pace.add(sample.t_ms, done, total);
+        }
+        self.idle_because(None, waiting_for, sample.t_ms);
+    }
+
+    fn idle_because(&mut self, host: Option<String>, why: Option<&str>, t_ms: u32) {
+        let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
+        match (open, why) {
+            (Some(open), Some(why)) if open.text == why => return,
+            (Some(open), _) => open.to_ms = Some(t_ms),
+            (None, None) => return,
+            (None, Some(_)) => {}
+        }
+        if let Some(why) = why {
+            if self.idle.len() >= IDLE_REASONS_MAX {
+                self.idle.remove(0);
+            }
+            self.idle.push(IdleWhy { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
+        }
+    }
+
+    /// Takes down an event.
+    pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
+        let now_ms = self.now_ms();
+        self.events.add(now_ms, kind, host.map(|host| host.to_string()), None, text);
+    }
+
+    /// A host has gone. Nothing is taken down if it had nothing to do with the run.
+    pub fn host_gone(&mut self, source: Source<'_>, has_left: bool) {
+        if !self.tree.hosts().iter().any(|host| host.id == source.id) || self.is_over {
+            return;
+        }
+        let now_ms = self.now_ms();
+        self.tree.lose_host(source.id, now_ms);
+        let (kind, how) =
+            if has_left { (EventKind::HostLeft, "left") } else { (EventKind::HostLost, "was given up") };
+        self.add_event(kind, Some(source.id), format!("host {} ({}) {how}", source.name, source.site));
+    }
+
+    /// The run's state has changed.
+    pub fn state(&mut self, state: RunState) {
+        match state {
+            RunState::Suspended => {
+                self.was_suspended = true;
+                self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
+            }
+            RunState::Running if std::mem::take(&mut self.was_suspended) => {
+                self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// The run is over.
+    pub fn end(&mut self, how: &str) {
+        let now_ms = self.now_ms();
+        self.tree.abort_all(now_ms);
+        self.idle_because(None, None, now_ms);
+        self.is_over = true;
+        self.add_event(EventKind::Ended, None, how.to_owned());
+    }
+
+    /// How many jobs the tree keeps.
+    pub fn nodes(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Somebody looks at the tree, or nobody any more.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.tree.watch(is_watched);
+    }
+
+    /// Places of jobs that have changed since they were taken last, at most so many.
+    pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
+        self.tree.take_fresh(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests;

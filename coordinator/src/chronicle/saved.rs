@@ -1,0 +1,152 @@
+//! What the store gets of a chronicle, and how it is read again.
+
+use std::collections::BTreeSet;
+
+use sateen_protocol::RunId;
+use serde::{Deserialize, Serialize};
+
+use super::Chronicle;
+use super::events::Events;
+use super::log::Lines;
+use super::pace::Pace;
+use super::series::Series;
+use super::timeline::Timeline;
+use super::tree::{SavedJob, Tree, TreeSummary};
+use crate::api::types::{EventKind, IdleWhy, LogLine};
+
+/// What is saved of it, and what not.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// Lines up to this one are saved, or were dropped.
+    line: u64,
+    summary: Summary,
+    /// The versions of what is looked at: events, timeline, points of the series.
+    looks: Option<(u64, u64, usize)>,
+    /// Batches since looks were saved: they are larger.
+    batches: u32,
+}
+
+/// Looks are saved with every so many batches.
+const LOOKS_EVERY: u32 = 4;
+
+/// What there is of a chronicle beside its jobs, lines and looks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    left_out: u64,
+    last_line: u64,
+    was_suspended: bool,
+    tree: TreeSummary,
+}
+
+/// What charts are made of.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Looks {
+    events: Events,
+    timeline: Timeline,
+    series: Series,
+    pace: Pace,
+    idle: Vec<IdleWhy>,
+}
+
+/// What is to be saved of a run's chronicle.
+#[derive(Debug)]
+pub struct ChronicleChanges {
+    /// Which run.
+    pub run: RunId,
+    /// Jobs that are new or have changed, each with its place.
+    pub jobs: Vec<(u32, SavedJob)>,
+    /// New lines.
+    pub lines: Vec<LogLine>,
+    /// Lines before this one are dropped.
+    pub first_line: u64,
+    /// The rest.
+    pub summary: Summary,
+    /// Charts, if they are to be saved this time.
+    pub looks: Option<Looks>,
+}
+
+impl Chronicle {
+    /// What is to be saved of it since the last time, at most so many jobs; `None` if nothing is. `is_last` if
+    /// there will be no other time.
+    pub(super) fn changes(&mut self, run: RunId, jobs_max: usize, is_last: bool) -> Option<ChronicleChanges> {
+        let summary = Summary {
+            left_out: self.left_out,
+            last_line: self.lines.last(),
+            was_suspended: self.was_suspended,
+            tree: self.tree.summary(),
+        };
+        let version = (self.events.count(), self.timeline.version(), self.series.age().0);
+        let are_looks_new = self.saved.looks != Some(version);
+        if !self.tree.is_unsaved() && summary == self.saved.summary && !are_looks_new {
+            return None;
+        }
+        self.saved.batches += 1;
+        let looks =
+            (are_looks_new && (is_last || self.is_over || self.saved.batches >= LOOKS_EVERY)).then(|| {
+                self.saved.batches = 0;
+                self.saved.looks = Some(version);
+                Looks {
+                    events: self.events.clone(),
+                    timeline: self.timeline.clone(),
+                    series: self.series.clone(),
+                    pace: self.pace.clone(),
+                    idle: self.idle.clone(),
+                }
+            });
+        let places: BTreeSet<u32> = self.tree.take_unsaved(jobs_max).into_iter().collect();
+        let jobs = places.into_iter().filter_map(|place| Some((place, self.tree.saved(place)?))).collect();
+        let lines = self.lines.after(self.saved.line).lines;
+        self.saved.line = self.lines.last();
+        self.saved.summary = summary.clone();
+        Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, looks })
+    }
+
+    /// What was taken could not be saved: all of it is to be saved once more.
+    pub(super) fn save_again(&mut self, taken: &ChronicleChanges) {
+        self.tree.save_again(taken.jobs.iter().map(|(place, _)| *place));
+        self.saved = Saved::default();
+    }
+
+    /// As it was saved. What is missing of it is missing.
+    pub fn restore(
+        submitted_at_ms: u64,
+        is_over: bool,
+        summary: Summary,
+        jobs: impl Iterator<Item = SavedJob>,
+        lines: Vec<LogLine>,
+        looks: Looks,
+    ) -> Self {
+        let mut tree = Tree::begin_again(&summary.tree);
+        for job in jobs {
+            tree.restore(job);
+        }
+        tree.restored();
+        let lines = Lines::restore(lines, summary.last_line);
+        let mut chronicle = Self {
+            submitted_at_ms,
+            tree,
+            left_out: summary.left_out,
+            events: looks.events,
+            timeline: looks.timeline,
+            series: looks.series,
+            pace: looks.pace,
+            idle: looks.idle,
+            was_suspended: summary.was_suspended,
+            is_over,
+            ..Self::default()
+        };
+        chronicle.saved.line = lines.last();
+        chronicle.lines = lines;
+        chronicle.saved.looks =
+            Some((chronicle.events.count(), chronicle.timeline.version(), chronicle.series.age().0));
+        chronicle.saved.summary = summary;
+        if !is_over {
+            chronicle.add_event(
+                EventKind::CoordinatorRestarted,
+                None,
+                "the coordinator was started again".to_owned(),
+            );
+        }
+        chronicle
+    }
+}

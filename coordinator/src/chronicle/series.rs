@@ -1,0 +1,140 @@
+//! How a run goes over time: points at equal distances, which double when there are too many.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::types::SeriesOfRun;
+use crate::limits::SERIES_POINTS_MAX;
+
+/// The distance of points at the start.
+const POINT_MS: u32 = 500;
+
+/// What is known of a run at a moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    /// Milliseconds since the run was submitted.
+    pub t_ms: u32,
+    /// Workers that compute.
+    pub busy: u32,
+    /// Workers.
+    pub workers: u32,
+    /// Jobs run so far.
+    pub executed: u64,
+    /// Jobs run again so far.
+    pub redone: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Point {
+    t_ms: u32,
+    busy: f32,
+    workers: f32,
+    jobs_per_s: f32,
+    redone_per_s: f32,
+}
+
+/// The points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    every_ms: u32,
+    points: Vec<Point>,
+    /// The last point's end: time, and counts so far.
+    last: Option<(u32, u64, u64)>,
+    /// Since then: samples, and sums of what computes and what there is.
+    samples: u32,
+    busy: f32,
+    workers: f32,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { every_ms: POINT_MS, points: Vec::new(), last: None, samples: 0, busy: 0.0, workers: 0.0 }
+    }
+}
+
+impl Series {
+    /// Takes a sample down.
+    pub fn add(&mut self, sample: Sample) {
+        let Some((from_ms, executed, redone)) = self.last else {
+            self.last = Some((sample.t_ms, sample.executed, sample.redone));
+            return;
+        };
+        self.samples += 1;
+        self.busy += sample.busy as f32;
+        self.workers += sample.workers as f32;
+        let passed_ms = sample.t_ms.saturating_sub(from_ms);
+        // Ticks come a little early or late.
+        if passed_ms + POINT_MS / 4 < self.every_ms {
+            return;
+        }
+        let count = self.samples as f32;
+        let per_s =
+            |now: u64, before: u64| now.saturating_sub(before) as f32 * 1000.0 / passed_ms.max(1) as f32;
+        self.points.push(Point {
+            t_ms: sample.t_ms,
+            busy: self.busy / count,
+            workers: self.workers / count,
+            jobs_per_s: per_s(sample.executed, executed),
+            redone_per_s: per_s(sample.redone, redone),
+        });
+        self.last = Some((sample.t_ms, sample.executed, sample.redone));
+        (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
+        if self.points.len() > SERIES_POINTS_MAX {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        self.every_ms = self.every_ms.saturating_mul(2);
+        let mean =
+            |pair: &[Point], of: fn(&Point) -> f32| pair.iter().map(of).sum::<f32>() / pair.len() as f32;
+        self.points = (self.points.chunks(2))
+            .map(|pair| Point {
+                t_ms: pair.last().map_or(0, |point| point.t_ms),
+                busy: mean(pair, |point| point.busy),
+                workers: mean(pair, |point| point.workers),
+                jobs_per_s: mean(pair, |point| point.jobs_per_s),
+                redone_per_s: mean(pair, |point| point.redone_per_s),
+            })
+            .collect();
+    }
+
+    /// As it is shown.
+    pub fn shown(&self) -> SeriesOfRun {
+        let of = |of: fn(&Point) -> f32| {
+            self.points.iter().map(of).map(|value| (f64::from(value) * 100.0).round() / 100.0).collect()
+        };
+        SeriesOfRun {
+            t_ms: self.points.iter().map(|point| point.t_ms).collect(),
+            busy: of(|point| point.busy),
+            workers: of(|point| point.workers),
+            jobs_per_s: of(|point| point.jobs_per_s),
+            redone_per_s: of(|point| point.redone_per_s),
+        }
+    }
+
+    /// How many points there are, and when the newest was.
+    pub fn age(&self) -> (usize, u32) {
+        (self.points.len(), self.points.last().map_or(0, |point| point.t_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_thinned_and_what_they_say_stays_right() {
+        let mut series = Series::default();
+        let steps = 20 * SERIES_POINTS_MAX as u32;
+        for step in 0..=steps {
+            let executed = u64::from(step) * 50;
+            series.add(Sample { t_ms: step * 500, busy: 3, workers: 4, executed, redone: executed / 10 });
+        }
+        let shown = series.shown();
+        assert!(shown.t_ms.len() <= SERIES_POINTS_MAX && shown.t_ms.len() >= SERIES_POINTS_MAX / 4);
+        assert!(shown.t_ms.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(shown.busy.iter().all(|busy| *busy == 3.0));
+        assert!(shown.jobs_per_s.iter().all(|rate| (rate - 100.0).abs() < 0.1), "{:?}", shown.jobs_per_s);
+        assert!(shown.redone_per_s.iter().all(|rate| (rate - 10.0).abs() < 0.1));
+    }
+}

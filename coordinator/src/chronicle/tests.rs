@@ -1,0 +1,120 @@
+use sateen_protocol::JobTag;
+
+use super::*;
+use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
+
+fn note(job: u64, what: NoteKind) -> JobNote {
+    let parent = (job > 1).then_some(JobTag(1));
+    JobNote {
+        job: JobTag(job),
+        parent,
+        kind: 0,
+        depth: u32::from(job > 1),
+        what,
+        ago_ms: 0,
+        parameters: None,
+    }
+}
+
+fn begun(job: u64, parameters: Option<Vec<u8>>) -> JobNote {
+    JobNote { parameters, ..note(job, NoteKind::Begun { victim: None, redone: false, worker: 0 }) }
+}
+
+fn names() -> Names {
+    Names { kinds: vec!["f".to_owned()], entry_point: "main".to_owned() }
+}
+
+fn host(id: u64) -> Source<'static> {
+    Source { id: HostId(id), name: ["zero", "one", "two", "three"][id as usize], site: "here" }
+}
+
+#[test]
+fn parameters_are_kept_as_long_as_there_is_room() {
+    let mut chronicle = Chronicle::default();
+    let large = vec![7; TREE_PARAMETERS_BYTES_MAX - 200];
+    chronicle.note(host(1), &[begun(1, None), begun(2, Some(large.clone())), begun(3, Some(vec![1; 200]))]);
+    // Once more is no more.
+    chronicle.note(host(2), &[begun(2, Some(vec![8])), begun(4, Some(vec![1; 3]))]);
+    let found = chronicle.find(JobTag(0), JobTag(9), 9);
+    let length = |job: usize| found[job - 1].parameters.as_ref().map(Vec::len);
+    assert_eq!((length(1), length(2), length(3), length(4)), (None, Some(large.len()), None, Some(3)));
+    assert_eq!((found[0].had_no_room, found[2].had_no_room), (false, true));
+    assert_eq!(chronicle.find(JobTag(2), JobTag(3), 9).len(), 2);
+}
+
+#[test]
+fn a_job_that_is_done_again_elsewhere_is_shown_there() {
+    let mut chronicle = Chronicle::default();
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 3 };
+    chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false))]);
+    chronicle.note(host(3), &[note(2, NoteKind::Lost)]);
+    chronicle.note(host(2), &[note(2, begun(true)), note(2, NoteKind::Done { work_ns: 5 })]);
+    let tree = chronicle.tree(&names());
+    assert_eq!(tree.nodes.len(), 2);
+    let node = &tree.nodes[1];
+    assert_eq!(
+        (node.host.as_str(), node.state.as_str(), node.redone, node.worker),
+        ("h2", "done", true, Some(3))
+    );
+    assert_eq!((node.function.as_str(), node.host_name.as_str()), ("f", "two"));
+}
+
+#[test]
+fn what_hosts_have_left_out_is_said() {
+    let mut chronicle = Chronicle::default();
+    chronicle.note(host(1), &[begun(1, None)]);
+    chronicle.left_out(3);
+    assert_eq!(chronicle.tree(&names()).left_out, 3);
+}
+
+#[test]
+fn old_lines_are_dropped_and_counted() {
+    let mut chronicle = Chronicle::default();
+    let lines = (0..LOG_LINES_MAX + 5).map(|line| ("f".to_owned(), line.to_string())).collect();
+    chronicle.log(HostId(1), lines);
+    let log = chronicle.lines_after(0);
+    assert_eq!((log.lines.len(), log.dropped), (LOG_LINES_MAX, 5));
+    let log = chronicle.lines_after(LOG_LINES_MAX as u64 + 4);
+    assert_eq!((log.lines.len(), log.dropped), (1, 0));
+}
+
+#[test]
+fn a_flood_of_reuses_hides_no_crash() {
+    let mut chronicle = Chronicle::begin();
+    chronicle.note(host(1), &[begun(1, None)]);
+    chronicle.note(host(2), &[begun(2, None)]);
+    chronicle.host_gone(host(2), false);
+    chronicle.host_gone(host(3), false);
+    chronicle.note(host(1), &vec![note(7, NoteKind::Reused); 5000]);
+    chronicle.end("the run is done");
+    let kinds: Vec<EventKind> = chronicle
+        .events()
+        .into_iter()
+        .map(|event| event.kind)
+        .filter(|kind| *kind != EventKind::Reused)
+        .collect();
+    let expected = [
+        EventKind::Submitted,
+        EventKind::HostJoined,
+        EventKind::HostJoined,
+        EventKind::HostLost,
+        EventKind::Ended,
+    ];
+    assert_eq!(kinds, expected);
+    let events = chronicle.events();
+    assert!(events.len() <= crate::limits::RUN_EVENTS_MAX);
+    assert!(events.windows(2).all(|pair| pair[0].number < pair[1].number));
+}
+
+#[test]
+fn why_nothing_is_done_is_told_with_its_time() {
+    let mut chronicle = Chronicle::begin();
+    let at = |t_ms| Sample { t_ms, ..Sample::default() };
+    chronicle.sample(at(10), None, Some("no host"));
+    chronicle.sample(at(20), None, Some("no host"));
+    chronicle.sample(at(30), None, Some("no app"));
+    chronicle.sample(at(40), None, None);
+    let idle = chronicle.timeline(0, 100, 9).idle_why;
+    let told: Vec<_> = idle.iter().map(|idle| (idle.from_ms, idle.to_ms, idle.text.as_str())).collect();
+    assert_eq!(told, [(10, Some(30), "no host"), (30, Some(40), "no app")]);
+}

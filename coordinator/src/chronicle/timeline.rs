@@ -1,0 +1,253 @@
+//! What each worker did when: shares of equal stretches of time, which double when there are too many.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sateen_protocol::message::WorkerTimes;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
+
+/// A stretch at the start.
+const BUCKET_MS: u32 = 250;
+/// Kinds of doing: work, recover, steal, wait.
+const KINDS: usize = 4;
+/// Versions of which it is known what they changed.
+const CHANGES_MAX: usize = 4096;
+
+/// Of all workers of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    bucket_ms: u32,
+    /// By the host's place in the tree and the worker's number.
+    lanes: BTreeMap<(u32, u16), Lane>,
+    /// Changes with every report.
+    version: u64,
+    /// The newest versions, and from which moment on each changed something.
+    #[serde(skip)]
+    changes: VecDeque<(u64, u32)>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Lane {
+    /// What was reported last, and when.
+    last: [u64; KINDS],
+    last_ms: u32,
+    /// Stretches that it knows nothing of are NaN.
+    shares: Vec<[f32; KINDS]>,
+}
+
+/// A worker's part of what is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The host's place in the tree.
+    pub host: u32,
+    /// The worker's number.
+    pub worker: u16,
+    /// By kind; NaN where the worker was not there.
+    pub shares: Vec<[f32; KINDS]>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { bucket_ms: BUCKET_MS, lanes: BTreeMap::new(), version: 0, changes: VecDeque::new() }
+    }
+}
+
+fn kinds(times: &WorkerTimes) -> [u64; KINDS] {
+    [times.work_ms, times.recover_ms, times.steal_ms, times.wait_ms]
+}
+
+const NOT_THERE: [f32; KINDS] = [f32::NAN; KINDS];
+
+impl Timeline {
+    /// What a host's workers have done until now.
+    pub fn add(&mut self, host: u32, now_ms: u32, workers: &[WorkerTimes]) {
+        while now_ms / self.bucket_ms >= TIMELINE_BUCKETS_MAX as u32 {
+            self.double();
+        }
+        self.version += 1;
+        let mut changed_from = now_ms;
+        for (worker, times) in (0_u16..).zip(workers) {
+            let has_room = self.lanes.len() < TIMELINE_WORKERS_MAX;
+            let lane = match self.lanes.entry((host, worker)) {
+                std::collections::btree_map::Entry::Occupied(lane) => lane.into_mut(),
+                std::collections::btree_map::Entry::Vacant(place) if has_room => {
+                    place.insert(Lane::default())
+                }
+                std::collections::btree_map::Entry::Vacant(_) => continue,
+            };
+            changed_from = changed_from.min(lane.add(self.bucket_ms, now_ms, kinds(times)));
+        }
+        self.changes.push_back((self.version, changed_from));
+        if self.changes.len() > CHANGES_MAX {
+            self.changes.pop_front();
+        }
+    }
+
+    /// From when on something is new for who knew this version.
+    pub fn changed_from(&self, version: u64) -> u32 {
+        if self.changes.front().is_none_or(|(first, _)| *first > version + 1) {
+            return 0;
+        }
+        let newer = self.changes.iter().filter(|(change, _)| *change > version);
+        newer.map(|(_, from)| *from).min().unwrap_or(u32::MAX)
+    }
+
+    fn double(&mut self) {
+        self.bucket_ms = self.bucket_ms.saturating_mul(2);
+        for lane in self.lanes.values_mut() {
+            lane.shares = lane.shares.chunks(2).map(|pair| mean(pair, 2)).collect();
+        }
+    }
+
+    /// Changes whenever something was added.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The length of its stretches.
+    pub fn bucket_ms(&self) -> u32 {
+        self.bucket_ms
+    }
+
+    /// The rows from one moment to another, in at most so many stretches: their length, when the first begins,
+    /// and they.
+    pub fn rows(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> (u32, u32, Vec<Row>) {
+        let from = (from_ms / self.bucket_ms) as usize;
+        let known = self.lanes.values().map(|lane| lane.shares.len()).max().unwrap_or(0);
+        let to = (to_ms.div_ceil(self.bucket_ms) as usize).min(known).max(from);
+        let merged = (to - from).div_ceil(buckets_max.max(1)).max(1);
+        // A stretch that is shown begins at a multiple of its length.
+        let from = from / merged * merged;
+        let rows = self.lanes.iter().map(|((host, worker), lane)| {
+            let of = |place: usize| lane.shares.get(place).copied().unwrap_or(NOT_THERE);
+            let shares = (from..to).step_by(merged).map(|first| {
+                let part: Vec<[f32; KINDS]> = (first..(first + merged).min(to)).map(of).collect();
+                mean(&part, part.len())
+            });
+            Row { host: *host, worker: *worker, shares: shares.collect() }
+        });
+        let rows = rows.filter(|row| row.shares.iter().any(|shares| !shares[0].is_nan()));
+        (self.bucket_ms.saturating_mul(merged as u32), from as u32 * self.bucket_ms, rows.collect())
+    }
+}
+
+/// Over stretches, of which those count as nothing in which it was not there.
+fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
+    if part.iter().all(|shares| shares[0].is_nan()) {
+        return NOT_THERE;
+    }
+    let there = part.iter().filter(|shares| !shares[0].is_nan());
+    let mut sum = [0.0; KINDS];
+    for shares in there {
+        (0..KINDS).for_each(|kind| sum[kind] += shares[kind]);
+    }
+    sum.map(|sum| sum / count.max(1) as f32)
+}
+
+impl Lane {
+    /// Gives the moment from which on something has changed.
+    fn add(&mut self, bucket_ms: u32, now_ms: u32, times: [u64; KINDS]) -> u32 {
+        let is_new = self.shares.is_empty() || (0..KINDS).all(|kind| times[kind] <= self.last[kind]);
+        let is_same = !self.shares.is_empty() && times == self.last;
+        let (from_ms, before) = if is_new && !is_same {
+            // It has begun, or begun anew: what it did was done just now.
+            let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+            (now_ms.saturating_sub(u32::try_from(all).unwrap_or(u32::MAX)).max(self.last_ms), [0; KINDS])
+        } else {
+            (self.last_ms, self.last)
+        };
+        (self.last, self.last_ms) = (times, now_ms);
+        let passed_ms = now_ms.saturating_sub(from_ms);
+        if passed_ms == 0 {
+            return now_ms;
+        }
+        let mut shares: [f32; KINDS] = std::array::from_fn(|kind| {
+            (times[kind].saturating_sub(before[kind]) as f64 / f64::from(passed_ms)) as f32
+        });
+        // Hosts may say anything; nobody does more than there is time for.
+        let all: f32 = shares.iter().sum();
+        if all > 1.0 {
+            shares = shares.map(|share| share / all);
+        }
+        let (first, last) = (from_ms / bucket_ms, (now_ms - 1) / bucket_ms);
+        if self.shares.len() <= last as usize {
+            self.shares.resize(last as usize + 1, NOT_THERE);
+        }
+        for bucket in first..=last {
+            let (begins, ends) = (bucket * bucket_ms, (bucket + 1).saturating_mul(bucket_ms));
+            let part = (ends.min(now_ms) - begins.max(from_ms)) as f32 / bucket_ms as f32;
+            let Some(known) = self.shares.get_mut(bucket as usize) else { continue };
+            for kind in 0..KINDS {
+                let before = if known[kind].is_nan() { 0.0 } else { known[kind] };
+                known[kind] = (before + part * shares[kind]).min(1.0);
+            }
+        }
+        from_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(work_ms: u64, steal_ms: u64) -> WorkerTimes {
+        WorkerTimes { work_ms, steal_ms, ..WorkerTimes::default() }
+    }
+
+    fn sums(timeline: &Timeline) -> [f64; KINDS] {
+        let (bucket_ms, _, rows) = timeline.rows(0, u32::MAX, usize::MAX);
+        let mut sums = [0.0; KINDS];
+        for shares in rows.iter().flat_map(|row| &row.shares).filter(|shares| !shares[0].is_nan()) {
+            (0..KINDS).for_each(|kind| sums[kind] += f64::from(shares[kind]) * f64::from(bucket_ms));
+        }
+        sums
+    }
+
+    #[test]
+    fn what_was_done_is_where_it_was_done_and_no_more() {
+        let mut timeline = Timeline::default();
+        timeline.add(0, 1000, &[times(500, 0)]);
+        timeline.add(0, 2000, &[times(500, 1000)]);
+        timeline.add(0, 3000, &[times(1500, 1000)]);
+        let (bucket_ms, from_ms, rows) = timeline.rows(0, 3000, 600);
+        assert_eq!((bucket_ms, from_ms, rows.len(), rows[0].shares.len()), (250, 0, 1, 12));
+        let kind_of = |bucket: usize| rows[0].shares[bucket].map(|share| (share * 100.0).round());
+        assert!(rows[0].shares[1][0].is_nan(), "before it began");
+        assert_eq!(kind_of(2), [100.0, 0.0, 0.0, 0.0]);
+        assert_eq!(kind_of(5), [0.0, 0.0, 100.0, 0.0]);
+        assert_eq!(kind_of(11), [100.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn doubling_keeps_sums() {
+        let mut timeline = Timeline::default();
+        for step in 1..=4000_u32 {
+            let done = u64::from(step) * 500;
+            timeline.add(0, step * 500, &[times(done / 2, done / 4)]);
+        }
+        assert!(timeline.bucket_ms() > BUCKET_MS);
+        let sums = sums(&timeline);
+        let all = 4000.0 * 500.0;
+        assert!((sums[0] / (all / 2.0) - 1.0).abs() < 0.01 && (sums[2] / (all / 4.0) - 1.0).abs() < 0.01);
+        let (bucket_ms, from_ms, rows) = timeline.rows(1_000_000, 1_500_000, 50);
+        assert!(rows[0].shares.len() <= 51 && from_ms <= 1_000_000 && from_ms % bucket_ms == 0);
+    }
+
+    #[test]
+    fn hosts_may_say_anything() {
+        let mut timeline = Timeline::default();
+        let absurd = WorkerTimes { work_ms: u64::MAX, recover_ms: u64::MAX, steal_ms: 7, wait_ms: u64::MAX };
+        for now_ms in [0, 1, 5000, 5000, u32::MAX - 1, 3] {
+            timeline.add(7, now_ms, &[absurd; 300]);
+            timeline.add(8, now_ms, &[WorkerTimes::default(); 2]);
+        }
+        let (.., rows) = timeline.rows(0, u32::MAX, 600);
+        let shares = rows.iter().flat_map(|row| row.shares.iter().flatten());
+        assert!(shares.filter(|share| !share.is_nan()).all(|share| (0.0..=1.0).contains(share)));
+        for host in 0..2 * TIMELINE_WORKERS_MAX as u32 {
+            timeline.add(host, 10_000, &[times(1, 1)]);
+        }
+        assert!(timeline.lanes.len() <= TIMELINE_WORKERS_MAX);
+    }
+}

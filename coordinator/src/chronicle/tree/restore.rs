@@ -1,0 +1,129 @@
+//! A tree as it is saved, job by job, and read again.
+
+use sateen_protocol::{HostId, JobTag};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHOWN_FLAGS, Tree,
+    UNKNOWN_WORK,
+};
+use crate::chronicle::state::JobState;
+use crate::limits::TREE_NODES_MAX;
+
+/// A job as it is saved.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SavedJob {
+    tag: JobTag,
+    parent: Option<JobTag>,
+    work_ns: Option<u64>,
+    begun_ms: u32,
+    ended_ms: u32,
+    host: Option<HostId>,
+    rolled: u32,
+    critical: u32,
+    kind: u16,
+    depth: u16,
+    worker: u16,
+    state: JobState,
+    flags: u8,
+    parameters: Option<Vec<u8>>,
+}
+
+/// What a tree consists of beside its jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeSummary {
+    without_room: u64,
+    /// Ids, names, sites.
+    hosts: Vec<(HostId, String, String)>,
+    /// Of jobs that are not kept, by depth: how many run, are done, are neither.
+    depths: Vec<(u16, u64, u64, u64)>,
+}
+
+impl Tree {
+    /// A job, to be saved.
+    pub fn saved(&self, place: u32) -> Option<SavedJob> {
+        let node = self.get(place)?;
+        Some(SavedJob {
+            tag: node.tag,
+            parent: self.parent_tag(place),
+            work_ns: node.work_ns(),
+            begun_ms: node.begun_ms,
+            ended_ms: node.ended_ms,
+            host: self.hosts.get(node.host as usize).map(|host| host.id),
+            rolled: node.rolled,
+            critical: node.critical,
+            kind: node.kind,
+            depth: node.depth,
+            worker: node.worker,
+            state: node.state,
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM),
+            parameters: match self.parameters(place) {
+                Parameters::Known(bytes) => Some(bytes.to_vec()),
+                Parameters::NotSent | Parameters::NoRoom => None,
+            },
+        })
+    }
+
+    /// The rest, to be saved.
+    pub fn summary(&self) -> TreeSummary {
+        TreeSummary {
+            without_room: self.without_room,
+            hosts: (self.hosts.iter()).map(|host| (host.id, host.name.clone(), host.site.clone())).collect(),
+            depths: (self.rolled_depths.iter())
+                .map(|(depth, counts)| (*depth, counts.running, counts.done, counts.other))
+                .collect(),
+        }
+    }
+
+    /// An empty one with what a summary says.
+    pub fn begin_again(summary: &TreeSummary) -> Self {
+        let mut tree = Self { without_room: summary.without_room, ..Self::default() };
+        for (id, name, site) in &summary.hosts {
+            tree.host(*id, name, site);
+        }
+        let depths = summary.depths.iter();
+        tree.rolled_depths = depths
+            .map(|(depth, running, done, other)| {
+                (*depth, DepthCounts { running: *running, done: *done, other: *other })
+            })
+            .collect();
+        tree
+    }
+
+    /// The next job, in the order of places. They were saved in
+    /// that order, too, so that none is missing but the last.
+    pub fn restore(&mut self, saved: SavedJob) {
+        if self.len() >= TREE_NODES_MAX || self.place(saved.tag).is_some() {
+            return;
+        }
+        let host = saved.host.and_then(|host| self.host_places.get(&host).copied());
+        let place = self.push(Node {
+            tag: saved.tag,
+            work_ns: saved.work_ns.unwrap_or(UNKNOWN_WORK),
+            parent: NOWHERE,
+            begun_ms: saved.begun_ms,
+            ended_ms: saved.ended_ms,
+            host: host.unwrap_or(NOWHERE),
+            rolled: saved.rolled,
+            critical: saved.critical,
+            kind: saved.kind,
+            depth: saved.depth,
+            worker: saved.worker,
+            state: saved.state,
+            flags: saved.flags,
+        });
+        if let Some(parameters) = saved.parameters {
+            self.parameters_bytes += parameters.len() + PARAMETERS_OVERHEAD;
+            self.parameters.insert(place, parameters.into());
+        } else if let Some(node) = self.get_mut(place) {
+            node.flags &= !HAS_PARAMETERS;
+        }
+        self.link(place, saved.parent);
+    }
+
+    /// After the last job.
+    pub fn restored(&mut self) {
+        // Linking has touched some.
+        self.take_unsaved(usize::MAX);
+    }
+}

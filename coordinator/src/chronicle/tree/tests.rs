@@ -1,0 +1,187 @@
+use super::*;
+
+fn note(job: u64, parent: Option<u64>, depth: u32, what: NoteKind) -> JobNote {
+    JobNote {
+        job: JobTag(job),
+        parent: parent.map(JobTag),
+        kind: 0,
+        depth,
+        what,
+        ago_ms: 0,
+        parameters: None,
+    }
+}
+
+const BEGUN: NoteKind = NoteKind::Begun { victim: None, redone: false, worker: 1 };
+
+fn begun(job: u64, parent: Option<u64>, depth: u32) -> JobNote {
+    let kind = if parent.is_none() { ROOT_KIND } else { 0 };
+    JobNote { kind, ..note(job, parent, depth, BEGUN) }
+}
+
+fn tree() -> Tree {
+    let mut tree = Tree::default();
+    tree.host(HostId(1), "one", "here");
+    tree
+}
+
+fn total(tree: &Tree) -> DepthCounts {
+    tree.depths().values().fold(DepthCounts::default(), |sum, counts| DepthCounts {
+        running: sum.running + counts.running,
+        done: sum.done + counts.done,
+        other: sum.other + counts.other,
+    })
+}
+
+#[test]
+fn a_job_is_as_small_as_it_can_be() {
+    assert_eq!(size_of::<Node>(), 48);
+}
+
+#[test]
+fn children_that_come_before_their_parents_are_linked() {
+    let mut tree = tree();
+    tree.note(0, 5, &begun(3, Some(2), 2));
+    assert_eq!((tree.get(0).map(|node| node.parent), tree.parent_tag(0)), (Some(NOWHERE), Some(JobTag(2))));
+    tree.note(0, 6, &begun(2, Some(1), 1));
+    tree.note(0, 7, &begun(1, None, 0));
+    assert_eq!(tree.get(0).map(|node| node.parent), Some(1));
+    assert_eq!(tree.get(1).map(|node| node.parent), Some(2));
+    assert!(tree.parent_of.is_empty() && tree.children_of.is_empty());
+}
+
+#[test]
+fn whatever_hosts_say_links_lead_to_the_top() {
+    let mut tree = tree();
+    tree.note(0, 0, &begun(1, Some(1), 3));
+    tree.note(0, 0, &begun(2, Some(3), 3));
+    tree.note(0, 0, &begun(3, Some(2), 3));
+    for (job, parent) in [(4, 5), (5, 6), (6, 4)] {
+        tree.note(0, 0, &begun(job, Some(parent), u32::MAX));
+    }
+    for place in 0..tree.len() as u32 {
+        let mut steps = 0;
+        let mut at = place;
+        while let Some(node) = tree.get(at) {
+            at = node.parent;
+            steps += 1;
+            assert!(steps < 10, "a circle from {place}");
+        }
+    }
+}
+
+#[test]
+fn counts_follow_states() {
+    let mut tree = tree();
+    tree.note(0, 0, &begun(1, None, 0));
+    for job in 2..6 {
+        tree.note(0, 1, &begun(job, Some(1), 1));
+    }
+    tree.note(0, 2, &note(2, Some(1), 1, NoteKind::Done { work_ns: 7 }));
+    tree.note(0, 2, &note(3, Some(1), 1, NoteKind::Failed));
+    tree.note(0, 2, &note(4, Some(1), 1, NoteKind::Lost));
+    assert_eq!(tree.depths()[&1], DepthCounts { running: 1, done: 1, other: 2 });
+    let again = NoteKind::Begun { victim: None, redone: true, worker: 0 };
+    tree.note(0, 3, &note(4, Some(1), 1, again));
+    assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
+    // Late and doubled.
+    tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Aborted));
+    tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Adopted));
+    assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
+    tree.lose_host(HostId(1), 9);
+    assert_eq!(total(&tree), DepthCounts { running: 0, done: 1, other: 4 });
+    assert!(tree.get(0).is_some_and(|root| root.state == JobState::Lost && root.ended_ms == 9));
+}
+
+#[test]
+fn what_there_is_no_room_for_is_counted_all_the_same() {
+    let mut tree = tree();
+    tree.note(0, 0, &begun(1, None, 0));
+    for job in 2..=TREE_NODES_MAX as u64 {
+        tree.note(0, 0, &begun(job, Some(1), 1));
+    }
+    assert_eq!(tree.len(), TREE_NODES_MAX);
+    for job in 0..100_u64 {
+        let tag = 10_000_000 + job;
+        // The second half is below the first, which is not kept.
+        let parent = if job < 50 { 7 } else { tag - 50 };
+        tree.note(0, 0, &begun(tag, Some(parent), 2 + u32::from(job >= 50)));
+    }
+    assert_eq!((tree.len(), tree.without_room()), (TREE_NODES_MAX, 100));
+    let place = tree.place(JobTag(7)).expect("kept");
+    assert_eq!(tree.get(place).map(|node| node.rolled), Some(100));
+    for job in 0..30_u64 {
+        tree.note(0, 1, &note(10_000_000 + job, Some(7), 2, NoteKind::Done { work_ns: 1 }));
+    }
+    assert_eq!(tree.depths()[&2], DepthCounts { running: 20, done: 30, other: 0 });
+    assert_eq!(total(&tree).total(), TREE_NODES_MAX as u64 + 100);
+    tree.abort_all(5);
+    assert_eq!(total(&tree), DepthCounts { running: 0, done: 30, other: TREE_NODES_MAX as u64 + 70 });
+}
+
+#[test]
+fn the_critical_path_goes_by_what_ended_last() {
+    let mut tree = tree();
+    tree.note(0, 0, &begun(1, None, 0));
+    for (job, parent, depth) in [(2, 1, 1), (3, 1, 1), (4, 2, 2), (5, 3, 2)] {
+        tree.note(0, 1, &begun(job, Some(parent), depth));
+    }
+    for (job, parent, depth, end) in [(5, 3, 2, 5), (3, 1, 1, 6), (4, 2, 2, 8), (2, 1, 1, 9)] {
+        tree.note(0, end, &note(job, Some(parent), depth, NoteKind::Done { work_ns: 1 }));
+    }
+    let path: Vec<u64> =
+        tree.critical_path(9).into_iter().filter_map(|place| Some(tree.get(place)?.tag.0)).collect();
+    assert_eq!(path, [1, 2, 4]);
+}
+
+#[test]
+fn what_is_saved_is_restored() {
+    let mut tree = tree();
+    tree.host(HostId(2), "two", "there");
+    tree.note(0, 0, &begun(1, None, 0));
+    tree.note(1, 4, &JobNote { parameters: Some(vec![1, 2]), ..begun(2, Some(1), 1) });
+    tree.note(1, 9, &note(2, Some(1), 1, NoteKind::Done { work_ns: 77 }));
+    tree.note(1, 9, &begun(3, Some(99), 4));
+    let places = tree.take_unsaved(2);
+    assert_eq!(places, [0, 1], "the oldest first, so that no place is missing");
+    assert_eq!(tree.take_unsaved(9), [2]);
+    let mut other = Tree::begin_again(&tree.summary());
+    for place in 0..3 {
+        other.restore(tree.saved(place).expect("there"));
+    }
+    other.restored();
+    assert!(!other.is_unsaved());
+    assert_eq!((other.depths(), other.hosts().len()), (tree.depths(), 2));
+    for place in 0..3 {
+        let bytes = |tree: &Tree| postcard::to_allocvec(&tree.saved(place)).expect("encodes");
+        assert_eq!(bytes(&other), bytes(&tree));
+    }
+    assert_eq!(other.parameters(1), Parameters::Known(&[1, 2]));
+}
+
+/// A million jobs: what they take, and that nothing about them takes long.
+#[test]
+fn a_million_jobs_have_room() {
+    let mut tree = tree();
+    tree.watch(true);
+    tree.note(0, 0, &begun(1, None, 0));
+    // Tags are digits of hashes.
+    let tag = |job: u64| job.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 2;
+    for job in 1..TREE_NODES_MAX as u64 {
+        let parent = if job < 8 { 1 } else { tag(job / 8) };
+        tree.note(0, job as u32, &begun(tag(job), Some(parent), 1 + job.ilog2() / 3));
+    }
+    assert!(tree.len() > TREE_NODES_MAX * 99 / 100);
+    let mut shown = 0;
+    loop {
+        let places = tree.take_fresh(16_384);
+        if places.is_empty() {
+            break;
+        }
+        shown += places.len();
+    }
+    assert_eq!(shown, tree.len());
+    let chunks: usize = tree.chunks.iter().map(|chunk| chunk.capacity() * size_of::<Node>()).sum();
+    let bytes = chunks + tree.places.allocation_size();
+    assert!(bytes < 64 * tree.len(), "{} bytes a job", bytes / tree.len());
+}

@@ -1,0 +1,67 @@
+//! How fast things go: jobs in the last seconds, and pings.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use sateen_protocol::Time;
+use sateen_protocol::coordinator::LinkId;
+
+/// A rate is over so many samples, two a second.
+const SAMPLES: usize = 5;
+
+/// Jobs in a second.
+#[derive(Debug, Default)]
+pub struct Rate {
+    samples: VecDeque<(Time, u64)>,
+}
+
+impl Rate {
+    /// So many so far.
+    pub fn add(&mut self, now: Time, so_far: u64) {
+        self.samples.push_back((now, so_far));
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+    }
+
+    /// In the last seconds.
+    pub fn per_s(&self) -> f64 {
+        let (Some((first, before)), Some((last, now))) = (self.samples.front(), self.samples.back()) else {
+            return 0.0;
+        };
+        let passed_s = last.since(*first).as_secs_f64();
+        if passed_s > 0.0 { now.saturating_sub(*before) as f64 / passed_s } else { 0.0 }
+    }
+}
+
+/// How long hosts take to answer.
+#[derive(Debug, Default)]
+pub struct Pings {
+    sent: HashMap<LinkId, (u64, Instant)>,
+    rtt: HashMap<LinkId, Duration>,
+}
+
+impl Pings {
+    /// A ping is on its way.
+    pub fn sent(&mut self, link: LinkId, ping: u64) {
+        self.sent.insert(link, (ping, Instant::now()));
+    }
+
+    /// Its answer came.
+    pub fn answered(&mut self, link: LinkId, ping: u64) {
+        if let Some((_, sent)) = self.sent.get(&link).filter(|(number, _)| *number == ping) {
+            self.rtt.insert(link, sent.elapsed());
+        }
+    }
+
+    /// The link is closed.
+    pub fn closed(&mut self, link: LinkId) {
+        self.sent.remove(&link);
+        self.rtt.remove(&link);
+    }
+
+    /// The last one of a link.
+    pub fn rtt(&self, link: LinkId) -> Option<Duration> {
+        self.rtt.get(&link).copied()
+    }
+}

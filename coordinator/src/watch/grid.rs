@@ -1,0 +1,80 @@
+//! The topic `grid`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::run::json;
+use super::value::Value;
+use crate::api::types::{Alert, Host, Run, Status};
+use crate::api::{Api, Problem, hosts, runs, status};
+use crate::clock::{unix_ms, written};
+
+/// In a large grid hosts change with every tick: they are told every so many.
+const HOSTS_EVERY: u64 = 4;
+/// Up to so many are told with every tick.
+const FEW_HOSTS: usize = 64;
+
+/// What is told of the grid.
+#[derive(Default)]
+pub struct GridFeed {
+    ticks: u64,
+    value: Value,
+    /// Since when each alert is known.
+    since: HashMap<String, u64>,
+    hosts: usize,
+}
+
+impl GridFeed {
+    /// What is new.
+    pub async fn next(&mut self, api: &Api) -> Result<Option<Arc<Value>>, Problem> {
+        self.ticks += 1;
+        let mut status = status(api).await?;
+        // It changes with every tick and says nothing new.
+        status.uptime_s = status.uptime_s.floor();
+        let runs = runs(api).await?;
+        self.value.begin();
+        self.value.set_list("runs", runs.iter().map(|run| (run.run.to_string(), json(run))));
+        if self.hosts <= FEW_HOSTS || self.ticks % HOSTS_EVERY == 1 {
+            let hosts = hosts(api).await?;
+            self.hosts = hosts.len();
+            self.value.set_list("hosts", hosts.iter().map(|host| (json(&host.id), json(host))));
+            let alerts = alerts(&status, &runs, &hosts, &mut self.since);
+            self.value.set("alerts", json(&alerts));
+        }
+        self.value.set("status", json(&status));
+        Ok(self.value.is_new().then(|| Arc::new(self.value.clone())))
+    }
+}
+
+/// What somebody should look at; `since` knows since when, from one time to the next.
+pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap<String, u64>) -> Vec<Alert> {
+    let mut found: Vec<(&str, String, Option<u64>, Option<String>)> = Vec::new();
+    if let Some(trouble) = &status.trouble {
+        found.push(("error", format!("nothing can be saved: {trouble}"), None, None));
+    }
+    for run in runs.iter().filter(|run| run.ended_at.is_none()) {
+        if let Some(why) = &run.waiting_for {
+            found.push(("warn", format!("run {} waits: {why}", run.run), Some(run.run), None));
+        }
+        if run.figures.root_losses > 0 {
+            let text = format!("run {} has lost its root job {} times", run.run, run.figures.root_losses);
+            found.push(("warn", text, Some(run.run), None));
+        }
+    }
+    for host in hosts {
+        if !host.connected {
+            let text = format!("host {} is not connected", host.name);
+            found.push(("warn", text, None, Some(host.id.clone())));
+        }
+    }
+    let now_ms = unix_ms();
+    let mut still = HashMap::new();
+    let alerts = found.into_iter().map(|(level, text, run, host)| {
+        let since_ms = *since.get(&text).unwrap_or(&now_ms);
+        still.insert(text.clone(), since_ms);
+        Alert { level: level.to_owned(), text, since: written(since_ms), run, host }
+    });
+    let alerts = alerts.collect();
+    *since = still;
+    alerts
+}

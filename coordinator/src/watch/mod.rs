@@ -1,0 +1,143 @@
+//! `/ws/watch`: pages are told what is new, four times a second.
+//!
+//! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. A
+//! client takes the newest whenever it has sent what it had: one that is slow is told less often, and nothing is
+//! ever queued for it. Feeds read the chronicles under locks that are held for microseconds, and ask the driver
+//! what pages ask it anyway: the driver waits for none of this.
+
+mod client;
+mod grid;
+mod run;
+mod timeline;
+mod topic;
+mod tree;
+mod value;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::ws::WebSocket;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::api::{Api, Problem};
+use crate::limits::{WATCH_TICK, WATCHERS_MAX};
+pub use grid::alerts;
+use timeline::TimelineNews;
+use topic::Topic;
+use tree::TreeNews;
+use value::Value;
+
+/// What a feed has worked out.
+#[derive(Debug, Clone)]
+enum News {
+    /// Nothing yet.
+    Nothing,
+    /// A value in parts.
+    Value(Arc<Value>),
+    /// A tree.
+    Tree(Arc<TreeNews>),
+    /// A timeline.
+    Timeline(Arc<TimelineNews>),
+    /// There is no such thing, or no more: problem+json.
+    Gone(Arc<str>),
+}
+
+/// What works news out.
+enum Feed {
+    Grid(Box<grid::GridFeed>),
+    Run(Box<run::RunFeed>),
+    Tree(Box<tree::TreeFeed>),
+    Timeline(Box<timeline::TimelineFeed>),
+}
+
+/// All feeds.
+#[derive(Debug, Default)]
+pub struct Watching {
+    feeds: Mutex<HashMap<Topic, watch::Sender<News>>>,
+    clients: AtomicUsize,
+}
+
+impl Watching {
+    /// How many pages watch.
+    pub fn count(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Whether one more may.
+    pub fn has_room(&self) -> bool {
+        self.count() < WATCHERS_MAX
+    }
+
+    /// The news of a topic; the first one who asks sets its feed going.
+    fn subscribe(self: &Arc<Self>, api: &Api, topic: Topic) -> watch::Receiver<News> {
+        let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = feeds.get(&topic) {
+            return sender.subscribe();
+        }
+        let (sender, receiver) = watch::channel(News::Nothing);
+        feeds.insert(topic, sender.clone());
+        let (watching, api) = (Arc::clone(self), api.clone());
+        tokio::spawn(async move { watching.feed(api, topic, sender).await });
+        receiver
+    }
+
+    async fn feed(self: Arc<Self>, api: Api, topic: Topic, sender: watch::Sender<News>) {
+        let mut tick = interval(WATCH_TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut feed = None;
+        loop {
+            tick.tick().await;
+            {
+                let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+                if sender.receiver_count() == 0 {
+                    // Before there can be another.
+                    drop(feed);
+                    feeds.remove(&topic);
+                    return;
+                }
+            }
+            match next(&api, topic, &mut feed).await {
+                Ok(Some(news)) => {
+                    sender.send_replace(news);
+                }
+                Ok(None) => {}
+                Err(problem) => {
+                    feed = None;
+                    let gone = problem.json().to_string();
+                    let is_known = matches!(&*sender.borrow(), News::Gone(known) if **known == *gone);
+                    if !is_known {
+                        sender.send_replace(News::Gone(gone.into()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Serves one page from its websocket's opening to its end.
+    pub async fn serve(self: Arc<Self>, socket: WebSocket, api: Api) {
+        self.clients.fetch_add(1, Ordering::Relaxed);
+        client::serve(socket, &api, &self).await;
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is new, if anything.
+async fn next(api: &Api, topic: Topic, feed: &mut Option<Feed>) -> Result<Option<News>, Problem> {
+    if feed.is_none() {
+        *feed = Some(match topic {
+            Topic::Grid => Feed::Grid(Box::default()),
+            Topic::Run(run) => Feed::Run(Box::new(run::RunFeed::new(run))),
+            Topic::Tree(run) => Feed::Tree(Box::new(tree::TreeFeed::new(api, run).await?)),
+            Topic::Timeline(run) => Feed::Timeline(Box::new(timeline::TimelineFeed::new(api, run).await?)),
+        });
+    }
+    match feed {
+        Some(Feed::Grid(feed)) => Ok(feed.next(api).await?.map(News::Value)),
+        Some(Feed::Run(feed)) => Ok(feed.next(api).await?.map(News::Value)),
+        Some(Feed::Tree(feed)) => Ok(feed.next(api)?.map(News::Tree)),
+        Some(Feed::Timeline(feed)) => Ok(feed.next(api)?.map(News::Timeline)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,60 @@
+//! The topic `run/N`.
+
+use std::sync::Arc;
+
+use sateen_protocol::RunId;
+
+use super::value::Value;
+use crate::api::{Api, Problem, details};
+
+/// Series are long and change with every tick: they are told every so many.
+const SERIES_EVERY: u64 = 8;
+
+/// What is told of a run.
+pub struct RunFeed {
+    run: RunId,
+    ticks: u64,
+    /// When the run is over, it is looked at less often.
+    is_over: bool,
+    value: Value,
+}
+
+impl RunFeed {
+    /// Nothing yet.
+    pub fn new(run: RunId) -> Self {
+        Self { run, ticks: 0, is_over: false, value: Value::default() }
+    }
+
+    /// What is new.
+    pub async fn next(&mut self, api: &Api) -> Result<Option<Arc<Value>>, Problem> {
+        self.ticks += 1;
+        if self.is_over && !self.ticks.is_multiple_of(SERIES_EVERY) {
+            return Ok(None);
+        }
+        let details = details(api, self.run).await?;
+        let was_over = std::mem::replace(&mut self.is_over, details.run.ended_at.is_some());
+        let are_series_due = self.ticks % SERIES_EVERY == 1 || (self.is_over && !was_over);
+        self.value.begin();
+        for (name, json) in [
+            ("run", json(&details.run)),
+            ("depths", json(&details.depths)),
+            ("remaining", json(&details.remaining)),
+            ("remaining_why", json(&details.remaining_why)),
+            ("parallelism", json(&details.parallelism)),
+            ("critical_path", json(&details.critical_path)),
+            ("events", json(&details.events)),
+            ("kinds", json(&details.kinds)),
+        ] {
+            self.value.set(name, json);
+        }
+        if are_series_due {
+            self.value.set("series", json(&details.series));
+        }
+        Ok(self.value.is_new().then(|| Arc::new(self.value.clone())))
+    }
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    // What is told are plain structs, which always encode.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}

@@ -1,0 +1,50 @@
+//! What can be watched.
+
+use sateen_protocol::RunId;
+
+use crate::api::Problem;
+use crate::api::parse_run;
+
+/// Something that can be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Topic {
+    /// Runs, hosts, how all is.
+    Grid,
+    /// One run.
+    Run(RunId),
+    /// Its jobs.
+    Tree(RunId),
+    /// What workers did when.
+    Timeline(RunId),
+}
+
+impl Topic {
+    /// As pages name it.
+    pub fn parse(name: &str) -> Result<Self, Problem> {
+        let (kind, run) = match name.split_once('/') {
+            Some((kind, run)) => (kind, Some(run)),
+            None => (name, None),
+        };
+        match (kind, run) {
+            ("grid", None) => Ok(Self::Grid),
+            ("run", Some(run)) => Ok(Self::Run(parse_run(run)?)),
+            ("tree", Some(run)) => Ok(Self::Tree(parse_run(run)?)),
+            ("timeline", Some(run)) => Ok(Self::Timeline(parse_run(run)?)),
+            _ => Err(Problem::not_found(format!(
+                "there is no topic `{}`; there are grid, run/N, tree/N and timeline/N",
+                name.chars().take(64).collect::<String>().escape_debug()
+            ))),
+        }
+    }
+}
+
+impl std::fmt::Display for Topic {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Grid => write!(formatter, "grid"),
+            Self::Run(run) => write!(formatter, "run/{run}"),
+            Self::Tree(run) => write!(formatter, "tree/{run}"),
+            Self::Timeline(run) => write!(formatter, "timeline/{run}"),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The topic `tree/N`: binary frames of records, first all, then those that have changed.
+//!
+//! ```text
+//! "STRE" │ version u8 │ kind u8 │ 0 u16 │ seq u32 │ records u32 │ run u64        little endian
+//! length u32 │ JSON: a TreeTable │ zeros up to a multiple of 8
+//! records × 48 bytes
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sateen_protocol::RunId;
+
+use super::run::json;
+use crate::api::types::{TreeHost, TreeTable};
+use crate::api::{Api, Problem, chronicle_of, names_of};
+use crate::chronicle::{Chronicle, Names};
+use crate::limits::{TREE_RECORDS_PER_FRAME_MAX, WATCH_TICKS_KEPT};
+
+const MAGIC: &[u8; 4] = b"STRE";
+const VERSION: u8 = 1;
+const HEADER_BYTES: usize = 24;
+const SNAPSHOT_PART: u8 = 0;
+const LAST_SNAPSHOT_PART: u8 = 1;
+const DELTA: u8 = 2;
+
+/// A tree at a tick.
+#[derive(Debug)]
+pub struct TreeNews {
+    run: RunId,
+    chronicle: Arc<Mutex<Chronicle>>,
+    /// Counts the ticks with news.
+    tick: u64,
+    /// What changed in the newest ones.
+    ticks: VecDeque<(u64, Arc<[u32]>)>,
+    /// Records of the newest, for all who are not behind.
+    newest: Vec<u8>,
+    hosts: usize,
+    /// The table with and without what seldom changes.
+    table: String,
+    short_table: String,
+}
+
+/// What is told of a tree.
+pub struct TreeFeed {
+    run: RunId,
+    names: Names,
+    chronicle: Arc<Mutex<Chronicle>>,
+    tick: u64,
+    ticks: VecDeque<(u64, Arc<[u32]>)>,
+    hosts: Vec<TreeHost>,
+    table: Option<TreeTable>,
+}
+
+impl Drop for TreeFeed {
+    fn drop(&mut self) {
+        self.chronicle.lock().unwrap_or_else(PoisonError::into_inner).watch(false);
+    }
+}
+
+impl TreeFeed {
+    /// Of a run.
+    pub async fn new(api: &Api, run: RunId) -> Result<Self, Problem> {
+        let names = names_of(api, run).await?;
+        let chronicle = chronicle_of(api, run).await?;
+        chronicle.lock().unwrap_or_else(PoisonError::into_inner).watch(true);
+        Ok(Self { run, names, chronicle, tick: 0, ticks: VecDeque::new(), hosts: Vec::new(), table: None })
+    }
+
+    /// What is new.
+    pub fn next(&mut self, api: &Api) -> Result<Option<Arc<TreeNews>>, Problem> {
+        if api.driver.chronicles.get(self.run).is_none() {
+            return Err(Problem::gone_run(self.run));
+        }
+        let mut newest = Vec::new();
+        let (places, table, hosts) = {
+            let mut chronicle = self.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            let places = chronicle.take_fresh(TREE_RECORDS_PER_FRAME_MAX);
+            chronicle.records(places.iter().copied(), &mut newest);
+            let (table, hosts) = chronicle.table(&self.names, self.hosts.len());
+            (places, table, hosts)
+        };
+        if places.is_empty() && hosts.is_empty() && self.table.as_ref() == Some(&table) {
+            return Ok(None);
+        }
+        self.hosts.extend(hosts);
+        self.tick += 1;
+        self.ticks.push_back((self.tick, places.into()));
+        if self.ticks.len() > WATCH_TICKS_KEPT {
+            self.ticks.pop_front();
+        }
+        let (hosts, kinds) = (self.hosts.clone(), self.names.kinds.clone());
+        let news = TreeNews {
+            run: self.run,
+            chronicle: Arc::clone(&self.chronicle),
+            tick: self.tick,
+            ticks: self.ticks.clone(),
+            newest,
+            hosts: hosts.len(),
+            table: json(&TreeTable { hosts: Some(hosts), kinds: Some(kinds), ..table.clone() }),
+            short_table: json(&table),
+        };
+        self.table = Some(table);
+        Ok(Some(Arc::new(news)))
+    }
+}
+
+/// How far a client is with a tree.
+#[derive(Debug, Default)]
+pub struct TreeClient {
+    seq: u32,
+    /// What it has been told of, or has been noted in `due`.
+    tick: u64,
+    /// The place at which its snapshot goes on; `None` when it has had it.
+    snapshot: Option<u32>,
+    /// Places that it is to be told of, a bit each, and how many words have one set.
+    due: Vec<u64>,
+    due_count: usize,
+    hosts: Option<usize>,
+}
+
+impl TreeClient {
+    /// One that knows nothing.
+    pub fn new() -> Self {
+        Self { snapshot: Some(0), ..Self::default() }
+    }
+
+    /// The next frame for it; `None` if there is nothing new. False if more is due at once.
+    pub fn next(&mut self, news: &TreeNews) -> Option<(Vec<u8>, bool)> {
+        if self.snapshot.is_none() && self.due_count == 0 && self.tick + 1 == news.tick {
+            self.tick = news.tick;
+            return Some((self.frame(news, DELTA, &news.newest), true));
+        }
+        let is_new = self.tick != news.tick;
+        self.absorb(news);
+        let mut records = Vec::new();
+        if let Some(from) = self.snapshot {
+            let chronicle = news.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+            let until = chronicle.nodes() as u32;
+            let to = until.min(from.saturating_add(TREE_RECORDS_PER_FRAME_MAX as u32));
+            chronicle.records(from..to, &mut records);
+            drop(chronicle);
+            let is_last = to >= until;
+            self.snapshot = (!is_last).then_some(to);
+            let kind = if is_last { LAST_SNAPSHOT_PART } else { SNAPSHOT_PART };
+            return Some((self.frame(news, kind, &records), is_last && self.due_count == 0));
+        }
+        if self.due_count == 0 && !is_new {
+            return None;
+        }
+        let places = self.take_due(TREE_RECORDS_PER_FRAME_MAX);
+        let chronicle = news.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        chronicle.records(places.into_iter(), &mut records);
+        drop(chronicle);
+        Some((self.frame(news, DELTA, &records), self.due_count == 0))
+    }
+
+    /// Notes what has changed since it was told last.
+    fn absorb(&mut self, news: &TreeNews) {
+        if self.tick == news.tick {
+            return;
+        }
+        // A snapshot that has not begun will have it all.
+        let is_at_start = self.snapshot == Some(0);
+        let is_behind = news.ticks.front().is_some_and(|(first, _)| *first > self.tick + 1);
+        if is_behind && !is_at_start {
+            *self = Self { seq: self.seq, tick: self.tick, ..Self::new() };
+        }
+        if !is_at_start && !is_behind {
+            let told = self.tick;
+            for (_, places) in news.ticks.iter().filter(|(tick, _)| *tick > told) {
+                places.iter().for_each(|place| self.note(*place));
+            }
+        }
+        self.tick = news.tick;
+    }
+
+    fn note(&mut self, place: u32) {
+        let (word, bit) = (place as usize / 64, 1_u64 << (place % 64));
+        if self.due.len() <= word {
+            self.due.resize(word + 1, 0);
+        }
+        if let Some(word) = self.due.get_mut(word).filter(|word| **word & bit == 0) {
+            *word |= bit;
+            self.due_count += 1;
+        }
+    }
+
+    fn take_due(&mut self, limit: usize) -> Vec<u32> {
+        let mut places = Vec::new();
+        for (at, word) in self.due.iter_mut().enumerate() {
+            while *word != 0 && places.len() < limit {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                places.push(at as u32 * 64 + bit);
+            }
+        }
+        self.due_count -= places.len();
+        places
+    }
+
+    fn frame(&mut self, news: &TreeNews, kind: u8, records: &[u8]) -> Vec<u8> {
+        let are_hosts_known = self.hosts == Some(news.hosts);
+        let table = if are_hosts_known { &news.short_table } else { &news.table };
+        self.hosts = Some(news.hosts);
+        let count = (records.len() / crate::chronicle::RECORD_BYTES) as u32;
+        let mut frame = Vec::with_capacity(HEADER_BYTES + 16 + table.len() + records.len());
+        frame.extend_from_slice(MAGIC);
+        frame.extend_from_slice(&[VERSION, kind, 0, 0]);
+        frame.extend_from_slice(&self.seq.to_le_bytes());
+        frame.extend_from_slice(&count.to_le_bytes());
+        frame.extend_from_slice(&news.run.0.to_le_bytes());
+        frame.extend_from_slice(&(table.len() as u32).to_le_bytes());
+        frame.extend_from_slice(table.as_bytes());
+        frame.resize(frame.len().next_multiple_of(8), 0);
+        frame.extend_from_slice(records);
+        self.seq += 1;
+        frame
+    }
+}

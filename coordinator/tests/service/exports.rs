@@ -1,0 +1,132 @@
+//! Jobs one by one, and all of them as files.
+
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
+use sateen_protocol::{Counts, JobTag, ROOT_KIND};
+use serde_json::Value;
+
+use crate::host::{Host, text};
+use crate::server::{Server, detail, eventually};
+
+/// A run of two jobs, at a host with a hostile name.
+fn run_at(server: &Server, name: &str) -> u64 {
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(server, name);
+    let (given, number) = host.take_root();
+    let note = |job: u64, what, parameters| JobNote {
+        job: JobTag(job << 32),
+        parent: (job > 1).then_some(JobTag(1 << 32)),
+        kind: if job == 1 { ROOT_KIND } else { 0 },
+        depth: u32::from(job > 1),
+        what,
+        ago_ms: 0,
+        parameters,
+    };
+    let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
+    let notes = vec![
+        note(1, begun, None),
+        note(2, begun, Some(b"\x05hello".to_vec())),
+        note(2, NoteKind::Done { work_ns: 2_000_000 }, None),
+        note(3, begun, None),
+    ];
+    let counts = Counts { spawned: 3, executed: 3, ..Counts::default() };
+    host.send(&[ToCoordinator::Counts {
+        run: given,
+        counts: Box::new(counts),
+        progress: None,
+        notes,
+        notes_dropped: 0,
+        workers: Vec::new(),
+    }]);
+    host.finish(given, number, text("42"));
+    host.await_acknowledgement(given);
+    eventually("the jobs", || {
+        let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
+        (tree["nodes"].as_array()?.len() == 3).then_some(())
+    });
+    run
+}
+
+#[test]
+fn one_job_is_told_in_full() {
+    let server = Server::start();
+    let run = run_at(&server, "one");
+    let root = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 1_u64 << 32));
+    assert_eq!(
+        (&root["function"], &root["is_root"], &root["parameters_text"]),
+        (&"main".into(), &true.into(), &"1".into())
+    );
+    assert_eq!(root["children"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&root["children"][0]["state"], &root["children"][0]["work_s"]),
+        (&"done".into(), &0.002.into())
+    );
+    let job = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 2_u64 << 32));
+    assert_eq!((&job["parameters"], &job["parameters_text"]), (&"0568656c6c6f".into(), &"hello".into()));
+    assert_eq!((&job["parent"], &job["state"]), (&root["job"], &"done".into()));
+    assert_eq!(job["replay"], format!("sateen replay {} --run {run}", job["job"].as_str().expect("a key")));
+    // It did not end before the run did.
+    let job = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 3_u64 << 32));
+    assert_eq!(
+        (&job["state"], &job["parameters"], &job["replay"]),
+        (&"aborted".into(), &Value::Null, &Value::Null)
+    );
+    assert!(job["parameters_why"].is_string());
+    for (job, status) in
+        [("0000000900000000", 404), ("00000002", 200), ("00000000", 404), ("xyz", 400), ("0000", 400)]
+    {
+        assert_eq!(server.get(&format!("/api/v1/runs/{run}/jobs/{job}")).0, status, "{job}");
+    }
+    assert_eq!(detail(server.get("/api/v1/runs/99/jobs/0000000200000000")).0, 404);
+}
+
+#[test]
+fn all_jobs_come_as_files() {
+    let server = Server::start();
+    let run = run_at(&server, "=HYPERLINK(\"http://evil\"),\"x\"");
+    let (status, csv) = server.get(&format!("/api/v1/runs/{run}/jobs.csv"));
+    let csv = String::from_utf8(csv).expect("text");
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    assert_eq!((status, lines.len()), (200, 5));
+    assert!(lines[0].starts_with("job,parent,function,"));
+    assert!(lines[2].starts_with("0000000200000000,0000000100000000,work,1,"), "{}", lines[2]);
+    assert!(
+        lines[2].contains(",\"'=HYPERLINK(\"\"http://evil\"\"),\"\"x\"\"\",here,0,done,false,"),
+        "{}",
+        lines[2]
+    );
+    let trace = server.json(&format!("/api/v1/runs/{run}/trace.json"));
+    let events = trace["traceEvents"].as_array().expect("events");
+    assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 3);
+    assert_eq!(events.iter().filter(|event| event["ph"] == "M").count(), 1);
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        assert!(
+            event["ts"].is_u64() && event["dur"].is_u64() && event["pid"] == 1 && event["name"].is_string()
+        );
+    }
+    for file in ["jobs.csv", "trace.json", "timeline", "overview"] {
+        assert_eq!(detail(server.get(&format!("/api/v1/runs/99/{file}"))).0, 404, "{file}");
+        assert_eq!(detail(server.get(&format!("/api/v1/runs/x/{file}"))).0, 400, "{file}");
+    }
+    for query in ["from_ms=9&to_ms=3", "buckets=0", "buckets=601", "buckets=many", "from_ms=-1"] {
+        assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/timeline?{query}"))).0, 400, "{query}");
+    }
+}
+
+#[test]
+fn a_run_that_is_over_can_be_deleted_and_is_gone() {
+    let server = Server::start();
+    let run = run_at(&server, "one");
+    let other = server.submit();
+    let (status, why) = detail(server.delete(&format!("/api/v1/runs/{other}")));
+    assert!(status == 409 && why.contains("sateen cancel"), "{why}");
+    assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
+    for page in ["", "/tree", "/log", "/result", "/overview", "/timeline", "/jobs.csv", "/trace.json"] {
+        let (status, why) = detail(server.get(&format!("/api/v1/runs/{run}{page}")));
+        assert!(status == 404 && why.contains(&run.to_string()), "{page}: {status} {why}");
+    }
+    assert_eq!(detail(server.delete(&format!("/api/v1/runs/{run}"))).0, 404);
+    let server = server.kill_and_restart();
+    assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}"))).0, 404);
+    assert_eq!(server.json("/api/v1/runs").as_array().map(Vec::len), Some(1));
+}

@@ -1,0 +1,210 @@
+//! The document of the API, held against what the server answers.
+
+use serde_json::{Value, json};
+
+use crate::host::{Host, text};
+use crate::server::{Server, app, detail};
+
+/// What of a value is not as the schema says.
+fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        return differences(document, &document["components"]["schemas"][name], value, at, found);
+    }
+    if let Some(any) = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array()) {
+        let fits = any.iter().any(|schema| {
+            let mut found = Vec::new();
+            differences(document, schema, value, at, &mut found);
+            found.is_empty()
+        });
+        if !fits {
+            found.push(format!("{at} fits none of {schema}: {value}"));
+        }
+        return;
+    }
+    let mut properties = serde_json::Map::new();
+    let mut required = Vec::new();
+    gather(document, schema, &mut properties, &mut required);
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(one) => vec![one],
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        _ if schema["allOf"].is_array() => vec!["object"],
+        _ => Vec::new(),
+    };
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_u64() || number.is_i64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    if !types.is_empty() && !types.contains(&kind) && !(kind == "integer" && types.contains(&"number")) {
+        found.push(format!("{at} is no {types:?}: {value}"));
+        return;
+    }
+    if let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) {
+        found.push(format!("{at} is none of {words:?}: {value}"));
+    }
+    match value {
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                differences(document, &schema["items"], item, &format!("{at}[{number}]"), found);
+            }
+        }
+        Value::Object(fields) => {
+            for name in required {
+                if !fields.contains_key(&name) {
+                    found.push(format!("{at} has no {name}"));
+                }
+            }
+            for (name, field) in fields {
+                match properties
+                    .get(name)
+                    .or_else(|| Some(&schema["additionalProperties"]).filter(|more| more.is_object()))
+                {
+                    Some(schema) => differences(document, schema, field, &format!("{at}.{name}"), found),
+                    None => found.push(format!("{at}.{name} is not described")),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What an object has, also by way of others that it is made of.
+fn gather(
+    document: &Value,
+    schema: &Value,
+    properties: &mut serde_json::Map<String, Value>,
+    required: &mut Vec<String>,
+) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        return gather(document, &document["components"]["schemas"][name], properties, required);
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        gather(document, part, properties, required);
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        properties.insert(name.clone(), property.clone());
+    }
+    required.extend(
+        schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|name| Some(name.as_str()?.to_owned())),
+    );
+}
+
+/// A server in which something is behind every page, and the words for their paths.
+fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
+    let server = Server::start();
+    let hash = server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server, "one");
+    let (given, number) = host.take_root();
+    crate::watch::begin_some_jobs(&mut host, given);
+    host.send(&[sateen_protocol::message::ToCoordinator::Log {
+        run: given,
+        lines: vec![("work".to_owned(), "hello".to_owned())],
+    }]);
+    host.finish(given, number, text("42"));
+    host.await_acknowledgement(given);
+    let words = vec![
+        ("{app}", "probe".to_owned()),
+        ("{hash}", hash),
+        ("{run}", run.to_string()),
+        ("{job}", "0000000000000002".to_owned()),
+        ("{key}", "0000000000000001".to_owned()),
+    ];
+    (server, host, words)
+}
+
+#[test]
+fn what_is_answered_is_what_is_described() {
+    let (server, _host, words) = furnished();
+    let document = server.json("/api/v1/openapi.json");
+    let mut looked_at = 0;
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let mut url = path.clone();
+        for (name, word) in &words {
+            url = url.replace(name, word);
+        }
+        let described: Vec<String> =
+            operations.as_object().expect("operations").keys().map(|method| method.to_uppercase()).collect();
+        // No method is answered that is not described, and all that are described are.
+        let allowed = server.allowed(&url);
+        let mut expected = described.clone();
+        if expected.contains(&"GET".to_owned()) && !expected.contains(&"HEAD".to_owned()) {
+            expected.push("HEAD".to_owned());
+        }
+        let sorted = |mut words: Vec<String>| {
+            words.sort();
+            words.dedup();
+            words
+        };
+        assert_eq!(sorted(allowed), sorted(expected), "{path}");
+        let response = &operations["get"]["responses"]["200"]["content"];
+        if path.starts_with("/ws/") || !response.is_object() {
+            continue;
+        }
+        let (status, body) = server.get(&url);
+        assert_eq!(status, 200, "{url}: {}", String::from_utf8_lossy(&body));
+        if let Some(schema) = response["application/json"]["schema"].as_object() {
+            let value: Value = serde_json::from_slice(&body).expect("JSON");
+            let mut found = Vec::new();
+            differences(&document, &Value::from(schema.clone()), &value, path, &mut found);
+            assert!(found.is_empty(), "{found:#?}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 15, "{looked_at}");
+    for (answer, path, method, status) in [
+        (server.post("/api/v1/apps?name=other", &app("(func)")), "/api/v1/apps", "post", "201"),
+        (server.post("/api/v1/runs", br#"{"app":"probe"}"#), "/api/v1/runs", "post", "201"),
+        (
+            server.put(&format!("/api/v1/blobs/{}", blake3::hash(b"x").to_hex()), b"x"),
+            "/api/v1/blobs/{hash}",
+            "put",
+            "201",
+        ),
+        (server.post("/api/v1/runs/2/cancel", b""), "/api/v1/runs/{run}/cancel", "post", "202"),
+    ] {
+        assert_eq!(answer.0.to_string(), status, "{path}");
+        let schema =
+            &document["paths"][path][method]["responses"][status]["content"]["application/json"]["schema"];
+        let mut found = Vec::new();
+        differences(&document, schema, &serde_json::from_slice(&answer.1).expect("JSON"), path, &mut found);
+        assert!(found.is_empty(), "{found:#?}");
+    }
+    let (_, problem) = server.get("/api/v1/runs/99");
+    let mut found = Vec::new();
+    let schema = json!({"$ref": "#/components/schemas/Problem"});
+    differences(&document, &schema, &serde_json::from_slice(&problem).expect("JSON"), "problem", &mut found);
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn nothing_is_answered_where_nothing_is() {
+    let server = Server::start();
+    for path in [
+        "/api",
+        "/api/v1",
+        "/api/v1/nothing",
+        "/api/v1/runs/1/nothing",
+        "/assets/nothing.js",
+        "/ws/nothing",
+        "/index.html/x",
+        "/runs",
+        "/..%2fCargo.toml",
+    ] {
+        assert_eq!(detail(server.get(path)).0, 404, "{path}");
+    }
+    for path in ["/api/v1/status", "/api/v1/hosts", "/api/v1/runs/1/overview", "/api/v1/openapi.json"] {
+        assert_eq!(detail(server.post(path, b"")).0, 405, "{path}");
+        assert_eq!(detail(server.delete(path)).0, 405, "{path}");
+    }
+}

@@ -1,0 +1,170 @@
+//! What people may want to see of a portion: how each worker spends its time, and which jobs of this host's own
+//! have instances of their own. Workers write, whoever reports collects; nobody waits for anybody.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use sateen_protocol::message::{JobNote, WorkerTimes};
+
+/// Notes that wait to be collected; what comes beyond is counted.
+const NOTES_MAX: usize = 512;
+/// A clock that changes while it is read is read again, so often at most.
+const READS_MAX: usize = 8;
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It is paused, or has no run.
+    Nothing,
+    /// It computes.
+    Work,
+    /// It computes what was lost in a crash.
+    Recover,
+    /// It has nothing, and looks for work.
+    Steal,
+    /// It has nothing, and jobs of this host wait for results.
+    Wait,
+}
+
+/// Of all workers.
+pub struct Activity {
+    started: Instant,
+    clocks: Vec<Clock>,
+    notes: Mutex<Vec<(Instant, JobNote)>>,
+    notes_dropped: AtomicU64,
+}
+
+/// One worker's. Only that worker writes.
+#[derive(Default)]
+struct Clock {
+    /// Since when it does what it does, in microseconds, and behind that what.
+    since: AtomicU64,
+    /// Microseconds, by what it did.
+    spent: [AtomicU64; 5],
+}
+
+const DOING_BITS: u32 = 3;
+
+impl Activity {
+    pub fn new(workers: usize) -> Self {
+        Self {
+            started: Instant::now(),
+            clocks: (0..workers).map(|_| Clock::default()).collect(),
+            notes: Mutex::default(),
+            notes_dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// The worker does something else from now on.
+    pub fn begin(&self, worker: usize, doing: Doing) {
+        let Some(clock) = self.clocks.get(worker) else { return };
+        let last = clock.since.load(Relaxed);
+        if last & ((1 << DOING_BITS) - 1) == doing as u64 {
+            return;
+        }
+        let now = self.now();
+        if let Some(spent) = clock.spent.get((last & ((1 << DOING_BITS) - 1)) as usize) {
+            spent.fetch_add(now.saturating_sub(last >> DOING_BITS), SeqCst);
+        }
+        clock.since.store(now << DOING_BITS | doing as u64, SeqCst);
+    }
+
+    /// Microseconds since the start.
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX >> DOING_BITS)
+    }
+
+    /// What all have done so far.
+    pub fn times(&self) -> Vec<WorkerTimes> {
+        let now = self.now();
+        self.clocks.iter().map(|clock| clock.read(now)).collect()
+    }
+
+    /// Something happened to a job of this host's own.
+    pub fn note(&self, note: impl FnOnce() -> JobNote) {
+        let mut notes = self.notes.lock();
+        if notes.len() < NOTES_MAX {
+            notes.push((Instant::now(), note()));
+        } else {
+            drop(notes);
+            self.notes_dropped.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The notes since the last time, and how many were left out.
+    pub fn take_notes(&self) -> (Vec<JobNote>, u64) {
+        let notes = std::mem::take(&mut *self.notes.lock());
+        let notes = notes.into_iter().map(|(when, mut note)| {
+            note.ago_ms = u32::try_from(when.elapsed().as_millis()).unwrap_or(u32::MAX);
+            note
+        });
+        (notes.collect(), self.notes_dropped.swap(0, Relaxed))
+    }
+}
+
+impl Clock {
+    fn read(&self, now: u64) -> WorkerTimes {
+        let mut spent = [0; 5];
+        for _ in 0..READS_MAX {
+            let since = self.since.load(SeqCst);
+            spent = std::array::from_fn(|doing| self.spent[doing].load(SeqCst));
+            if self.since.load(SeqCst) == since {
+                let doing = (since & ((1 << DOING_BITS) - 1)) as usize;
+                if let Some(spent) = spent.get_mut(doing) {
+                    *spent += now.saturating_sub(since >> DOING_BITS);
+                }
+                break;
+            }
+        }
+        let ms = |doing: Doing| spent[doing as usize] / 1000;
+        WorkerTimes {
+            work_ms: ms(Doing::Work),
+            recover_ms: ms(Doing::Recover),
+            steal_ms: ms(Doing::Steal),
+            wait_ms: ms(Doing::Wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::JobTag;
+    use sateen_protocol::message::NoteKind;
+
+    use super::*;
+
+    #[test]
+    fn time_is_spent_on_one_thing_at_once() {
+        let activity = Activity::new(2);
+        let begun = activity.now();
+        activity.begin(0, Doing::Work);
+        activity.begin(0, Doing::Wait);
+        activity.begin(0, Doing::Work);
+        activity.begin(7, Doing::Work);
+        let later = begun + 5_000_000;
+        let times = activity.clocks[0].read(later);
+        let all = times.work_ms + times.recover_ms + times.steal_ms + times.wait_ms;
+        assert!(all <= 5000 && times.work_ms + 20 >= all, "{times:?}");
+        assert_eq!(activity.clocks[1].read(later), WorkerTimes::default());
+    }
+
+    #[test]
+    fn notes_beyond_the_bound_are_counted() {
+        let activity = Activity::new(1);
+        for job in 0..NOTES_MAX as u64 + 3 {
+            activity.note(|| JobNote {
+                job: JobTag(job),
+                parent: None,
+                kind: 0,
+                depth: 1,
+                what: NoteKind::Failed,
+                ago_ms: 0,
+                parameters: None,
+            });
+        }
+        let (notes, dropped) = activity.take_notes();
+        assert_eq!((notes.len(), dropped), (NOTES_MAX, 3));
+        assert_eq!(activity.take_notes(), (Vec::new(), 0));
+    }
+}

@@ -1,0 +1,85 @@
+//! What pages are told of a real grid: the same as the API says and the coordinator has in its log, whoever dies.
+
+use std::collections::BTreeMap;
+
+use sateen_tests::cluster::Cluster;
+use sateen_tests::watcher::Watcher;
+use serde_json::Value;
+
+use crate::answers::QUEENS;
+
+/// States of jobs as frames have them.
+const STATES: [&str; 7] = ["running", "done", "failed", "aborted", "lost", "reused", "adopted"];
+
+/// How many jobs are in each state, by what a page was told, by the tree and by the rollups.
+#[track_caller]
+fn assert_same(cluster: &Cluster, watcher: &Watcher, run: u64) {
+    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in watcher.tree(run).values() {
+        *told.entry(STATES[record[40] as usize]).or_default() += 1;
+    }
+    let tree = cluster.api().get(&format!("/api/v1/runs/{run}/tree"));
+    let mut listed: BTreeMap<&str, u64> = BTreeMap::new();
+    for node in tree["nodes"].as_array().into_iter().flatten() {
+        *listed.entry(node["state"].as_str().unwrap_or_default()).or_default() += 1;
+    }
+    assert_eq!(told, listed, "{tree:#}");
+    let details = cluster.api().get(&format!("/api/v1/runs/{run}/overview"));
+    let mut sums = [0, 0, 0];
+    for depth in details["depths"].as_array().into_iter().flatten() {
+        for (sum, group) in sums.iter_mut().zip(["running", "done", "other"]) {
+            *sum += depth[group].as_u64().unwrap_or_default();
+        }
+    }
+    let of = |states: &[&str]| states.iter().filter_map(|state| told.get(state)).sum::<u64>();
+    let expected = [of(&["running", "adopted"]), of(&["done", "reused"]), of(&["failed", "aborted", "lost"])];
+    assert_eq!(sums, expected, "{details:#}");
+    let value = watcher.value(&format!("run/{run}"));
+    for part in ["run", "depths", "events", "critical_path"] {
+        assert_eq!(value[part], details[part], "{part}");
+    }
+}
+
+fn kinds(value: &Value) -> Vec<&str> {
+    value["events"].as_array().into_iter().flatten().filter_map(|event| event["kind"].as_str()).collect()
+}
+
+#[test]
+fn a_page_is_told_what_is_so_whoever_dies() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let topics = ["grid".to_owned(), format!("run/{run}"), format!("tree/{run}"), format!("timeline/{run}")];
+    let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let mut watcher = Watcher::open(cluster.address(), &topics);
+    cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
+    let root = cluster.root_host(run);
+    let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
+    cluster.kill_host(victim);
+    watcher.until("the crash is told", |watcher| kinds(watcher.value(topics[1])).contains(&"host_lost"));
+    // What was lost ran there, and is told to be lost or to run elsewhere.
+    watcher.until("the lost jobs are told", |watcher| {
+        watcher.tree(run).values().any(|record| record[40] == 4 || record[41] & 1 == 1)
+    });
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    // A page opens another socket, and begins anew.
+    let mut watcher = Watcher::open(cluster.address(), &topics);
+    watcher.until("the restart is told", |watcher| {
+        kinds(watcher.value(topics[1])).contains(&"coordinator_restarted")
+    });
+    let about = cluster.done(run, QUEENS.2);
+    watcher.until("the end is told", |watcher| kinds(watcher.value(topics[1])).contains(&"ended"));
+    watcher.settle();
+    assert_same(&cluster, &watcher, run);
+    assert_eq!(watcher.value(topics[1])["run"]["jobs"], about["jobs"]);
+    let grid = watcher.value("grid");
+    let told = grid["runs"].as_array().into_iter().flatten().find(|told| told["run"] == run);
+    assert_eq!(told.map(|told| &told["state"]), Some(&Value::from("done")));
+    let rows = watcher.value(topics[3])["rows"].as_array().map_or(0, Vec::len);
+    assert!(rows >= 2, "each worker has a row: {rows}");
+    let worked =
+        |row: &Value| row["work"].as_array().into_iter().flatten().filter_map(Value::as_f64).sum::<f64>();
+    let timeline = watcher.value(topics[3]);
+    let work: f64 = timeline["rows"].as_array().into_iter().flatten().map(worked).sum();
+    assert!(work > 1.0, "{timeline}");
+}

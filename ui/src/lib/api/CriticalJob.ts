@@ -1,0 +1,29 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+/**
+ * A job of the critical path.
+ */
+export type CriticalJob = { 
+/**
+ * The beginning of its key.
+ */
+job: string, 
+/**
+ * Its name.
+ */
+function: string, 
+/**
+ * Processor time, descendants included, once it is done.
+ */
+work_s: number | null, 
+/**
+ * The name of its host.
+ */
+host: string, 
+/**
+ * When it began, in milliseconds since the run was submitted.
+ */
+begun_ms: number, 
+/**
+ * When it ended.
+ */
+ended_ms: number | null, };

@@ -1,0 +1,75 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+import type { JobCounts } from "./JobCounts";
+
+/**
+ * A host.
+ */
+export type Host = { 
+/**
+ * Its id.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its site.
+ */
+site: string, 
+/**
+ * Its workers.
+ */
+threads: number, 
+/**
+ * Of its software.
+ */
+version: string, 
+/**
+ * Whether its link is open.
+ */
+connected: boolean, 
+/**
+ * Why it takes no new work.
+ */
+paused: string | null, 
+/**
+ * When it joined.
+ */
+since: string, 
+/**
+ * Runs whose app it has loaded.
+ */
+runs: Array<number>, 
+/**
+ * What became of jobs there, over runs that are not over.
+ */
+jobs: JobCounts, 
+/**
+ * Workers that compute now.
+ */
+busy: number, 
+/**
+ * `working`, `idle`, `paused`, or `away`: its link is broken.
+ */
+state: string, 
+/**
+ * Why it does nothing, in a sentence.
+ */
+why_idle: string | null, 
+/**
+ * Jobs that it got from other hosts, over runs that are not over.
+ */
+steals_in: number, 
+/**
+ * Jobs that other hosts got from it, over the same runs.
+ */
+steals_out: number, 
+/**
+ * To the coordinator and back.
+ */
+rtt_ms: number | null, 
+/**
+ * What its workers get done, compared with the grid's mean; if that is known.
+ */
+speed: number | null, };

@@ -1,0 +1,39 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+import type { JobCounts } from "./JobCounts";
+
+/**
+ * A host that worked on a run.
+ */
+export type HostOfRun = { 
+/**
+ * Its id.
+ */
+host: string, 
+/**
+ * Its name; empty when that is not known any more.
+ */
+name: string, 
+/**
+ * Its site.
+ */
+site: string, 
+/**
+ * Whether it is still there.
+ */
+there: boolean, 
+/**
+ * What became of jobs there.
+ */
+jobs: JobCounts, 
+/**
+ * Processor time in guests.
+ */
+work_s: number, 
+/**
+ * Workers that compute now.
+ */
+busy: number, 
+/**
+ * Workers.
+ */
+workers: number, };

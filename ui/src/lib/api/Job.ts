@@ -1,0 +1,56 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+import type { AppOfRun } from "./AppOfRun";
+import type { RunLimits } from "./RunLimits";
+
+/**
+ * `/api/v1/jobs/{key}`: all that is needed to run one job again.
+ */
+export type Job = { 
+/**
+ * The beginning of its key.
+ */
+job: string, 
+/**
+ * Its name; of the root, that of the run's entry point.
+ */
+function: string, 
+/**
+ * Whether it is its run's root, whose parameters are the run's arguments.
+ */
+is_root: boolean, 
+/**
+ * Spawns below the root.
+ */
+depth: number, 
+/**
+ * Its encoded parameters, as hexadecimal digits; of the root, none.
+ */
+parameters: string | null, 
+/**
+ * The newest run that it is part of.
+ */
+run: number, 
+/**
+ * That run's app.
+ */
+app: AppOfRun, 
+/**
+ * That run's entry point.
+ */
+entry_point: string, 
+/**
+ * The words of that run's command line.
+ */
+arguments: Array<string>, 
+/**
+ * Hashes of that run's inputs, by name.
+ */
+inputs: { [key in string]: string }, 
+/**
+ * What that run's guests may use.
+ */
+limits: RunLimits, 
+/**
+ * NaNs are canonicalised by the engine.
+ */
+strict_nan: boolean, };

@@ -1,0 +1,22 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+/**
+ * Why a run has no result.
+ */
+export type RunFailure = { 
+/**
+ * `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its
+ * arguments or inputs; `limit`; `unable`: no host could run it.
+ */
+kind: string, 
+/**
+ * In a sentence.
+ */
+message: string, 
+/**
+ * The job that failed.
+ */
+job: string | null, 
+/**
+ * The guest's stack, innermost frame first.
+ */
+backtrace: Array<string>, };

@@ -1,0 +1,24 @@
+// Made from the coordinator's types; see coordinator/src/api/types.
+import type { IdleWhy } from "./IdleWhy";
+import type { TimelineRow } from "./TimelineRow";
+
+/**
+ * `/api/v1/runs/{run}/timeline`, and the topic `timeline/N`.
+ */
+export type Timeline = { 
+/**
+ * The length of a stretch.
+ */
+bucket_ms: number, 
+/**
+ * When the first begins, in milliseconds since the run was submitted.
+ */
+from_ms: number, 
+/**
+ * Workers.
+ */
+rows: Array<TimelineRow>, 
+/**
+ * Why nothing was done.
+ */
+idle_why: Array<IdleWhy>, };
