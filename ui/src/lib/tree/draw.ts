@@ -6,7 +6,7 @@ import type { Layout } from './layout.ts';
 import { ROW_PX, type View } from './view.ts';
 
 /** How full a strip may look. */
-const FILLS = [0.3, 0.55, 0.8, 1];
+const FILLS = [0.45, 0.65, 0.85, 1];
 const GAP_PX = 1;
 const LABEL_PX_MIN = 34;
 const DONE = 1;
