@@ -41,6 +41,7 @@ export function hosts(count: number): Host[] {
       since: ago(3000 + random() * 90_000),
       runs: [1, 6],
       jobs: jobs(Math.floor(random() * 4000)),
+      state: isPaused ? 'paused' : isIdle ? 'idle' : 'working',
       busy: isPaused || isIdle ? 0 : Math.max(1, Math.floor(threads * (0.6 + 0.4 * random()))),
       speed: 0.5 + random() * 1.2,
       steals_in: Math.floor(random() * 900),
@@ -129,7 +130,7 @@ export function run(number: number, seconds: number, executed: number): Run {
 }
 
 export function events(seconds: number): RunEvent[] {
-  const told: [string, number, string][] = [
+  const told: [RunEvent['kind'], number, string][] = [
     ['submitted', 0, 'submitted'],
     ['started', 210, 'ada has begun the root job'],
     ['host_joined', 900, 'bob of amsterdam joined with 8 workers'],
@@ -167,6 +168,8 @@ export function runValue(number: number, seconds: number, executed: number): Run
       function: depth === 0 ? 'main' : KINDS[depth % 4],
       work_s: (about.work_s * 0.8 ** depth) / 2,
       host: hosts(6)[depth % 6].name,
+      begun_ms: depth * 10,
+      ended_ms: null,
     })),
     series: {
       t_ms: at.map((point) => Math.round(point * step)),
