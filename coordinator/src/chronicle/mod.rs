@@ -102,14 +102,12 @@ impl Chronicle {
         for note in notes {
             let t_ms = now_ms.saturating_sub(note.ago_ms);
             self.tree.note(host, t_ms, note);
-            let event = match note.what {
-                NoteKind::Reused => (EventKind::Reused, "the result of a lost job was known already"),
-                NoteKind::Adopted => (EventKind::Adopted, "an orphan goes on and has a new owner"),
+            let kind = match note.what {
+                NoteKind::Reused => EventKind::Reused,
+                NoteKind::Adopted => EventKind::Adopted,
                 _ => continue,
             };
-            let (kind, text) = (event.0, event.1.to_owned());
-            let job = Some(note.job.to_string());
-            self.events.add(t_ms, kind, Some(source.id.to_string()), job, text);
+            self.events.add_of_job(t_ms, kind, source.id.to_string(), note.job.to_string());
         }
     }
 
@@ -160,7 +158,7 @@ impl Chronicle {
     /// Takes down an event.
     pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
         let now_ms = self.now_ms();
-        self.events.add(now_ms, kind, host.map(|host| host.to_string()), None, text);
+        self.events.add(now_ms, kind, host.map(|host| host.to_string()), text);
     }
 
     /// A host has gone. Nothing is taken down if it had nothing to do with the run.

@@ -104,6 +104,10 @@ fn a_flood_of_reuses_hides_no_crash() {
     let events = chronicle.events();
     assert!(events.len() <= crate::limits::RUN_EVENTS_MAX);
     assert!(events.windows(2).all(|pair| pair[0].number < pair[1].number));
+    // All in one moment: one event.
+    let reused: Vec<String> =
+        events.into_iter().filter(|event| event.kind == EventKind::Reused).map(|event| event.text).collect();
+    assert_eq!(reused, ["the results of 5000 lost jobs were known already"]);
 }
 
 #[test]

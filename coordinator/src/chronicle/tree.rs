@@ -386,10 +386,10 @@ impl Tree {
     fn hang(&mut self, place: u32, parent: u32) {
         let depth = |place| self.get(place).map_or(0, |node| node.depth);
         let (above, below) = (depth(parent), depth(place));
-        if above < below || (above == u16::MAX && below == u16::MAX && parent < place) {
-            if let Some(node) = self.get_mut(place) {
-                node.parent = parent;
-            }
+        if (above < below || (above == u16::MAX && below == u16::MAX && parent < place))
+            && let Some(node) = self.get_mut(place)
+        {
+            node.parent = parent;
         }
     }
 

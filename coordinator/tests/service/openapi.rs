@@ -40,7 +40,8 @@ fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found:
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    if !types.is_empty() && !types.contains(&kind) && !(kind == "integer" && types.contains(&"number")) {
+    let is_named = types.contains(&kind) || (kind == "integer" && types.contains(&"number"));
+    if !types.is_empty() && !is_named {
         found.push(format!("{at} is no {types:?}: {value}"));
         return;
     }

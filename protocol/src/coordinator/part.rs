@@ -86,6 +86,8 @@ impl RunPart {
         // Those that are still there will say so.
         let at_rest = |(host, counts)| (host, Counts { busy: 0, ..counts });
         part.by_host = standing.by_host.into_iter().map(at_rest).collect();
+        let counted = standing.counted.into_iter();
+        part.counted = counted.map(|(host, before, since)| (host, (before, since))).collect();
         part
     }
 
@@ -104,6 +106,7 @@ impl RunPart {
             root_losses: self.root_losses,
             counts: self.counts(),
             by_host: (self.by_host.iter()).map(|(host, counts)| (*host, is_there(*host), *counts)).collect(),
+            counted: self.begun_anew().collect(),
             progress: self.progress,
             table: (self.table.len(), self.table.bytes()),
             since: self.since,
@@ -135,9 +138,62 @@ impl RunPart {
         sum
     }
 
+    /// Hosts that have begun to count anew: what they counted before, and what since. Of the others, what they
+    /// counted is the sum.
+    fn begun_anew(&self) -> impl Iterator<Item = (HostId, Counts, Counts)> {
+        let anew = self.counted.iter().filter(|(_, (before, _))| *before != Counts::default());
+        anew.map(|(host, (before, since))| (*host, *before, *since))
+    }
+
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         self.by_host.values().for_each(|more| counts.add(more));
         counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlobHash, FaultTolerance, RunLimits};
+
+    fn counts(work_ns: u64) -> Counts {
+        Counts { work_ns, executed: work_ns, ..Counts::default() }
+    }
+
+    fn spec() -> RunSpec {
+        RunSpec {
+            app: BlobHash([7; 32]),
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            limits: RunLimits::default(),
+            strict_nan: false,
+            stealing: Stealing::default(),
+            fault_tolerance: FaultTolerance::default(),
+            record_every_ms: 100,
+        }
+    }
+
+    #[test]
+    fn what_a_host_counts_is_counted_once_whoever_begins_anew() {
+        let host = HostId(3);
+        let mut part = RunPart::new(spec(), RunState::Running, 1 << 20, Time::default());
+        assert_eq!(part.count(host, counts(100)).work_ns, 100);
+        // It was given the run again, after a suspension.
+        assert_eq!(part.count(host, counts(10)).work_ns, 110);
+        // The coordinator began anew, and the host did not.
+        let standing = part.view(RunId(1), None, |_| true).standing();
+        let stored = StoredRun {
+            run: RunId(1),
+            spec: spec(),
+            state: RunState::Running,
+            entries: Vec::new(),
+            standing,
+        };
+        let mut part = RunPart::restore(stored, 1 << 20, Time::default());
+        assert_eq!(part.counts().work_ns, 110);
+        assert_eq!(part.count(host, counts(20)).work_ns, 120);
+        assert_eq!(part.count(host, counts(5)).work_ns, 125);
     }
 }

@@ -52,6 +52,8 @@ pub struct Standing {
     pub root_losses: u32,
     /// The counts of each host that worked on it.
     pub by_host: Vec<(HostId, Counts)>,
+    /// Of these, of hosts that have begun to count anew: what they counted before, and what since.
+    pub counted: Vec<(HostId, Counts, Counts)>,
     /// What the root reported: done, of how much.
     pub progress: Option<(u64, u64)>,
 }
@@ -211,6 +213,8 @@ pub struct RunView {
     pub counts: Counts,
     /// The counts of each host that worked on it, and whether it is still there.
     pub by_host: Vec<(HostId, bool, Counts)>,
+    /// As in a [`Standing`].
+    pub counted: Vec<(HostId, Counts, Counts)>,
     /// What the root reported: done, of how much.
     pub progress: Option<(u64, u64)>,
     /// Entries of its result table, and their bytes.
@@ -226,6 +230,7 @@ impl RunView {
             root_host: self.root_host,
             root_losses: self.root_losses,
             by_host: self.by_host.iter().map(|(host, _, counts)| (*host, *counts)).collect(),
+            counted: self.counted.clone(),
             progress: self.progress,
         }
     }
