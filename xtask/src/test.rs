@@ -14,7 +14,9 @@ pub fn test() -> Result<()> {
     build_with_tests()?;
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
     // would otherwise take minutes over each module.
-    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--all-targets"]);
+    // All that fails is to be seen at once.
+    let mut tests =
+        cargo(["test", "--release", "--locked", "--workspace", "--all-targets", "--no-fail-fast"]);
     tests.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
     run(tests)?;
     run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;

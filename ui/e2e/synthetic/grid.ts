@@ -124,6 +124,8 @@ export function run(number: number, seconds: number, executed: number): Run {
             work_s: (elapsed * 20) / (at + 1),
             busy: isOver ? 0 : host.busy,
             workers: host.threads,
+            updates: 0,
+            shared_bytes: 0,
           })),
     inputs: number === 4 ? { cnf: hash(99) } : {},
   };

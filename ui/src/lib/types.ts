@@ -1,6 +1,6 @@
 /** What the coordinator says, as JSON: types that are made from its own, a few of them made narrower. */
 
-import type { Figures, Grid, Run as ApiRun, RunDetails, RunEvent as ApiRunEvent, TreeTable } from './api/index.ts';
+import type { Grid, Run as ApiRun, RunDetails, RunEvent as ApiRunEvent, TreeTable } from './api/index.ts';
 
 export type {
   Alert,
@@ -18,8 +18,7 @@ export type {
 
 export type RunState = 'queued' | 'running' | 'suspending' | 'suspended' | 'done' | 'failed' | 'cancelled';
 
-/** Its figures stand beside the rest. */
-export type Run = Omit<ApiRun, 'state' | 'figures'> & Figures & { state: RunState };
+export type Run = Omit<ApiRun, 'state'> & { state: RunState };
 
 export type GridValue = Omit<Grid, 'runs'> & { runs: Run[] };
 

@@ -2,4 +2,4 @@
 /**
  * Kinds of events.
  */
-export type EventKind = "Submitted" | "Started" | "HostJoined" | "HostLeft" | "HostLost" | "Adopted" | "Reused" | "RootLost" | "Unable" | "Suspended" | "Resumed" | "CoordinatorRestarted" | "Ended";
+export type EventKind = "submitted" | "started" | "host_joined" | "host_left" | "host_lost" | "adopted" | "reused" | "root_lost" | "unable" | "suspended" | "resumed" | "coordinator_restarted" | "ended";

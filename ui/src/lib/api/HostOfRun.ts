@@ -30,6 +30,14 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
+ * Updates of shared objects that its jobs made.
+ */
+updates: number, 
+/**
+ * What its replicas of shared objects take, in bytes.
+ */
+shared_bytes: number, 
+/**
  * Workers that compute now.
  */
 busy: number, 

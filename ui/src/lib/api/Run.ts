@@ -1,6 +1,11 @@
 // Made from the coordinator's types; see coordinator/src/api/types.
 import type { AppOfRun } from "./AppOfRun";
-import type { Figures } from "./Figures";
+import type { HostOfRun } from "./HostOfRun";
+import type { JobCounts } from "./JobCounts";
+import type { Progress } from "./Progress";
+import type { RunFailure } from "./RunFailure";
+import type { Steals } from "./Steals";
+import type { TableSize } from "./TableSize";
 
 /**
  * A run.
@@ -51,6 +56,64 @@ elapsed_s: number,
  */
 inputs?: { [key in string]: string }, 
 /**
- * The rest.
+ * Hosts that worked on it.
  */
-figures: Figures, };
+hosts: number, 
+/**
+ * Their workers.
+ */
+threads: number, 
+/**
+ * What became of its jobs.
+ */
+jobs: JobCounts, 
+/**
+ * Steals between hosts.
+ */
+steals: Steals, 
+/**
+ * Processor time in guests, of all hosts. What a host did in the last tenth of a second before a crash
+ * is not known.
+ */
+work_s: number, 
+/**
+ * Of this, what is behind the result: each job once. Known once it is over.
+ */
+answer_work_s: number | null, 
+/**
+ * Of this, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
+ * is over.
+ */
+lost_work_s: number | null, 
+/**
+ * What was behind reused and adopted results: without them it would have been lost, too.
+ */
+saved_work_s: number, 
+/**
+ * The critical path, once it is over.
+ */
+span_s: number | null, 
+/**
+ * What the root job reports.
+ */
+progress: Progress | null, 
+/**
+ * Why it has no result.
+ */
+error: RunFailure | null, 
+/**
+ * Who has the root job.
+ */
+root_host: string | null, 
+/**
+ * How often the root was lost with its host.
+ */
+root_losses: number, 
+/**
+ * Its result table on the coordinator.
+ */
+table: TableSize, 
+/**
+ * Each host that worked on it.
+ */
+by_host: Array<HostOfRun>, };
