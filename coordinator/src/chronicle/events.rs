@@ -11,6 +11,8 @@ use crate::limits::RUN_EVENTS_MAX;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Events {
     last: u64,
+    /// How often anything was new.
+    changes: u64,
     of_jobs: VecDeque<OfJobs>,
     others: VecDeque<RunEvent>,
 }
@@ -41,6 +43,7 @@ impl Events {
     /// Takes an event down.
     pub fn add(&mut self, t_ms: u32, kind: EventKind, host: Option<String>, text: String) {
         self.last += 1;
+        self.changes += 1;
         self.others.push_back(RunEvent { number: self.last, t_ms, kind, host, job: None, text });
         if self.others.len() > RUN_EVENTS_MAX / 2 {
             self.others.pop_front();
@@ -49,15 +52,13 @@ impl Events {
 
     /// A job was reused or adopted at a host.
     pub fn add_of_job(&mut self, t_ms: u32, kind: EventKind, host: String, job: String) {
+        self.changes += 1;
         if let Some(OfJobs { event, count }) = self.of_jobs.back_mut()
             && event.kind == kind
             && event.host.as_ref() == Some(&host)
             && t_ms.abs_diff(event.t_ms) < MOMENT_MS
         {
             *count = count.saturating_add(1);
-            // Whoever was told of it hears of it again.
-            self.last += 1;
-            event.number = self.last;
             return;
         }
         self.last += 1;
@@ -69,9 +70,9 @@ impl Events {
         }
     }
 
-    /// How many there were.
-    pub fn count(&self) -> u64 {
-        self.last
+    /// Another number whenever anything is new.
+    pub fn version(&self) -> u64 {
+        self.changes
     }
 
     /// Those that are kept, in their order.

@@ -75,7 +75,7 @@ impl Chronicle {
             was_suspended: self.was_suspended,
             tree: self.tree.summary(),
         };
-        let version = (self.events.count(), self.timeline.version(), self.series.age().0);
+        let version = (self.events.version(), self.timeline.version(), self.series.age().0);
         let are_looks_new = self.saved.looks != Some(version);
         if !self.tree.is_unsaved() && summary == self.saved.summary && !are_looks_new {
             return None;
@@ -138,7 +138,7 @@ impl Chronicle {
         chronicle.saved.line = lines.last();
         chronicle.lines = lines;
         chronicle.saved.looks =
-            Some((chronicle.events.count(), chronicle.timeline.version(), chronicle.series.age().0));
+            Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {
             chronicle.add_event(

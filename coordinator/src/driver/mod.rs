@@ -232,11 +232,15 @@ impl Drive {
         let mut executed = self.ended.executed();
         for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
             executed = executed.saturating_add(view.counts.executed);
+            // Of those who are there: what others have counted stays, their workers do not.
+            let workers =
+                view.by_host.iter().filter(|(_, is_there, _)| *is_there).map(|(_, _, counts)| counts.workers);
+            let workers = workers.fold(0, u32::saturating_add);
             self.take_down(view.run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
                     busy: view.counts.busy,
-                    workers: view.counts.workers,
+                    workers,
                     executed: view.counts.executed,
                     redone: view.counts.redone,
                 };
