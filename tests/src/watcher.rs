@@ -9,8 +9,8 @@ use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 
 use crate::cluster::PATIENCE;
 
-/// When nothing has come for so long, nothing is on its way.
-const QUIET: Duration = Duration::from_millis(1500);
+/// What has happened was told after so long: some ticks.
+const TOLD: Duration = Duration::from_secs(2);
 const RECORD_BYTES: usize = 48;
 
 /// A page.
@@ -60,9 +60,15 @@ impl Watcher {
         }
     }
 
-    /// Reads what is still on its way.
+    /// Reads what is still on its way. Something always is: a grid never stands still.
     pub fn settle(&mut self) {
-        while self.next(QUIET).is_ok_and(|came| came) {}
+        let until = Instant::now() + TOLD;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.next(left).is_err() {
+                return;
+            }
+        }
     }
 
     /// As `next`, without looking at what it says.
