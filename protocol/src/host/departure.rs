@@ -23,6 +23,8 @@ pub struct Departing {
     pause: Option<String>,
     until: Time,
     has_said_goodbye: bool,
+    /// It was told to take work again meanwhile.
+    is_resumed: bool,
 }
 
 impl Host {
@@ -43,7 +45,7 @@ impl Host {
             Some(reason) => {
                 if let Some(departing) = &mut self.departing {
                     if departing.pause.is_some() {
-                        departing.pause = Some(reason);
+                        (departing.pause, departing.is_resumed) = (Some(reason), false);
                     }
                 } else {
                     self.tell_coordinator(ToCoordinator::Paused { reason: Some(reason.clone()) });
@@ -51,6 +53,9 @@ impl Host {
                 }
             }
             None => {
+                if let Some(departing) = &mut self.departing {
+                    departing.is_resumed = true;
+                }
                 if self.paused.take().is_some() {
                     self.tell_coordinator(ToCoordinator::Paused { reason: None });
                 }
@@ -64,7 +69,8 @@ impl Host {
             self.commands.push_back(Command::Left);
             return;
         }
-        self.departing = Some(Departing { pause, until: now + GOODBYE_MAX, has_said_goodbye: false });
+        self.departing =
+            Some(Departing { pause, until: now + GOODBYE_MAX, has_said_goodbye: false, is_resumed: false });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.drain(now, run);
@@ -172,7 +178,7 @@ impl Host {
         self.cut_off.clear();
         match departing.pause {
             Some(reason) => {
-                self.paused = Some(reason);
+                self.paused = (!departing.is_resumed).then_some(reason);
                 self.commands.push_back(Command::Reconnect);
             }
             None => self.commands.push_back(Command::Left),

@@ -22,6 +22,7 @@ impl Host {
             })
             .collect();
         let (report, paused) = (self.config.report.clone(), self.paused.clone());
+        self.greeted_as_paused.clone_from(&paused);
         let hello = ToCoordinator::Hello { report, was: self.identity, roots, paused };
         self.transmits.push_back(Transmit::ToCoordinator(hello));
     }
@@ -88,6 +89,9 @@ impl Host {
         self.is_greeting = false;
         self.is_connected = true;
         let was = self.identity.replace(identity);
+        if self.paused != self.greeted_as_paused {
+            self.tell_coordinator(ToCoordinator::Paused { reason: self.paused.clone() });
+        }
         for part in self.runs.values_mut() {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();

@@ -54,6 +54,8 @@ pub struct Host {
     numbers_used: u64,
     departing: Option<Departing>,
     paused: Option<String>,
+    /// What its last hello said of that.
+    greeted_as_paused: Option<String>,
     /// When something was last heard, for notes.
     latest: Time,
     transmits: VecDeque<Transmit>,
@@ -81,6 +83,7 @@ impl Host {
             numbers_used: 0,
             departing: None,
             paused: None,
+            greeted_as_paused: None,
             latest: now,
             transmits: VecDeque::new(),
             commands: VecDeque::new(),

@@ -94,7 +94,7 @@ fn a_run_is_watched_to_its_end() {
     cluster.await_work(run, &["ada", "bob"], 0.2);
     let root = cluster.root_host(run);
     cluster.kill_host(if root == "ada" { "bob" } else { "ada" });
-    view.await_text("is gone");
+    view.await_text("was given up");
     cluster.done(run, QUEENS.2);
     let shown = view.ended();
     assert!(shown.contains("lost with a host"), "{shown:?}");

@@ -285,7 +285,7 @@ pub fn references_everywhere(wings: u64, rooms: u64, guests: u64) -> String {
     format!("{} {all}", rooms.len())
 }
 
-/// As [`make`], after some work.
+/// As [`make()`], after some work.
 #[job]
 pub fn make_slowly(count: u64, rounds: u64) -> Vec<Shared<Guests>> {
     spin(rounds);
