@@ -48,7 +48,22 @@ pub async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     match asset(path).filter(|_| path != "index.html") {
         Some(asset) if method == Method::GET || method == Method::HEAD => answer(asset, &headers),
         Some(_) => Problem::wrong_method().into_response(),
-        None => Problem::not_found("there is no such page; `/api/v1/openapi.json` says what there is")
+        None => not_found(&method, path, headers),
+    }
+}
+
+/// People get the dashboard, which says in a sentence that there is nothing; programs, a problem.
+fn not_found(method: &Method, path: &str, mut headers: HeaderMap) -> Response {
+    const OF_PROGRAMS: [&str; 3] = ["api/", HASHED, "ws/"];
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_of_people = *method == Method::GET
+        && accepted.contains("text/html")
+        && !OF_PROGRAMS.iter().any(|start| path.starts_with(start));
+    // What is not there cannot be as it was.
+    headers.remove(header::IF_NONE_MATCH);
+    match asset("index.html") {
+        Some(index) if is_of_people => (StatusCode::NOT_FOUND, answer(index, &headers)).into_response(),
+        _ => Problem::not_found("there is no such page; `/api/v1/openapi.json` says what there is")
             .into_response(),
     }
 }

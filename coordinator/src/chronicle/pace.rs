@@ -48,7 +48,7 @@ impl Pace {
     /// Why nothing can be said, in a sentence.
     pub fn remaining(&self, now_ms: u32) -> Result<Remaining, String> {
         let (Some((first_ms, first)), Some((_, last))) = (self.reports.first(), self.reports.last()) else {
-            return Err("the app does not report its progress (`sateen::report`)".to_owned());
+            return Err("the app does not report its progress (`sateen::progress`)".to_owned());
         };
         if *last >= 1.0 {
             return Ok(Remaining { low_s: 0.0, likely_s: 0.0, high_s: 0.0 });
