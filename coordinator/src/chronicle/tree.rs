@@ -538,71 +538,9 @@ impl Tree {
             |place: &u32| self.get(*place).map(|node| node.critical).filter(|next| self.get(*next).is_some());
         std::iter::successors(self.root, next).take(limit).collect()
     }
-
-    // ---- what has changed ----
-
-    fn touch(&mut self, place: u32) {
-        let is_watched = self.is_watched;
-        let Some(node) = self.get_mut(place) else { return };
-        let before = node.flags;
-        node.flags |= UNSAVED | if is_watched { FRESH } else { 0 };
-        if before & UNSAVED == 0 {
-            self.unsaved.push_back(place);
-        }
-        if is_watched && before & FRESH == 0 {
-            self.fresh.push_back(place);
-        }
-    }
-
-    /// Somebody looks, or nobody any more.
-    pub fn watch(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
-        if !is_watched {
-            for place in std::mem::take(&mut self.fresh) {
-                if let Some(node) = self.get_mut(place) {
-                    node.flags &= !FRESH;
-                }
-            }
-        }
-    }
-
-    /// Places of jobs that have changed since they were taken last, at most so many.
-    pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
-        let count = self.fresh.len().min(limit);
-        let places: Vec<u32> = self.fresh.drain(..count).collect();
-        for place in &places {
-            if let Some(node) = self.get_mut(*place) {
-                node.flags &= !FRESH;
-            }
-        }
-        places
-    }
-
-    /// Places of jobs that are to be saved, at most so many.
-    pub fn take_unsaved(&mut self, limit: usize) -> Vec<u32> {
-        let count = self.unsaved.len().min(limit);
-        let places: Vec<u32> = self.unsaved.drain(..count).collect();
-        for place in &places {
-            if let Some(node) = self.get_mut(*place) {
-                node.flags &= !UNSAVED;
-            }
-        }
-        places
-    }
-
-    /// Whether something is to be saved.
-    pub fn is_unsaved(&self) -> bool {
-        !self.unsaved.is_empty()
-    }
-
-    /// These could not be saved.
-    pub fn save_again(&mut self, places: impl IntoIterator<Item = u32>) {
-        for place in places {
-            self.touch(place);
-        }
-    }
 }
 
+mod changes;
 mod restore;
 
 pub use restore::{SavedJob, TreeSummary};

@@ -57,26 +57,32 @@ class Live {
 
 export const live = new Live();
 
-/** A run that is watched as long as an effect lives. */
-export class WatchedRun {
-  value = $state.raw<RunValue | null>(null);
+/** A topic of a run that is watched as long as an effect lives. */
+class Watched<T> {
+  value = $state.raw<T | null>(null);
   gone = $state.raw<Problem | null>(null);
 
-  constructor(run: () => number) {
+  constructor(topic: string, run: () => number, merge: (known: T | null, value: T, whole: boolean) => T | null) {
     // Of all that may have moved, only another number is another run.
     const wanted = $derived(run());
     $effect(() => {
       const number = wanted;
       this.value = null;
       this.gone = null;
-      return live.watch(`run/${number}`, {
+      return live.watch(`${topic}/${number}`, {
         value: (value, whole) => {
-          this.value = mergeRun(this.value, value as RunValue, whole);
+          this.value = merge(this.value, value as T, whole);
           this.gone = null;
         },
         gone: (problem) => (this.gone = problem),
       });
     });
+  }
+}
+
+export class WatchedRun extends Watched<RunValue> {
+  constructor(run: () => number) {
+    super('run', run, mergeRun);
   }
 }
 
@@ -118,21 +124,8 @@ export class WatchedTree {
   }
 }
 
-export class WatchedTimeline {
-  value = $state.raw<TimelineValue | null>(null);
-  gone = $state.raw<Problem | null>(null);
-
+export class WatchedTimeline extends Watched<TimelineValue> {
   constructor(run: () => number) {
-    // Of all that may have moved, only another number is another run.
-    const wanted = $derived(run());
-    $effect(() => {
-      const number = wanted;
-      this.value = null;
-      this.gone = null;
-      return live.watch(`timeline/${number}`, {
-        value: (value, whole) => (this.value = mergeTimeline(this.value, value as TimelineValue, whole)),
-        gone: (problem) => (this.gone = problem),
-      });
-    });
+    super('timeline', run, mergeTimeline);
   }
 }

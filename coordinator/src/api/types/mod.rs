@@ -52,7 +52,6 @@ mod tests {
             CriticalJob,
             Depth,
             EventKind,
-            Figures,
             Grid,
             Host,
             HostOfRun,

@@ -7,7 +7,6 @@ export type { ChildJob } from './ChildJob';
 export type { CriticalJob } from './CriticalJob';
 export type { Depth } from './Depth';
 export type { EventKind } from './EventKind';
-export type { Figures } from './Figures';
 export type { Grid } from './Grid';
 export type { Host } from './Host';
 export type { HostOfRun } from './HostOfRun';

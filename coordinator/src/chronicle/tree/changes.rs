@@ -1,0 +1,68 @@
+//! What of a tree has changed: since it was saved, and since those who look at it were told.
+
+use std::collections::VecDeque;
+
+use super::{FRESH, Tree, UNSAVED};
+
+impl Tree {
+    /// The node there has changed.
+    pub(super) fn touch(&mut self, place: u32) {
+        let is_watched = self.is_watched;
+        let Some(node) = self.get_mut(place) else { return };
+        let before = node.flags;
+        node.flags |= UNSAVED | if is_watched { FRESH } else { 0 };
+        if before & UNSAVED == 0 {
+            self.unsaved.push_back(place);
+        }
+        if is_watched && before & FRESH == 0 {
+            self.fresh.push_back(place);
+        }
+    }
+
+    /// Somebody looks, or nobody any more.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.is_watched = is_watched;
+        if !is_watched {
+            self.take_fresh(usize::MAX);
+        }
+    }
+
+    /// Places of jobs that have changed since they were taken last, at most so many.
+    pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
+        let places = first(&mut self.fresh, limit);
+        self.unmark(&places, FRESH);
+        places
+    }
+
+    /// Places of jobs that are to be saved, at most so many.
+    pub fn take_unsaved(&mut self, limit: usize) -> Vec<u32> {
+        let places = first(&mut self.unsaved, limit);
+        self.unmark(&places, UNSAVED);
+        places
+    }
+
+    fn unmark(&mut self, places: &[u32], flag: u8) {
+        for place in places {
+            if let Some(node) = self.get_mut(*place) {
+                node.flags &= !flag;
+            }
+        }
+    }
+
+    /// Whether something is to be saved.
+    pub fn is_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
+    /// These could not be saved.
+    pub fn save_again(&mut self, places: impl IntoIterator<Item = u32>) {
+        for place in places {
+            self.touch(place);
+        }
+    }
+}
+
+fn first(places: &mut VecDeque<u32>, limit: usize) -> Vec<u32> {
+    let count = places.len().min(limit);
+    places.drain(..count).collect()
+}
