@@ -11,8 +11,6 @@ use crate::shell::{aside, cargo, command, root, run};
 use crate::ui;
 
 const BINARIES: [&str; 3] = ["sateen", "sateen-host", "sateen-coordinator"];
-const PACKAGES: [&str; 6] =
-    ["--package", "sateen-cli", "--package", "sateen-host", "--package", "sateen-coordinator"];
 
 /// Where a built binary is.
 pub fn dist(name: &str) -> PathBuf {
@@ -21,25 +19,25 @@ pub fn dist(name: &str) -> PathBuf {
 
 /// Builds the dashboard, the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
-    build_with(&PACKAGES, false)
+    build_with("--bins", false)
 }
 
-/// As `build`, with everything else that tests need: cargo then settles on one set of features, and
-/// builds the engine once.
+/// As `build`, with everything else that tests need.
 pub fn build_with_tests() -> Result<()> {
-    build_with(&["--workspace", "--all-targets"], true)
+    build_with("--all-targets", true)
 }
 
+/// The workspace's `targets`, and all of it each time, for cargo settles the features of what is built
+/// together: so the engine, which takes minutes, has the same ones for every task and is built once.
 /// With `install`, compilers that only some apps need are installed where that can be done.
-fn build_with(selection: &[&str], install: bool) -> Result<()> {
+fn build_with(targets: &str, install: bool) -> Result<()> {
     wasm_target()?;
     // First, for the coordinator has it in itself.
     ui::build()?;
-    aside(cargo(["build", "--release", "--locked"].iter().chain(selection)))?;
-    let target = target_folder()?;
+    aside(cargo(["build", "--release", "--locked", "--workspace", targets]))?;
     fs::create_dir_all(root().join("dist/apps"))?;
     for binary in BINARIES {
-        let from = target.join("release").join(format!("{binary}{}", std::env::consts::EXE_SUFFIX));
+        let from = built(binary)?;
         // Not over a file that may be running: a new one in its place.
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
@@ -97,13 +95,14 @@ pub fn target_folder() -> Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
+/// Where cargo has put a program of the workspace.
+fn built(program: &str) -> Result<PathBuf> {
+    Ok(target_folder()?.join("release").join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// `cargo xtask bench …`: builds, then hands over to the crate `bench`, whose stdout is this one's.
 pub fn bench(arguments: &[&str]) -> Result<()> {
     build()?;
     build_apps("bench/apps", "bench", false)?;
-    run(cargo(
-        ["run", "--quiet", "--release", "--locked", "--package", "bench", "--"]
-            .into_iter()
-            .chain(arguments.iter().copied()),
-    ))
+    run(command(built("bench")?, arguments))
 }

@@ -33,8 +33,6 @@ impl Incumbent {
 
 /// An assignment that all hosts hear of.
 impl Known for Shared<Incumbent> {
-    const IS_SHARED: bool = true;
-
     #[inline(always)]
     fn cost(&self) -> i64 {
         self.read().best.cost

@@ -61,8 +61,8 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
     Ok(search(Source::new(generated, seed)?)?.nodes)
 }
 
-/// How many bounds are computed by jobs that know the best assignment when they are spawned, and hear of
-/// none found since: what sharing it is measured against.
+/// How many bounds are computed by jobs that know the best assignment when they are spawned, all at once, and
+/// hear of none found since: what sharing it is measured against.
 ///
 /// # Errors
 /// As [`main()`].
@@ -70,7 +70,19 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
     let instance = source.instance()?;
-    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance)).nodes)
+    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance), false).nodes)
+}
+
+/// The same where the most promising job is done before the others are spawned, which so know what it has
+/// found: less is searched, and less at once.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
+    let source = Source::new(generated, seed)?;
+    let instance = source.instance()?;
+    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance), true).nodes)
 }
 
 /// The whole search, with spawns and a shared assignment.
@@ -104,13 +116,17 @@ struct Found {
 /// The best of all that `partial` can become, and of those that were known until it was found.
 #[job]
 fn below(source: Source, partial: Partial, incumbent: Shared<Incumbent>) -> Found {
-    divide(source, partial, incumbent, |partial, incumbent| below::spawn(source, partial, incumbent.clone()))
+    divide(source, partial, incumbent, false, |partial, incumbent| {
+        below::spawn(source, partial, incumbent.clone())
+    })
 }
 
-/// The same, knowing only `best`.
+/// The same, knowing only `best`. With `in_turn`, the most promising is done before the others are spawned.
 #[job]
-fn below_alone(source: Source, partial: Partial, best: Assignment) -> Found {
-    divide(source, partial, best, |partial, best| below_alone::spawn(source, partial, best.clone()))
+fn below_alone(source: Source, partial: Partial, best: Assignment, in_turn: bool) -> Found {
+    divide(source, partial, best, in_turn, |partial, best| {
+        below_alone::spawn(source, partial, best.clone(), in_turn)
+    })
 }
 
 /// Spawns jobs for all ways to locate one more facility and takes together what they find.
@@ -121,6 +137,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     source: Source,
     mut partial: Partial,
     known: K,
+    in_turn: bool,
     spawn: impl Fn(Partial, &K) -> Spawned<J>,
 ) -> Found {
     // The root job has read the same input, and has returned if it could not.
@@ -132,7 +149,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     }
     let mut children = search.children(&partial);
     children.reverse();
-    if !K::IS_SHARED
+    if in_turn
         && let Some(first) = children.pop()
     {
         // The others are to know at least what the most promising one has found.

@@ -8,9 +8,6 @@ pub const OPEN: u8 = u8::MAX;
 
 /// The best assignment that is known: where a search reads it, and what it tells of better ones.
 pub trait Known {
-    /// Whether it becomes better while a job runs, by what others find.
-    const IS_SHARED: bool;
-
     /// What it costs.
     fn cost(&self) -> i64;
     /// The assignment.
@@ -23,8 +20,6 @@ pub trait Known {
 
 /// An assignment that nobody else sees.
 impl Known for Assignment {
-    const IS_SHARED: bool = false;
-
     #[inline(always)]
     fn cost(&self) -> i64 {
         self.cost

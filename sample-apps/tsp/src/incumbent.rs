@@ -33,8 +33,6 @@ impl Incumbent {
 
 /// A tour that all hosts hear of.
 impl Known for Shared<Incumbent> {
-    const IS_SHARED: bool = true;
-
     #[inline(always)]
     fn length(&self) -> i64 {
         self.read().best.length

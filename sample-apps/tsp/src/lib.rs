@@ -60,15 +60,26 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
     Ok(search(Source::new(generated, seed)?)?.nodes)
 }
 
-/// How many paths are made longer by jobs that know the best tour when they are spawned, and hear of none
-/// found since: what sharing it is measured against.
+/// How many paths are made longer by jobs that know the best tour when they are spawned, all at once, and
+/// hear of none found since: what sharing it is measured against.
 ///
 /// # Errors
 /// As [`main()`].
 #[main]
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below_alone(source, vec![0], source.map()?.opening()).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening(), false).nodes)
+}
+
+/// The same where the most promising job is done before the others are spawned, which so know what it has
+/// found: less is searched, and less at once.
+///
+/// # Errors
+/// As [`main()`].
+#[main]
+pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
+    let source = Source::new(generated, seed)?;
+    Ok(below_alone(source, vec![0], source.map()?.opening(), true).nodes)
 }
 
 /// The whole search, with spawns and a shared tour.
@@ -98,13 +109,15 @@ struct Found {
 /// The best of all tours that begin with `path`, and of those that were known until it was found.
 #[job]
 fn below(source: Source, path: Vec<u8>, incumbent: Shared<Incumbent>) -> Found {
-    divide(source, path, incumbent, |path, incumbent| below::spawn(source, path, incumbent.clone()))
+    divide(source, path, incumbent, false, |path, incumbent| below::spawn(source, path, incumbent.clone()))
 }
 
-/// The same, knowing only `best`.
+/// The same, knowing only `best`. With `in_turn`, the most promising is done before the others are spawned.
 #[job]
-fn below_alone(source: Source, path: Vec<u8>, best: Tour) -> Found {
-    divide(source, path, best, |path, best| below_alone::spawn(source, path, best.clone()))
+fn below_alone(source: Source, path: Vec<u8>, best: Tour, in_turn: bool) -> Found {
+    divide(source, path, best, in_turn, |path, best| {
+        below_alone::spawn(source, path, best.clone(), in_turn)
+    })
 }
 
 /// Spawns jobs for all that may come after `path` and takes together what they find.
@@ -115,6 +128,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     source: Source,
     mut path: Vec<u8>,
     known: K,
+    in_turn: bool,
     spawn: impl Fn(Vec<u8>, &K) -> Spawned<J>,
 ) -> Found {
     // The root job has read the same input, and has returned if it could not.
@@ -127,7 +141,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     let mut children = search.children(&path);
     children.reverse();
     let to = |city: u8| [path.as_slice(), &[city]].concat();
-    if !K::IS_SHARED
+    if in_turn
         && let Some((_, city)) = children.pop()
     {
         // The others are to know at least what the most promising one has found.

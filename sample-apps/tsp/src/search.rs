@@ -5,9 +5,6 @@ use crate::tour::{Tour, Ways};
 
 /// The best tour that is known: where a search reads it, and what it tells of better ones.
 pub trait Known {
-    /// Whether it becomes better while a job runs, by what others find.
-    const IS_SHARED: bool;
-
     /// How long it is.
     fn length(&self) -> i64;
     /// The tour.
@@ -20,8 +17,6 @@ pub trait Known {
 
 /// A tour that nobody else sees.
 impl Known for Tour {
-    const IS_SHARED: bool = false;
-
     #[inline(always)]
     fn length(&self) -> i64 {
         self.length
