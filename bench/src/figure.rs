@@ -1,11 +1,11 @@
 //! A figure: what was measured, against what, and what it must reach.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::Samples;
 
 /// Which way is good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The less the better.
@@ -84,28 +84,6 @@ impl Figure {
     pub fn value(&self) -> f64 {
         self.samples.median()
     }
-
-    /// Whether the figure is at least as good as `limit`.
-    pub fn reaches(&self, limit: f64) -> bool {
-        match self.better {
-            Better::Lower => self.value() <= limit,
-            Better::Higher => self.value() >= limit,
-        }
-    }
-
-    /// Whether the bar, if there is one, is met.
-    pub fn is_met(&self) -> Option<bool> {
-        self.goal.map(|goal| self.reaches(goal.bar))
-    }
-
-    /// A limit of this figure for people: `≤ 0.6`.
-    pub fn limit(&self, limit: f64) -> String {
-        let sign = match self.better {
-            Better::Lower => '≤',
-            Better::Higher => '≥',
-        };
-        format!("{sign} {limit}")
-    }
 }
 
 /// Three significant digits, or all before the point.
@@ -122,18 +100,6 @@ pub fn shown(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn figure(values: &[f64]) -> Figure {
-        Figure::ratio("test", "a figure", values.iter().copied().collect())
-    }
-
-    #[test]
-    fn the_median_decides() {
-        let lower = figure(&[0.5, 0.6, 9.0]).goal(0.6, 0.25);
-        assert_eq!(lower.is_met(), Some(true));
-        assert_eq!(lower.higher().goal(0.93, 0.99).is_met(), Some(false));
-        assert_eq!(figure(&[1.0]).is_met(), None);
-    }
 
     #[test]
     fn three_digits_are_shown() {

@@ -17,9 +17,9 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interference {
     /// Used by others.
-    others: f64,
+    pub others: f64,
     /// Withheld by a hypervisor.
-    stolen: f64,
+    pub withheld: f64,
 }
 
 impl Usage {
@@ -48,8 +48,8 @@ impl Usage {
         const TICKS_MIN: u64 = 50;
         const SHARE_MAX: f64 = 0.05;
         Self::now().is_some_and(|now| {
-            let Interference { others, stolen } = now.since(self);
-            now.total - self.total >= TICKS_MIN && others + stolen > SHARE_MAX
+            let Interference { others, withheld } = now.since(self);
+            now.total - self.total >= TICKS_MIN && others + withheld > SHARE_MAX
         })
     }
 
@@ -60,17 +60,17 @@ impl Usage {
         let accounted = (spent(self) - spent(earlier)) as f64;
         Interference {
             others: (1.0 - accounted / total).max(0.0),
-            stolen: (self.stolen - earlier.stolen) as f64 / total,
+            withheld: (self.stolen - earlier.stolen) as f64 / total,
         }
     }
 }
 
 impl fmt::Display for Interference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (others, stolen) = (self.others * 100.0, self.stolen * 100.0);
+        let (others, withheld) = (self.others * 100.0, self.withheld * 100.0);
         write!(
             f,
-            "other processes used {others:.1} % of the processors' time, and a hypervisor withheld {stolen:.1} %"
+            "other processes used {others:.1} % of the processors' time, and a hypervisor withheld {withheld:.1} %"
         )
     }
 }
@@ -88,6 +88,6 @@ mod tests {
         let (before, after) = (usage("0 0 0 100 0 0 0 0 0 0", 0), usage("70 0 20 190 0 0 0 20 0 0", 70));
         let interference = after.since(&before);
         assert!((interference.others - 0.1).abs() < 1e-9, "{interference}");
-        assert!((interference.stolen - 0.1).abs() < 1e-9, "{interference}");
+        assert!((interference.withheld - 0.1).abs() < 1e-9, "{interference}");
     }
 }

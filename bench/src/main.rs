@@ -1,7 +1,7 @@
-//! `cargo xtask bench NAME [--json]`: what Sateen promises, measured.
+//! `cargo xtask bench NAME [--json] [--save]`: what Sateen promises, measured.
 //!
-//! Figures go to stdout, as a table or one JSON object a line; what is going on, to stderr. `all`
-//! also writes `bench/results.csv` and `bench/README.md`.
+//! Figures go to stdout, as a table or one JSON object a line; what is going on, to stderr. With `--save`
+//! they also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
 mod copies;
@@ -13,6 +13,7 @@ mod machine;
 mod measure;
 mod model;
 mod native;
+mod record;
 mod report;
 mod sandbox;
 mod scale;
@@ -23,17 +24,19 @@ mod virtual_time;
 mod watch;
 mod workloads;
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use figure::Figure;
 use machine::Usage;
+use record::Record;
 
 const USAGE: &str = "\
-cargo xtask bench NAME [--json]
+cargo xtask bench NAME [--json] [--save]
   spawn   what a spawn and its sync cost
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
@@ -45,7 +48,8 @@ cargo xtask bench NAME [--json]
   watch   what open dashboards cost a grid
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
-  all     all of them; also writes bench/results.csv and bench/README.md
+  all     all of them
+--json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md
 ";
 
 type Bench = fn() -> Result<Vec<Figure>>;
@@ -73,44 +77,49 @@ fn main() -> ExitCode {
     }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
-    let is_json = match flags[..] {
-        [] => false,
-        ["--json"] => true,
-        _ => return usage(),
-    };
+    if flags.iter().any(|flag| !["--json", "--save"].contains(flag)) {
+        return usage();
+    }
     let [name] = names[..] else { return usage() };
-    let chosen: Vec<Bench> = BENCHES
-        .iter()
-        .filter(|(known, _)| name == *known || name == "all")
-        .map(|(_, bench)| *bench)
-        .collect();
+    let chosen: Vec<_> = BENCHES.iter().filter(|(known, _)| name == *known || name == "all").collect();
     if chosen.is_empty() {
         return usage();
     }
-    ended(run(&chosen, is_json, name == "all"))
+    ended(run(&chosen, flags.contains(&"--json"), flags.contains(&"--save")))
 }
 
-fn run(benches: &[Bench], is_json: bool, is_reported: bool) -> Result<()> {
-    let before = Usage::now();
-    let mut figures = Vec::new();
-    for bench in benches {
-        figures.extend(bench()?);
-    }
-    let interference = before.and_then(|before| Some(Usage::now()?.since(&before)));
-    if let Some(interference) = interference {
-        eprintln!("while this measured, {interference}");
-    }
-    let text = if is_json {
-        let lines: Result<Vec<String>> = figures.iter().map(report::json).collect();
-        lines?.join("\n") + "\n"
-    } else {
-        report::table(&figures)
-    };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
-    if is_reported {
-        report::write(Path::new(env!("CARGO_MANIFEST_DIR")), &figures, interference)?;
+/// Runs benchmarks, one after another; what is measured is shown, and saved, before the next begins.
+fn run(benches: &[&(&'static str, Bench)], is_json: bool, is_saved: bool) -> Result<()> {
+    for (name, bench) in benches {
+        let before = Usage::now();
+        let figures = bench()?;
+        let interference = before.and_then(|before| Some(Usage::now()?.since(&before)));
+        if let Some(interference) = interference {
+            eprintln!("{name}: meanwhile {interference}");
+        }
+        let records: Vec<Record> = figures.iter().map(|figure| Record::of(figure, interference)).collect();
+        let text = if is_json {
+            let lines: Result<Vec<String>> = records.iter().map(report::json).collect();
+            lines?.join("\n") + "\n"
+        } else {
+            report::table(&records)
+        };
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        if is_saved {
+            save(name, records)?;
+        }
     }
     Ok(())
+}
+
+/// Puts what the benchmark `name` has measured among what the others have.
+fn save(name: &str, records: Vec<Record>) -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = folder.join("results.csv");
+    let records = record::replaced(record::read(&file)?, name, records, &BENCHES.map(|(name, _)| name));
+    record::write(&file, &records)?;
+    let page = folder.join("README.md");
+    fs::write(&page, report::page(&records)).with_context(|| format!("{} cannot be written", page.display()))
 }
 
 fn ended(result: Result<()>) -> ExitCode {

@@ -1,14 +1,13 @@
-//! Figures for machines (JSON lines, CSV) and for people (a table, the report).
+//! Figures for machines (JSON lines) and for people (a table, the report).
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
-use crate::figure::{Better, Figure, shown};
+use crate::figure::{Better, shown};
 use crate::machine::Interference;
+use crate::record::Record;
 
 /// The report's text, with marks where figures go.
 const TEMPLATE: &str = include_str!("report.md");
@@ -25,40 +24,43 @@ struct Line<'a> {
     better: Better,
 }
 
-/// `figure` as one JSON object, without a line's end.
-pub fn json(figure: &Figure) -> Result<String> {
+/// `record` as one JSON object, without a line's end.
+pub fn json(record: &Record) -> Result<String> {
     Ok(serde_json::to_string(&Line {
-        bench: figure.bench,
-        figure: &figure.name,
-        value: figure.value(),
-        unit: figure.unit,
-        baseline: &figure.baseline,
-        bar: figure.goal.map(|goal| goal.bar),
-        better: figure.better,
+        bench: &record.bench,
+        figure: &record.figure,
+        value: record.value,
+        unit: &record.unit,
+        baseline: &record.baseline,
+        bar: record.bar,
+        better: record.better,
     })?)
 }
 
 /// The columns of the table, for the terminal and the report alike.
 const COLUMNS: [&str; 7] = ["bench", "figure", "value", "least … greatest", "against", "bar", "met"];
 
-fn row(figure: &Figure) -> [String; 7] {
-    let unit = if figure.unit == "ratio" { String::new() } else { format!(" {}", figure.unit) };
-    let (min, max) = (figure.samples.min(), figure.samples.max());
+fn row(record: &Record) -> [String; 7] {
     [
-        figure.bench.to_owned(),
-        figure.name.clone(),
-        format!("{}{unit}", shown(figure.value())),
-        format!("{} … {}", shown(min), shown(max)),
-        figure.baseline.clone(),
-        figure.goal.map(|goal| figure.limit(goal.bar)).unwrap_or_default(),
-        figure.is_met().map(|met| if met { "yes" } else { "NO" }.to_owned()).unwrap_or_default(),
+        record.bench.clone(),
+        record.figure.clone(),
+        format!("{}{}", shown(record.value), unit(record)),
+        format!("{} … {}", shown(record.min), shown(record.max)),
+        record.baseline.clone(),
+        record.bar.map(|bar| record.limit(bar)).unwrap_or_default(),
+        record.met.map(|met| if met { "yes" } else { "NO" }.to_owned()).unwrap_or_default(),
     ]
 }
 
+/// What stands behind a value.
+fn unit(record: &Record) -> String {
+    if record.unit == "ratio" { String::new() } else { format!(" {}", record.unit) }
+}
+
 /// All figures as a table for a terminal.
-pub fn table(figures: &[Figure]) -> String {
+pub fn table(records: &[Record]) -> String {
     let rows: Vec<[String; 7]> =
-        std::iter::once(COLUMNS.map(str::to_owned)).chain(figures.iter().map(row)).collect();
+        std::iter::once(COLUMNS.map(str::to_owned)).chain(records.iter().map(row)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 7] = std::array::from_fn(width);
     let mut text = String::new();
@@ -71,84 +73,54 @@ pub fn table(figures: &[Figure]) -> String {
     text
 }
 
-/// All figures as CSV, with what the table shows and JSON has no room for.
-fn csv(figures: &[Figure]) -> String {
-    let mut text = "bench,figure,value,min,max,unit,baseline,bar,aim,better,met\n".to_owned();
-    for figure in figures {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        let cells = [
-            quoted(figure.bench),
-            quoted(&figure.name),
-            number(Some(figure.value())),
-            number(Some(figure.samples.min())),
-            number(Some(figure.samples.max())),
-            quoted(figure.unit),
-            quoted(&figure.baseline),
-            number(figure.goal.map(|goal| goal.bar)),
-            number(figure.goal.map(|goal| goal.aim)),
-            if figure.better == Better::Lower { "lower" } else { "higher" }.to_owned(),
-            figure.is_met().map(|met| met.to_string()).unwrap_or_default(),
-        ];
-        text += &cells.join(",");
-        text.push('\n');
-    }
-    text
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-/// Writes `results.csv` and `README.md` into `folder`.
-pub fn write(folder: &Path, figures: &[Figure], interference: Option<Interference>) -> Result<()> {
-    let put = |name: &str, text: String| {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
-    };
-    put("results.csv", csv(figures))?;
-    put("README.md", markdown(figures, interference))
-}
-
-fn markdown(figures: &[Figure], interference: Option<Interference>) -> String {
+/// The report: a page of Markdown.
+pub fn page(records: &[Record]) -> String {
     let mut table = String::new();
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     table += &line(&COLUMNS.map(str::to_owned));
     table += &line(&COLUMNS.map(|_| "---".to_owned()));
-    figures.iter().for_each(|figure| table += &line(&row(figure)));
+    records.iter().for_each(|record| table += &line(&row(record)));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let noise = interference.map_or_else(
-        || "How much else ran meanwhile is not known on this system.".to_owned(),
-        |noise| format!("Meanwhile {noise}."),
-    );
     TEMPLATE
-        .replace("{findings}", findings(figures).trim_end())
+        .replace("{findings}", findings(records).trim_end())
         .replace("{machine}", &format!("{cores} cores, {}, {}", std::env::consts::ARCH, std::env::consts::OS))
-        .replace("{noise}", &noise)
+        .replace("{noise}", noise(records).trim_end())
         .replace("{table}", table.trim_end())
 }
 
+/// How much each benchmark was disturbed.
+fn noise(records: &[Record]) -> String {
+    let mut text = String::new();
+    for benchmark in records.chunk_by(|one, other| one.bench == other.bench) {
+        let [Record { bench, others, withheld, .. }, ..] = benchmark else { continue };
+        let noise = others.zip(*withheld).map_or_else(
+            || "how much else ran is not known".to_owned(),
+            |(others, withheld)| Interference { others, withheld }.to_string(),
+        );
+        let _ = writeln!(text, "- {bench}: {noise}.");
+    }
+    text
+}
+
 /// What came of each bar, those not met first.
-fn findings(figures: &[Figure]) -> String {
-    let mut goals: Vec<_> = figures.iter().filter_map(|figure| Some((figure, figure.goal?))).collect();
-    goals.sort_by_key(|(figure, goal)| figure.reaches(goal.bar));
-    let met = goals.iter().filter(|(figure, goal)| figure.reaches(goal.bar)).count();
-    let aimed = goals.iter().filter(|(figure, goal)| figure.reaches(goal.aim)).count();
+fn findings(records: &[Record]) -> String {
+    let mut goals: Vec<_> =
+        records.iter().filter_map(|record| Some((record, record.bar?, record.aim?))).collect();
+    goals.sort_by_key(|(record, bar, _)| record.reaches(*bar));
+    let met = goals.iter().filter(|(record, bar, _)| record.reaches(*bar)).count();
+    let aimed = goals.iter().filter(|(record, _, aim)| record.reaches(*aim)).count();
     let mut text = format!("Of {} bars {met} are met, and {aimed} aims are reached.\n\n", goals.len());
-    for (figure, goal) in goals {
-        let unit = if figure.unit == "ratio" { String::new() } else { format!(" {}", figure.unit) };
-        let met = if figure.reaches(goal.aim) {
-            format!("as aimed ({})", figure.limit(goal.aim))
-        } else if figure.reaches(goal.bar) {
-            format!(
-                "within the bar ({}), short of the aim ({})",
-                figure.limit(goal.bar),
-                figure.limit(goal.aim)
-            )
+    for (record, bar, aim) in goals {
+        let (bar_limit, aim_limit) = (record.limit(bar), record.limit(aim));
+        let met = if record.reaches(aim) {
+            format!("as aimed ({aim_limit})")
+        } else if record.reaches(bar) {
+            format!("within the bar ({bar_limit}), short of the aim ({aim_limit})")
         } else {
-            format!("**misses the bar** ({})", figure.limit(goal.bar))
+            format!("**misses the bar** ({bar_limit})")
         };
-        let (bench, name, value) = (figure.bench, &figure.name, shown(figure.value()));
-        let _ = writeln!(text, "- {bench}, {name}: **{value}{unit}**, {met}.");
+        let (bench, name, value) = (&record.bench, &record.figure, shown(record.value));
+        let _ = writeln!(text, "- {bench}, {name}: **{value}{}**, {met}.", unit(record));
     }
     text
 }
@@ -156,19 +128,24 @@ fn findings(figures: &[Figure]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Figure;
 
-    fn figures() -> Vec<Figure> {
+    fn records() -> Vec<Record> {
         let samples = || [0.5, 0.4, 0.7].into_iter().collect();
-        vec![
+        let noise = Some(Interference { others: 0.125, withheld: 0.0 });
+        [
             Figure::ratio("spawn", "a", samples()).against("b, 3 ns").goal(0.6, 0.25),
             Figure::ratio("scale", "c", samples()).against("d").higher().goal(0.93, 0.99),
             Figure::ratio("start", "e", samples()).unit("ms"),
         ]
+        .iter()
+        .map(|figure| Record::of(figure, noise))
+        .collect()
     }
 
     #[test]
     fn json_has_the_fields_that_were_promised() {
-        let lines: Vec<String> = figures().iter().map(|figure| json(figure).expect("is JSON")).collect();
+        let lines: Vec<String> = records().iter().map(|record| json(record).expect("is JSON")).collect();
         assert_eq!(
             lines[0],
             r#"{"bench":"spawn","figure":"a","value":0.5,"unit":"ratio","baseline":"b, 3 ns","bar":0.6,"better":"lower"}"#
@@ -178,15 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_has_commas() {
-        let text = csv(&figures());
-        assert_eq!(text.lines().nth(1), Some(r#"spawn,a,0.5,0.4,0.7,ratio,"b, 3 ns",0.6,0.25,lower,true"#));
-        assert!(text.lines().all(|line| line.replace(", ", " ").split(',').count() == 11));
-    }
-
-    #[test]
     fn findings_begin_with_what_is_missed() {
-        let text = findings(&figures());
+        let text = findings(&records());
         assert!(text.starts_with("Of 2 bars 1 are met, and 0 aims are reached."));
         let first = text.lines().nth(2).expect("there is a finding");
         assert!(first.contains("**misses the bar** (≥ 0.93)"), "{first}");
@@ -194,8 +164,9 @@ mod tests {
 
     #[test]
     fn the_template_is_filled() {
-        let text = markdown(&figures(), None);
+        let text = page(&records());
         assert!(!text.contains(['{', '}']), "a mark is left");
         assert!(text.contains("| spawn | a | 0.500 | 0.400 … 0.700 | b, 3 ns | ≤ 0.6 | yes |"));
+        assert!(text.contains("- scale: other processes used 12.5 % of the processors' time"));
     }
 }

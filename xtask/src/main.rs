@@ -24,7 +24,7 @@ cargo xtask TASK
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
   types               the dashboard's types, from the coordinator's
   docs                the book under docs/, built to target/book
-  bench NAME [FLAG…]  one benchmark, or all of them: spawn, leaf, scale, start, all; --json for machines
+  bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page
 ";
 
 fn main() -> ExitCode {

@@ -13,7 +13,9 @@ const BENCH: &str = "apps";
 const ROUNDS: usize = 3;
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 /// Bodies and steps.
-const BODIES: [&str; 2] = ["20000", "10"];
+const BODIES: [&str; 2] = ["20000", "20"];
+/// Workers of each of the hosts that they are on.
+const WORKERS: &str = "3";
 /// Cities, and which instance.
 const CITIES: [&str; 2] = ["60", "1"];
 /// Places, and which instance.
@@ -35,7 +37,7 @@ fn relayed() -> Cluster {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
     for name in HOSTS {
-        cluster.start_host_with(name, "here", &url, &["--direct", "off"]);
+        cluster.start_host_with(name, "here", &url, &["--direct", "off", "--threads", WORKERS]);
     }
     cluster.await_hosts(HOSTS.len());
     cluster
@@ -63,7 +65,7 @@ fn sent() -> Result<Figure> {
     }
     let [shared, carried]: [Samples; 2] = [shared, carried].map(|all| all.into_iter().collect());
     let about = format!(
-        "the bodies in each job, {} MB; shared, {} MB: {} bodies, {} steps, four hosts",
+        "the bodies in each job, {} MB; shared, {} MB: {} bodies, {} steps, four hosts of {WORKERS} workers",
         shown(carried.median() / 1e6),
         shown(shared.median() / 1e6),
         BODIES[0],

@@ -3,24 +3,16 @@
 //! It lets a guest make room for one that waits for any of several jobs, one of which has come: who hears
 //! late cannot abort soon. It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
 //! somebody is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
-//! PLDI 2018), or when it is time that finished work be recorded. It also judges the grain of job
-//! kinds. A kind that is spawned seldom may run long without coming by a spawn or sync again, so it is
-//! *coarse*: each spawn of it is exposed, at a cost of a microsecond, which its rarity pays for.
+//! PLDI 2018), or when it is time that finished work be recorded. It also has the grain of job kinds
+//! judged (see `grain`).
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
 use super::objects::tell_news;
-use super::state::{Guest, LiveKind, sound_alarm, update_lookup_below, update_shield_below};
+use super::state::{Guest, sound_alarm, update_lookup_below, update_shield_below};
 use crate::scheduler::Alarm;
-
-/// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
-const FINE_SPAWNS_A_BEAT: u64 = 16;
-/// A fine kind is judged again after so many heartbeats,
-const WINDOW_BEATS: u32 = 32;
-/// and is coarse if it was spawned, but fewer times than this.
-const COARSE_SPAWNS_A_WINDOW: u64 = 32;
 
 /// Where the words of a kind's record are; see the SDK's `wasm/latent/`.
 const SPAWNED: usize = 8;
@@ -73,8 +65,10 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
         live.spawned = spawned;
         live.dropped = dropped;
         if judge && shared.exposes() {
-            judge_grain(live, delta, &shared.fine_kinds[live.kind]);
-            record[..4].copy_from_slice(&u32::from(live.coarse).to_le_bytes());
+            if live.grain.judge(delta) {
+                shared.fine_kinds[live.kind].store(true, Relaxed);
+            }
+            record[..4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());
         }
     }
 }
@@ -83,22 +77,6 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
 /// overflow; no guest can honestly move it further in the time between two samples.
 fn difference(before: u64, now: u64) -> u64 {
     now.wrapping_sub(before).min(u64::from(u32::MAX))
-}
-
-fn judge_grain(live: &mut LiveKind, delta: u64, fine: &std::sync::atomic::AtomicBool) {
-    live.window_spawned += delta;
-    live.window_beats += 1;
-    if delta >= FINE_SPAWNS_A_BEAT {
-        live.coarse = false;
-        fine.store(true, Relaxed);
-    }
-    if live.window_beats >= WINDOW_BEATS {
-        if (1..COARSE_SPAWNS_A_WINDOW).contains(&live.window_spawned) {
-            live.coarse = true;
-        }
-        live.window_spawned = 0;
-        live.window_beats = 0;
-    }
 }
 
 fn word(record: &[u8], offset: usize) -> u64 {

@@ -8,6 +8,7 @@ use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
+use super::grain::Grain;
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, read, read_text, write};
 use super::objects::{self, tell_news};
@@ -113,9 +114,7 @@ fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32)
         address,
         spawned: 0,
         dropped: 0,
-        window_spawned: 0,
-        window_beats: 0,
-        coarse,
+        grain: Grain::new(coarse),
     });
     Ok(kind as u32)
 }
@@ -148,6 +147,9 @@ fn expose(
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
+    if let Some(live) = guest.kinds.iter_mut().find(|live| live.kind == kind as usize) {
+        live.grain.count_exposed(parameters.len());
+    }
     // Its result may be known elsewhere: it is not open before that is settled.
     let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());

@@ -2,6 +2,7 @@
 
 mod any;
 mod clock;
+mod grain;
 mod heartbeat;
 mod imports;
 mod memory;

@@ -8,6 +8,7 @@ use sateen_protocol::{Bytes, JobKey};
 use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
+use super::grain::Grain;
 use super::memory::{room, write};
 use super::objects::GuestObjects;
 use super::task::Assignment;
@@ -71,11 +72,8 @@ pub struct LiveKind {
     /// Spawns that were counted already, and those dropped without a sync.
     pub spawned: u64,
     pub dropped: u64,
-    /// Spawns, and heartbeats, since its grain was judged last.
-    pub window_spawned: u64,
-    pub window_beats: u32,
     /// Whether each of its spawns is exposed.
-    pub coarse: bool,
+    pub grain: Grain,
 }
 
 /// So many of a job's recorded ancestors within its instance travel with it.

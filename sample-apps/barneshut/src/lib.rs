@@ -11,14 +11,16 @@
 
 mod bodies;
 mod parse;
+mod pull;
 mod tree;
 mod world;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-pub use bodies::{Bodies, Law, Pull, Vector};
+pub use bodies::{Bodies, Law, Vector};
 pub use parse::{COUNT_MAX, parse};
+pub use pull::{Pulls, Vectors};
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 pub use tree::Tree;
@@ -40,8 +42,8 @@ const STEPS_MAX: u64 = 1_000_000;
 pub fn main(bodies: String, steps: u64, flags: Vec<String>) -> Result<String, BadInput> {
     let bodies = opening(&bodies, steps)?;
     let course = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => simulate(bodies, steps, |bodies, _, _| {
-            let sky = Rc::new(Sky::of(bodies));
+        [] => simulate(bodies, steps, |bodies, moment, _| {
+            let sky = Rc::new(Sky::of(bodies, moment.needs_energy));
             let count = sky.tree().count();
             sky.tree().unsorted(&pulls(Rc::clone(&sky), 0, count))
         }),
@@ -81,24 +83,24 @@ impl std::fmt::Display for Course {
 
 /// So many steps, without spawns.
 pub fn simulate_plain(bodies: Bodies, steps: u64) -> Course {
-    simulate(bodies, steps, |bodies, _, _| {
+    simulate(bodies, steps, |bodies, moment, _| {
         let tree = Tree::new(&bodies.masses, &bodies.places, bodies.law.opening);
-        tree.unsorted(&tree.pulls(&bodies.law, 0, tree.count()))
+        tree.unsorted(&tree.pulls(&bodies.law, 0, tree.count(), moment.needs_energy))
     })
 }
 
 /// So many steps of bodies that all hosts have.
 fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
     let world = Shared::new(World::new(bodies.clone()));
-    simulate(bodies, steps, |_, step, changes| {
-        if step > 0 {
-            world.make_step(step, changes.to_vec());
+    simulate(bodies, steps, |_, moment, changes| {
+        if moment.step > 0 {
+            world.make_step(moment.step, changes.clone());
         }
         let count = world.read().tree().count();
-        let mut found = pulls_in(world.clone(), step, 0, count);
+        let mut found = pulls_in(world.clone(), moment, 0, count);
         let world = world.read();
-        if found.len() != count {
-            found = world.tree().pulls(&world.bodies.law, 0, count);
+        if found.count() != count {
+            found = world.tree().pulls(&world.bodies.law, 0, count, moment.needs_energy);
         }
         world.tree().unsorted(&found)
     })
@@ -106,49 +108,57 @@ fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
 
 /// So many steps. `find` finds what pulls at the bodies after a step, given how their speeds changed in
 /// it; at first, after none.
-fn simulate(mut bodies: Bodies, steps: u64, find: impl Fn(&Bodies, u64, &[Vector]) -> Vec<Pull>) -> Course {
-    let changes_of = |pulls: &[Pull]| -> Vec<Vector> { pulls.iter().map(|pull| pull.change).collect() };
-    let mut pulls = find(&bodies, 0, &[]);
-    let before = bodies.energy(&pulls);
-    let mut changes = changes_of(&pulls);
+fn simulate(mut bodies: Bodies, steps: u64, find: impl Fn(&Bodies, Moment, &Vectors) -> Pulls) -> Course {
+    let moment = |step| Moment { step, needs_energy: step == 0 || step == steps };
+    let mut pulls = find(&bodies, moment(0), &Vectors::default());
+    let before = bodies.energy(&pulls.potentials);
     for step in 1..=steps {
-        bodies.kick_and_drift(&changes);
-        pulls = find(&bodies, step, &changes);
-        changes = changes_of(&pulls);
-        bodies.kick(&changes);
+        let changes = pulls.changes;
+        bodies.kick_and_drift(&changes.0);
+        pulls = find(&bodies, moment(step), &changes);
+        bodies.kick(&pulls.changes.0);
         sateen::progress(step, steps);
     }
-    Course { before, after: bodies.energy(&pulls), bodies }
+    Course { before, after: bodies.energy(&pulls.potentials), bodies }
+}
+
+/// When pulls are to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Moment {
+    /// After so many steps.
+    step: u64,
+    /// Whether potentials are wanted, too.
+    needs_energy: bool,
 }
 
 /// What pulls at the bodies from `first` to before `end`, in the tree's order.
 #[job]
-fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Vec<Pull> {
+fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
     if end - first <= PLAIN_BODIES {
-        return sky.tree().pulls(&sky.law, first, end);
+        return sky.tree().pulls(&sky.law, first, end, sky.needs_energy);
     }
     let middle = first.midpoint(end);
     let second = pulls::spawn(Rc::clone(&sky), middle, end);
     let mut all = pulls(sky, first, middle);
-    all.extend(second.sync());
+    all.append(second.sync());
     all
 }
 
 /// The same of bodies that every host has, after so many steps. Fewer where the bodies have moved on
 /// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
 #[job(guard = has_step)]
-fn pulls_in(world: Shared<World>, step: u64, first: usize, end: usize) -> Vec<Pull> {
+fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> Pulls {
     if end - first <= PLAIN_BODIES {
         let world = world.read();
-        if world.step != step {
-            return Vec::new();
+        if world.step != moment.step {
+            return Pulls::default();
         }
-        return world.tree().pulls(&world.bodies.law, first, end);
+        return world.tree().pulls(&world.bodies.law, first, end, moment.needs_energy);
     }
     let middle = first.midpoint(end);
-    let second = pulls_in::spawn(world.clone(), step, middle, end);
-    let mut all = pulls_in(world, step, first, middle);
-    all.extend(second.sync());
+    let second = pulls_in::spawn(world.clone(), moment, middle, end);
+    let mut all = pulls_in(world, moment, first, middle);
+    all.append(second.sync());
     all
 }
 
@@ -158,19 +168,33 @@ struct Sky {
     law: Law,
     masses: Vec<f64>,
     places: Vec<Vector>,
+    /// Whether potentials are wanted, too.
+    needs_energy: bool,
     /// Made where it is needed: it is larger than what it is made from.
     #[serde(skip)]
-    tree: OnceCell<Tree>,
+    tree: OnceCell<Rc<Tree>>,
 }
 
 impl Sky {
-    fn of(bodies: &Bodies) -> Self {
+    fn of(bodies: &Bodies, needs_energy: bool) -> Self {
         let Bodies { law, masses, places, .. } = bodies;
-        Self { law: *law, masses: masses.clone(), places: places.clone(), tree: OnceCell::new() }
+        Self { law: *law, masses: masses.clone(), places: places.clone(), needs_energy, tree: OnceCell::new() }
     }
 
+    /// The tree of these bodies: that of the last job here, if that had the same ones, since a sandbox gets
+    /// many jobs of one step.
     fn tree(&self) -> &Tree {
-        self.tree.get_or_init(|| Tree::new(&self.masses, &self.places, self.law.opening))
+        thread_local! {
+            static LAST: RefCell<Option<Rc<Tree>>> = const { RefCell::new(None) };
+        }
+        let Self { law, masses, places, .. } = self;
+        self.tree.get_or_init(|| {
+            LAST.with_borrow_mut(|last| {
+                let same = last.take().filter(|tree| tree.is_of(masses, places, law.opening));
+                let tree = same.unwrap_or_else(|| Rc::new(Tree::new(masses, places, law.opening)));
+                Rc::clone(last.insert(tree))
+            })
+        })
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Only sums, products, quotients and roots are used: their bits are the same everywhere.
 
-use crate::bodies::{Law, Pull, Vector};
+use crate::bodies::{Law, Vector};
+use crate::pull::{Pulls, Vectors, rounded};
 
 /// Bodies that a cell may hold without being divided.
 const LEAF_BODIES: usize = 8;
@@ -19,6 +20,8 @@ pub struct Tree {
     points: Vec<[f64; 4]>,
     /// Each body's number before it was put into order.
     order: Vec<u32>,
+    /// See [`Law::opening`].
+    opening: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +61,17 @@ impl Tree {
         }
         let cells = builder.cells;
         let points = order.iter().map(|nth| points[*nth as usize]).collect();
-        Self { cells, points, order }
+        Self { cells, points, order, opening }
+    }
+
+    /// Whether it is the tree of these bodies.
+    pub fn is_of(&self, masses: &[f64], places: &[Vector], opening: f64) -> bool {
+        self.opening == opening
+            && self.order.len() == places.len()
+            && self.order.iter().zip(&self.points).all(|(nth, [x, y, z, mass])| {
+                let nth = *nth as usize;
+                places[nth] == [*x, *y, *z] && masses[nth] == *mass
+            })
     }
 
     /// How many bodies there are.
@@ -66,21 +79,36 @@ impl Tree {
         self.points.len()
     }
 
-    /// What pulls at the bodies from `first` to before `end`, in the tree's order.
-    pub fn pulls(&self, law: &Law, first: usize, end: usize) -> Vec<Pull> {
-        (first..end).map(|nth| self.pull(law, nth)).collect()
+    /// What pulls at the bodies from `first` to before `end`, in the tree's order; with their potentials
+    /// if these are wanted.
+    pub fn pulls(&self, law: &Law, first: usize, end: usize, with_potentials: bool) -> Pulls {
+        let mut pulls = Pulls::default();
+        for nth in first..end {
+            let (change, potential) = self.pull(law, nth);
+            pulls.changes.0.push(if law.opening > 0.0 { rounded(change) } else { change });
+            if with_potentials {
+                pulls.potentials.push(potential);
+            }
+        }
+        pulls
     }
 
     /// What was found in the tree's order, in the order of the bodies.
-    pub fn unsorted(&self, pulls: &[Pull]) -> Vec<Pull> {
-        let mut unsorted = pulls.to_vec();
-        for (nth, pull) in self.order.iter().zip(pulls) {
-            unsorted[*nth as usize] = *pull;
+    pub fn unsorted(&self, pulls: &Pulls) -> Pulls {
+        let Pulls { changes: Vectors(changes), potentials } = pulls;
+        Pulls { changes: Vectors(self.unsort(changes)), potentials: self.unsort(potentials) }
+    }
+
+    fn unsort<T: Copy>(&self, sorted: &[T]) -> Vec<T> {
+        let mut unsorted = sorted.to_vec();
+        for (nth, one) in self.order.iter().zip(sorted) {
+            unsorted[*nth as usize] = *one;
         }
         unsorted
     }
 
-    fn pull(&self, law: &Law, nth: usize) -> Pull {
+    /// How the speed of a body changes, and its potential.
+    fn pull(&self, law: &Law, nth: usize) -> (Vector, f64) {
         let [x, y, z, _] = self.points[nth];
         let softening2 = law.softening2;
         let (mut to_x, mut to_y, mut to_z, mut depth) = (0.0, 0.0, 0.0, 0.0);
@@ -118,7 +146,7 @@ impl Tree {
             }
         }
         let gravity = law.gravity;
-        Pull { change: [to_x * gravity, to_y * gravity, to_z * gravity], potential: -depth * gravity }
+        ([to_x * gravity, to_y * gravity, to_z * gravity], -depth * gravity)
     }
 }
 

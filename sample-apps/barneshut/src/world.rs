@@ -5,7 +5,9 @@ use std::cell::OnceCell;
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::bodies::{Bodies, Vector};
+use crate::Moment;
+use crate::bodies::Bodies;
+use crate::pull::Vectors;
 use crate::tree::Tree;
 
 /// The bodies after so many steps.
@@ -37,21 +39,21 @@ impl World {
 impl World {
     /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it.
     #[update]
-    pub fn make_step(&mut self, step: u64, changes: Vec<Vector>) {
+    pub fn make_step(&mut self, step: u64, changes: Vectors) {
         // A root job that is done again makes the steps again.
         if step != self.step + 1 {
             return;
         }
         if self.step > 0 {
-            self.bodies.kick(&changes);
+            self.bodies.kick(&changes.0);
         }
-        self.bodies.kick_and_drift(&changes);
+        self.bodies.kick_and_drift(&changes.0);
         self.step = step;
         self.tree = OnceCell::new();
     }
 }
 
 /// Whether a replica has come to a step.
-pub fn has_step(world: &Shared<World>, step: &u64, _first: &usize, _end: &usize) -> bool {
-    world.read().step >= *step
+pub fn has_step(world: &Shared<World>, moment: &Moment, _first: &usize, _end: &usize) -> bool {
+    world.read().step >= moment.step
 }

@@ -131,13 +131,16 @@ impl Cluster {
         self.start_host_with(name, site, &format!("http://{}", self.address), &[]);
     }
 
-    /// As `start_host`, which finds its coordinator at `url`, with more words. Its workers do not stand back,
-    /// unless these words say so: whatever else this machine does must not keep a test from its end.
+    /// As `start_host`, which finds its coordinator at `url`, with more words. It has one worker, which does
+    /// not stand back, unless these words say so: whatever else this machine does must not keep a test from
+    /// its end.
     #[track_caller]
     pub fn start_host_with(&mut self, name: &str, site: &str, url: &str, more: &[&str]) {
-        let mut command = self.host_command(name, site, url);
-        if !more.contains(&"--priority") {
-            command.args(["--priority", "normal"]);
+        let mut command = self.bare_host_command(name, site, url);
+        for [option, value] in [["--priority", "normal"], ["--threads", "1"]] {
+            if !more.contains(&option) {
+                command.args([option, value]);
+            }
         }
         command.args(more);
         self.start_host_command(name, command);
@@ -151,10 +154,16 @@ impl Cluster {
         assert!(before.is_none(), "there is a host {name} already");
     }
 
-    /// The command that starts a host.
+    /// The command that starts a host of one worker.
     pub fn host_command(&self, name: &str, site: &str, url: &str) -> Command {
+        let mut command = self.bare_host_command(name, site, url);
+        command.args(["--threads", "1"]);
+        command
+    }
+
+    fn bare_host_command(&self, name: &str, site: &str, url: &str) -> Command {
         let mut command = Command::new(binary("sateen-host"));
-        command.args(["--coordinator", url, "--name", name, "--site", site, "--threads", "1", "--data-dir"]);
+        command.args(["--coordinator", url, "--name", name, "--site", site, "--data-dir"]);
         command.arg(self.data_folder(name));
         command
     }

@@ -1,0 +1,156 @@
+//! What is kept of figures: a line each of `results.csv`, which later runs of other benchmarks leave as it is.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::figure::{Better, Figure};
+use crate::machine::Interference;
+
+/// A figure that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The benchmark that it comes from.
+    pub bench: String,
+    /// What it is.
+    pub figure: String,
+    /// The median of its rounds.
+    pub value: f64,
+    /// Of the least round.
+    pub min: f64,
+    /// Of the greatest round.
+    pub max: f64,
+    /// `ratio`, or what the values are measured in.
+    pub unit: String,
+    /// What it is set against.
+    pub baseline: String,
+    /// What it must reach, if anything.
+    pub bar: Option<f64>,
+    /// What it should reach.
+    pub aim: Option<f64>,
+    /// Which way is good.
+    pub better: Better,
+    /// Whether it reaches the bar.
+    pub met: Option<bool>,
+    /// The share of all processor time that other processes used while its benchmark measured, 0 to 1.
+    pub others: Option<f64>,
+    /// The share that a hypervisor withheld.
+    pub withheld: Option<f64>,
+}
+
+impl Record {
+    /// What is kept of `figure`, whose benchmark was disturbed so much.
+    pub fn of(figure: &Figure, interference: Option<Interference>) -> Self {
+        let mut record = Self {
+            bench: figure.bench.to_owned(),
+            figure: figure.name.clone(),
+            value: figure.value(),
+            min: figure.samples.min(),
+            max: figure.samples.max(),
+            unit: figure.unit.to_owned(),
+            baseline: figure.baseline.clone(),
+            bar: figure.goal.map(|goal| goal.bar),
+            aim: figure.goal.map(|goal| goal.aim),
+            better: figure.better,
+            met: None,
+            others: interference.map(|it| it.others),
+            withheld: interference.map(|it| it.withheld),
+        };
+        record.met = record.bar.map(|bar| record.reaches(bar));
+        record
+    }
+
+    /// Whether the figure is at least as good as `limit`.
+    pub fn reaches(&self, limit: f64) -> bool {
+        match self.better {
+            Better::Lower => self.value <= limit,
+            Better::Higher => self.value >= limit,
+        }
+    }
+
+    /// A limit of this figure for people: `≤ 0.6`.
+    pub fn limit(&self, limit: f64) -> String {
+        let sign = match self.better {
+            Better::Lower => '≤',
+            Better::Higher => '≥',
+        };
+        format!("{sign} {limit}")
+    }
+}
+
+/// The records in `file`; none if there is no such file.
+pub fn read(file: &Path) -> Result<Vec<Record>> {
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    let unreadable = || format!("{} cannot be read", file.display());
+    csv::Reader::from_path(file)
+        .with_context(unreadable)?
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .with_context(unreadable)
+}
+
+/// Writes `records` to `file`.
+pub fn write(file: &Path, records: &[Record]) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.serialize(record)?;
+    }
+    fs::write(file, writer.into_inner()?).with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// `kept`, with those of `bench` replaced by `new`: the benchmarks in the order of `order`, what is not among
+/// them left out.
+pub fn replaced(kept: Vec<Record>, bench: &str, new: Vec<Record>, order: &[&str]) -> Vec<Record> {
+    let mut records: Vec<Record> = kept.into_iter().filter(|record| record.bench != bench).collect();
+    records.extend(new);
+    let place = |record: &Record| order.iter().position(|bench| *bench == record.bench);
+    records.retain(|record| place(record).is_some());
+    records.sort_by_key(place);
+    records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(bench: &'static str, values: &[f64]) -> Figure {
+        Figure::ratio(bench, "a figure, \"quoted\"", values.iter().copied().collect())
+    }
+
+    #[test]
+    fn the_median_decides() {
+        let met = |figure: &Figure| Record::of(figure, None).met;
+        let lower = figure("spawn", &[0.5, 0.6, 9.0]).goal(0.6, 0.25);
+        assert_eq!(met(&lower), Some(true));
+        assert_eq!(met(&lower.higher().goal(0.93, 0.99)), Some(false));
+        assert_eq!(met(&figure("spawn", &[1.0])), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("results.csv");
+        assert_eq!(read(&file).expect("nothing is there"), []);
+        let interference = Some(Interference { others: 0.125, withheld: 0.0 });
+        let records = [
+            Record::of(&figure("spawn", &[0.5]).goal(0.6, 0.25).against("b, 3 ns"), interference),
+            Record::of(&figure("scale", &[0.1 + 0.2]).higher().unit("ms"), None),
+        ];
+        write(&file, &records).expect("it can be written");
+        assert_eq!(read(&file).expect("it was written"), records);
+        fs::write(&file, "bench,figure\nspawn,a\n").expect("it can be written");
+        assert!(read(&file).is_err());
+    }
+
+    #[test]
+    fn a_benchmarks_records_take_the_place_of_its_older_ones() {
+        let of = |bench, value| Record::of(&figure(bench, &[value]), None);
+        let kept = vec![of("scale", 1.0), of("gone", 2.0), of("spawn", 3.0), of("spawn", 4.0)];
+        let records = replaced(kept, "spawn", vec![of("spawn", 5.0)], &["spawn", "scale"]);
+        assert_eq!(records, [of("spawn", 5.0), of("scale", 1.0)]);
+    }
+}

@@ -1,0 +1,149 @@
+//! How coarse a job kind is: whether each of its spawns is exposed, or only what hungry workers ask for.
+//!
+//! A kind that is spawned seldom may run long without coming by a spawn or sync again, where it would hear
+//! that somebody is hungry. So it is *coarse*: each spawn of it is exposed, which its rarity pays for; unless
+//! its parameters are so large that it does not.
+
+/// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
+const FINE_SPAWNS_A_BEAT: u64 = 16;
+/// A fine kind is judged again after so many heartbeats,
+const WINDOW_BEATS: u32 = 32;
+/// and is coarse if it was spawned, but fewer times than this.
+const COARSE_SPAWNS_A_WINDOW: u64 = 32;
+/// What exposing a kind's jobs may cost in so many heartbeats, about 32 milliseconds: 3 percent of them.
+const COST_MAX_NS: u64 = 1_000_000;
+/// What exposing a job costs, about,
+const EXPOSURE_NS: u64 = 1_000;
+/// and what each byte of its parameters adds, which is written, copied and, mostly, read again.
+const BYTE_NS: u64 = 2;
+
+/// What is known of a kind in one guest.
+#[derive(Debug)]
+pub struct Grain {
+    is_coarse: bool,
+    /// What exposing one of its jobs cost when that was seen last.
+    exposure_ns: u64,
+    /// Of this window: spawns,
+    spawned: u64,
+    /// heartbeats,
+    beats: u32,
+    /// of these, with spawns,
+    busy_beats: u32,
+    /// jobs that were exposed, and the bytes of their parameters.
+    exposed: u64,
+    exposed_bytes: u64,
+}
+
+impl Grain {
+    /// A kind that is so for all that is known.
+    pub fn new(is_coarse: bool) -> Self {
+        Self {
+            is_coarse,
+            exposure_ns: EXPOSURE_NS,
+            spawned: 0,
+            beats: 0,
+            busy_beats: 0,
+            exposed: 0,
+            exposed_bytes: 0,
+        }
+    }
+
+    /// Whether each of its spawns is exposed.
+    pub fn is_coarse(&self) -> bool {
+        self.is_coarse
+    }
+
+    /// Counts a job that was exposed with so many bytes of parameters.
+    pub fn count_exposed(&mut self, bytes: usize) {
+        self.exposed += 1;
+        self.exposed_bytes += bytes as u64;
+    }
+
+    /// Judges the kind after a heartbeat with so many spawns. Gives whether it was found to be fine.
+    pub fn judge(&mut self, spawned: u64) -> bool {
+        self.spawned += spawned;
+        self.beats += 1;
+        self.busy_beats += u32::from(spawned > 0);
+        let mut is_fine = spawned >= FINE_SPAWNS_A_BEAT;
+        if self.beats >= WINDOW_BEATS {
+            is_fine |= self.end_window();
+        }
+        if is_fine {
+            self.is_coarse = false;
+        }
+        is_fine
+    }
+
+    fn end_window(&mut self) -> bool {
+        if let Some(bytes) = self.exposed_bytes.checked_div(self.exposed) {
+            self.exposure_ns = EXPOSURE_NS + BYTE_NS * bytes;
+        }
+        let is_seldom = (1..COARSE_SPAWNS_A_WINDOW).contains(&self.spawned);
+        let is_dear = self.spawned.saturating_mul(self.exposure_ns) > COST_MAX_NS;
+        // Who spawns all the time soon hears that somebody is hungry.
+        let is_steady = self.busy_beats * 4 >= self.beats * 3;
+        *self = Self { exposure_ns: self.exposure_ns, ..Self::new(self.is_coarse || is_seldom && !is_dear) };
+        is_dear && is_steady
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Heartbeats with so many spawns each, all exposed while the kind is coarse.
+    fn beats(grain: &mut Grain, count: u32, spawned: u64, bytes: usize) {
+        for _ in 0..count {
+            for _ in 0..if grain.is_coarse() { spawned } else { 0 } {
+                grain.count_exposed(bytes);
+            }
+            grain.judge(spawned);
+        }
+    }
+
+    #[test]
+    fn many_spawns_make_a_kind_fine_at_once_and_few_make_it_coarse_again() {
+        let mut grain = Grain::new(true);
+        beats(&mut grain, 1, FINE_SPAWNS_A_BEAT, 8);
+        assert!(!grain.is_coarse());
+        beats(&mut grain, WINDOW_BEATS, 2, 8);
+        assert!(!grain.is_coarse());
+        beats(&mut grain, WINDOW_BEATS - 1, 0, 8);
+        beats(&mut grain, WINDOW_BEATS + 1, 1, 8);
+        assert!(!grain.is_coarse(), "once every millisecond is not seldom");
+        for _ in 0..2 {
+            beats(&mut grain, WINDOW_BEATS / 2, 1, 8);
+            beats(&mut grain, WINDOW_BEATS / 2, 0, 8);
+        }
+        assert!(grain.is_coarse());
+    }
+
+    #[test]
+    fn small_parameters_are_exposed_at_every_spawn_of_a_kind_that_is_neither_fine_nor_seldom() {
+        let mut grain = Grain::new(true);
+        beats(&mut grain, 10 * WINDOW_BEATS, FINE_SPAWNS_A_BEAT - 1, 64);
+        assert!(grain.is_coarse());
+    }
+
+    #[test]
+    fn large_parameters_are_not_and_do_not_become_so_again() {
+        let mut grain = Grain::new(true);
+        beats(&mut grain, WINDOW_BEATS, 7, 640_000);
+        assert!(!grain.is_coarse());
+        // Seldom, and too dear all the same.
+        for _ in 0..10 {
+            beats(&mut grain, 1, 1, 640_000);
+            beats(&mut grain, WINDOW_BEATS - 1, 0, 640_000);
+            assert!(!grain.is_coarse());
+        }
+    }
+
+    #[test]
+    fn who_spawns_large_jobs_and_then_computes_long_exposes_them() {
+        let mut grain = Grain::new(true);
+        beats(&mut grain, WINDOW_BEATS / 2, 2, 1_000_000);
+        assert!(grain.is_coarse());
+        beats(&mut grain, 10 * WINDOW_BEATS, 0, 1_000_000);
+        assert!(grain.is_coarse());
+    }
+}
