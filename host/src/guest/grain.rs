@@ -106,15 +106,14 @@ mod tests {
         let mut grain = Grain::new(true);
         beats(&mut grain, 1, FINE_SPAWNS_A_BEAT, 8);
         assert!(!grain.is_coarse());
-        beats(&mut grain, WINDOW_BEATS, 2, 8);
-        assert!(!grain.is_coarse());
-        beats(&mut grain, WINDOW_BEATS - 1, 0, 8);
-        beats(&mut grain, WINDOW_BEATS + 1, 1, 8);
-        assert!(!grain.is_coarse(), "once every millisecond is not seldom");
-        for _ in 0..2 {
-            beats(&mut grain, WINDOW_BEATS / 2, 1, 8);
-            beats(&mut grain, WINDOW_BEATS / 2, 0, 8);
+        beats(&mut grain, WINDOW_BEATS - 1, 1, 8);
+        // A window begins here: with many, with none, with just not few enough.
+        for spawned in [2, 0, 1] {
+            beats(&mut grain, WINDOW_BEATS, spawned, 8);
+            assert!(!grain.is_coarse(), "{spawned} a beat");
         }
+        beats(&mut grain, WINDOW_BEATS - 1, 1, 8);
+        beats(&mut grain, 1, 0, 8);
         assert!(grain.is_coarse());
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use qap::{Assignment, Instance, generate, main, nodes, parse, plain, solve_plain, unshared};
+use qap::{Assignment, Instance, generate, in_turn, main, nodes, parse, plain, solve_plain, unshared};
 use sateen::BadInput;
 use sateen::testing::set_input;
 
@@ -97,9 +97,9 @@ fn the_assignment_is_printed() {
 
 #[test]
 fn a_shared_assignment_saves_bounds() {
-    let (shared, unshared) = (nodes(Some(10), Some(1)), unshared(Some(10), Some(1)));
-    let (shared, unshared) = (shared.expect("it is right"), unshared.expect("it is right"));
-    assert!(shared > 0 && shared < unshared, "{shared} of {unshared}");
+    let [shared, in_turn, unshared] = [nodes, in_turn, unshared]
+        .map(|count| count(Some(10), Some(1)).expect("so many facilities can be made"));
+    assert!(shared > 0 && shared < in_turn && in_turn < unshared, "{shared} {in_turn} {unshared}");
 }
 
 #[test]

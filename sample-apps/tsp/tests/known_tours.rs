@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sateen::BadInput;
 use sateen::testing::set_input;
-use tsp::{Tour, Ways, generate, main, nodes, parse, plain, solve_plain, unshared};
+use tsp::{Tour, Ways, generate, in_turn, main, nodes, parse, plain, solve_plain, unshared};
 
 /// TSPLIB's list of optimal values, and how the answer is checked beside it.
 const SHARED: [(&str, i64); 7] = [
@@ -105,9 +105,11 @@ fn the_tour_is_printed_from_the_first_city() {
 
 #[test]
 fn a_shared_tour_saves_paths() {
-    let (shared, unshared) = (nodes(Some(40), Some(1)), unshared(Some(40), Some(1)));
-    let (shared, unshared) = (shared.expect("it is right"), unshared.expect("it is right"));
-    assert!(shared > 0 && shared < unshared, "{shared} of {unshared}");
+    let counted = |count: Result<u64, BadInput>| count.expect("so many cities can be made");
+    let shared = counted(nodes(Some(40), Some(1)));
+    assert!(shared > 0 && shared < counted(in_turn(Some(40), Some(1))));
+    let shared = counted(nodes(Some(15), Some(1)));
+    assert!(shared > 0 && shared < counted(unshared(Some(15), Some(1))));
 }
 
 #[test]
