@@ -105,8 +105,11 @@ impl Driver {
     }
 
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
-        let (Closed::Gone(why) | Closed::Broken(why)) = closed;
-        warn!(why, "the link to the coordinator broke");
+        match closed {
+            // As it should be, once all is handed over.
+            Closed::Gone(why) if self.leaving.is_some() => info!(why, "the coordinator has ended the link"),
+            Closed::Gone(why) | Closed::Broken(why) => warn!(why, "the link to the coordinator broke"),
+        }
         self.drop_coordinator();
     }
 
