@@ -196,7 +196,8 @@ fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
     };
     told(&[begun(1, None, 0)], 0);
     // Tag, parent and depth of what runs beside the root, and of what has ended.
-    let (mut alive, mut ended): (Vec<(u64, u64, u32)>, Vec<(u64, u64, u32)>) = (Vec::new(), Vec::new());
+    let mut alive: Vec<(u64, u64, u32)> = Vec::new();
+    let mut ended = Vec::new();
     let mut jobs = 1;
     for t_ms in 1..20_000 {
         let (job, parent, depth) = match below(10) {
