@@ -20,6 +20,7 @@ mod scale;
 mod spawn;
 mod start;
 mod steal;
+mod tree;
 mod virtual_time;
 mod watch;
 mod workloads;
@@ -46,6 +47,7 @@ cargo xtask bench NAME [--json] [--save]
   steal   what a steal between hosts takes, directly and relayed
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
+  tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
   all     all of them
@@ -56,7 +58,7 @@ type Bench = fn() -> Result<Vec<Figure>>;
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 11] = [
+const BENCHES: [(&str, Bench); 12] = [
     ("start", start::bench),
     ("spawn", spawn::bench),
     ("leaf", leaf::bench),
@@ -66,6 +68,7 @@ const BENCHES: [(&str, Bench); 11] = [
     ("steal", steal::bench),
     ("faults", faults::bench),
     ("watch", watch::bench),
+    ("tree", tree::bench),
     ("wide", virtual_time::wide),
     ("sim", virtual_time::simulator),
 ];

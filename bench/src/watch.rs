@@ -15,7 +15,7 @@ use crate::measure::Samples;
 
 const BENCH: &str = "watch";
 const ROUNDS: usize = 7;
-const WATCHERS: usize = 50;
+pub const WATCHERS: usize = 50;
 /// Some seconds on two hosts, and thousands of steals.
 const APP: &str = "apps/nqueens.wasm";
 const WORDS: [&str; 1] = ["16"];

@@ -50,7 +50,8 @@ pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Requests that wait for the driver.
 pub const REQUESTS_WAITING_MAX: usize = 1024;
-/// Nodes of one run's tree: 48 bytes each, and about ten for finding them.
+/// Nodes of one run's tree: 48 bytes each, about ten for finding them, and once it is full about ten for finding
+/// those that may go.
 pub const TREE_NODES_MAX: usize = 1_000_000;
 /// Of those, what the JSON of a tree has.
 pub const TREE_NODES_IN_JSON_MAX: usize = 10_000;
@@ -58,7 +59,7 @@ pub const TREE_NODES_IN_JSON_MAX: usize = 10_000;
 pub const TREE_HOSTS_MAX: usize = 65_536;
 /// Nodes of one run whose parents are not known yet; beyond, they stay without.
 pub const TREE_UNKNOWN_PARENTS_MAX: usize = 65_536;
-/// Jobs without room whose place in the tree is still known, so that those below them are counted there.
+/// Jobs without room of which it is still known where they count: one that begins again is not counted twice.
 pub const TREE_ROLLED_REMEMBERED_MAX: usize = 65_536;
 /// Children of one job that are listed.
 pub const CHILDREN_SHOWN_MAX: usize = 100;

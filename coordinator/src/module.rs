@@ -1,8 +1,11 @@
 //! What a module offers, as the catalogue keeps it.
 
-use sateen_module::{Determinism, ModuleLimits};
+use sateen_module::{Determinism, Inspection, ModuleLimits};
 use sateen_protocol::ROOT_KIND;
 use serde::{Deserialize, Serialize};
+
+/// Of what an entry point takes, in characters.
+const ARGUMENTS_SHOWN_MAX: usize = 256;
 
 /// What is known of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +16,15 @@ pub struct About {
     pub entry_points: Vec<String>,
     /// Names of its jobs, sorted; a job's kind is its place here.
     pub jobs: Vec<String>,
+    /// The parameters of its entry point `main`, or of the only one, as the SDK wrote them down.
+    #[serde(default)]
+    pub arguments: Option<String>,
+    /// What an instance's memory begins with, in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// What it lets its memory grow to.
+    #[serde(default)]
+    pub memory_bytes_max: Option<u64>,
 }
 
 impl About {
@@ -41,7 +53,27 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
         Some(Determinism::Integer) => "integer",
         Some(Determinism::Float) | None => "float",
     };
-    Ok(About { determinism: determinism.to_owned(), entry_points: inspection.mains, jobs: inspection.jobs })
+    Ok(About {
+        determinism: determinism.to_owned(),
+        arguments: arguments(&inspection),
+        entry_points: inspection.mains,
+        jobs: inspection.jobs,
+        memory_bytes: Some(inspection.memory_bytes),
+        memory_bytes_max: inspection.memory_bytes_max,
+    })
+}
+
+/// From a line of the manifest: `main NAME(parameters) -> result`.
+fn arguments(inspection: &Inspection) -> Option<String> {
+    let name = match &inspection.mains[..] {
+        [only] => only,
+        mains => mains.iter().find(|name| *name == "main")?,
+    };
+    let signatures = inspection.manifest.iter().filter_map(|line| line.strip_prefix("main "));
+    let mut all = signatures.filter_map(|line| line.strip_prefix(name.as_str())?.strip_prefix('('));
+    let signature = all.next()?;
+    let end = signature.rfind(") ->").or_else(|| signature.rfind(')'))?;
+    Some(signature.get(..end)?.chars().take(ARGUMENTS_SHOWN_MAX).collect())
 }
 
 #[cfg(test)]
@@ -65,10 +97,36 @@ mod tests {
         assert_eq!(about.entry_points, ["main"]);
         assert_eq!(about.jobs, ["a", "b"]);
         assert_eq!(about.determinism, "float");
+        assert_eq!((about.memory_bytes, about.memory_bytes_max), (Some(65_536), None));
+        assert_eq!(about.arguments, None);
         assert_eq!(
             (about.job(1, "main"), about.job(ROOT_KIND, "main"), about.job(7, "main")),
             ("b", "main", "unknown")
         );
+    }
+
+    /// An app with a manifest, as the SDK writes it, and these entry points.
+    fn arguments_of(manifest: &str, mains: &[&str]) -> Option<String> {
+        let exports = mains.iter().map(|name| format!(r#"(func (export "sateen_main_{name}"))"#));
+        let exports: String = exports.collect();
+        let manifest = manifest.replace('\n', "\\n");
+        let parts =
+            format!(r#"(func (export "sateen_abi_1")) {exports} (@custom "sateen.manifest" "{manifest}")"#);
+        of(&parts).expect("an app").arguments
+    }
+
+    #[test]
+    fn what_an_entry_point_takes_is_what_its_manifest_says() {
+        let manifest =
+            "job main(x: u8) -> u8\nmain mainly(a: u8)\nmain main(n: u64, of: (u8, u8)) -> Result<u64, E>\n";
+        assert_eq!(arguments_of(manifest, &["main", "mainly"]).as_deref(), Some("n: u64, of: (u8, u8)"));
+        assert_eq!(arguments_of("main other(a: u8)", &["other"]).as_deref(), Some("a: u8"));
+        assert_eq!(arguments_of("main main() -> u8", &["main"]).as_deref(), Some(""));
+        assert_eq!(arguments_of("main a(x: u8)\nmain b(x: u8)", &["a", "b"]), None);
+        let hostile = format!("main main({}", "(".repeat(1000));
+        assert_eq!(arguments_of(&hostile, &["main"]), None);
+        let long = format!("main main({}) -> u8", "x".repeat(1000));
+        assert_eq!(arguments_of(&long, &["main"]).map(|text| text.len()), Some(ARGUMENTS_SHOWN_MAX));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod line;
+mod object;
 mod text;
 
 use std::io::IsTerminal;
@@ -12,6 +13,7 @@ use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
 use line::Line;
+use object::Object;
 
 pub use text::{visible, write_value};
 
@@ -66,7 +68,9 @@ pub fn start(flags: LogFlags) {
             let is_coloured = std::io::stderr().is_terminal();
             base.with_ansi(is_coloured).event_format(Line { is_coloured }).init();
         }
-        LogFormat::Json => base.json().flatten_event(true).with_target(false).init(),
+        LogFormat::Json => {
+            base.json().flatten_event(true).with_target(false).map_event_format(Object).init();
+        }
     }
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!(panic = %panic, "a part panicked; this is a bug in Sateen, please report it");

@@ -36,6 +36,20 @@ pub fn write_value(writer: &mut impl Write, value: &str) -> fmt::Result {
     writer.write_char('"')
 }
 
+/// A line of JSON with all escaped that is hidden and that JSON lets stand: outside of its strings there is none.
+pub fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character != '\n' && is_hidden(character) {
+            // A string takes all that is written to it. None of these is beyond four digits.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{feff}')

@@ -80,6 +80,8 @@ pub struct Inspection {
     pub functions: u64,
     /// Bytes of memory at the start.
     pub memory_bytes: u64,
+    /// Bytes beyond which the module itself lets no memory grow, if it says so.
+    pub memory_bytes_max: Option<u64>,
     /// Table elements at the start.
     pub table_elements: u64,
     /// Why it would be refused; empty when it would not.

@@ -47,7 +47,10 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
             Payload::FunctionSection(reader) => inspection.functions = u64::from(reader.count()),
             Payload::MemorySection(reader) => {
                 for memory in reader {
-                    inspection.memory_bytes += memory?.initial.saturating_mul(PAGE_BYTES);
+                    let memory = memory?;
+                    inspection.memory_bytes += memory.initial.saturating_mul(PAGE_BYTES);
+                    inspection.memory_bytes_max =
+                        memory.maximum.map(|pages| pages.saturating_mul(PAGE_BYTES));
                 }
             }
             Payload::TableSection(reader) => {

@@ -134,30 +134,10 @@ pub enum RunEnd {
 /// What became of a run's jobs at one host, so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Spawned.
-    pub spawned: u64,
-    /// Of these, made visible to the scheduler.
-    pub exposed: u64,
-    /// Run, in place or as tasks of their own.
-    pub executed: u64,
-    /// Taken by another worker of the same host.
-    pub stolen_local: u64,
-    /// Stolen from other hosts.
-    pub stolen: u64,
-    /// Of these, from another site.
-    pub stolen_wide: u64,
+    /// What people are told of a whole run, too.
+    pub jobs: Jobs,
     /// Steal requests sent.
     pub steal_requests: u64,
-    /// Not run because the table had their results.
-    pub reused: u64,
-    /// Lost with a host and run again.
-    pub redone: u64,
-    /// Orphans that went on and whose results were used.
-    pub adopted: u64,
-    /// Results recorded for the case of a crash.
-    pub recorded: u64,
-    /// Dropped or stopped because nobody wanted them any more.
-    pub aborted: u64,
     /// Processor time in guests, in nanoseconds.
     pub work_ns: u64,
     /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
@@ -210,24 +190,14 @@ impl Counts {
     /// Whether a host that said `last` before has begun to count anew.
     pub fn began_anew_after(&self, last: &Self) -> bool {
         self.work_ns < last.work_ns
-            || self.spawned < last.spawned
+            || self.jobs.spawned < last.jobs.spawned
             || self.steal_requests < last.steal_requests
     }
 
     /// Adds another host's. What hosts say may be anything, and no sum overflows.
     pub fn add(&mut self, other: &Self) {
-        self.spawned = self.spawned.saturating_add(other.spawned);
-        self.exposed = self.exposed.saturating_add(other.exposed);
-        self.executed = self.executed.saturating_add(other.executed);
-        self.stolen_local = self.stolen_local.saturating_add(other.stolen_local);
-        self.stolen = self.stolen.saturating_add(other.stolen);
-        self.stolen_wide = self.stolen_wide.saturating_add(other.stolen_wide);
+        self.jobs.add(&other.jobs);
         self.steal_requests = self.steal_requests.saturating_add(other.steal_requests);
-        self.reused = self.reused.saturating_add(other.reused);
-        self.redone = self.redone.saturating_add(other.redone);
-        self.adopted = self.adopted.saturating_add(other.adopted);
-        self.recorded = self.recorded.saturating_add(other.recorded);
-        self.aborted = self.aborted.saturating_add(other.aborted);
         self.work_ns = self.work_ns.saturating_add(other.work_ns);
         self.saved_work_ns = self.saved_work_ns.saturating_add(other.saved_work_ns);
         self.redone_work_ns = self.redone_work_ns.saturating_add(other.redone_work_ns);
@@ -244,49 +214,47 @@ impl Counts {
     }
 }
 
-/// What became of jobs, as it is shown: the part of [`Counts`] that is told of a whole run.
+/// What became of jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Jobs {
     /// Spawned.
     pub spawned: u64,
-    /// Made visible to the scheduler.
+    /// Of these, made visible to the scheduler.
     pub exposed: u64,
-    /// Run.
+    /// Run, in place or as tasks of their own.
     pub executed: u64,
     /// Taken by another worker of the same host.
     pub stolen_local: u64,
     /// Stolen from other hosts.
     pub stolen: u64,
-    /// Of these, from other sites.
+    /// Of these, from another site.
     pub stolen_wide: u64,
-    /// Not run because the result table had their results.
+    /// Not run because the table had their results.
     pub reused: u64,
     /// Lost with a host and run again.
     pub redone: u64,
-    /// Orphans whose results were used.
+    /// Orphans that went on and whose results were used.
     pub adopted: u64,
     /// Results recorded for the case of a crash.
     pub recorded: u64,
-    /// Stopped because nobody wanted them any more.
+    /// Dropped or stopped because nobody wanted them any more.
     pub aborted: u64,
 }
 
-impl From<&Counts> for Jobs {
-    fn from(counts: &Counts) -> Self {
-        Self {
-            spawned: counts.spawned,
-            exposed: counts.exposed,
-            executed: counts.executed,
-            stolen_local: counts.stolen_local,
-            stolen: counts.stolen,
-            stolen_wide: counts.stolen_wide,
-            reused: counts.reused,
-            redone: counts.redone,
-            adopted: counts.adopted,
-            recorded: counts.recorded,
-            aborted: counts.aborted,
-        }
+impl Jobs {
+    fn add(&mut self, other: &Self) {
+        self.spawned = self.spawned.saturating_add(other.spawned);
+        self.exposed = self.exposed.saturating_add(other.exposed);
+        self.executed = self.executed.saturating_add(other.executed);
+        self.stolen_local = self.stolen_local.saturating_add(other.stolen_local);
+        self.stolen = self.stolen.saturating_add(other.stolen);
+        self.stolen_wide = self.stolen_wide.saturating_add(other.stolen_wide);
+        self.reused = self.reused.saturating_add(other.reused);
+        self.redone = self.redone.saturating_add(other.redone);
+        self.adopted = self.adopted.saturating_add(other.adopted);
+        self.recorded = self.recorded.saturating_add(other.recorded);
+        self.aborted = self.aborted.saturating_add(other.aborted);
     }
 }
 
@@ -296,7 +264,8 @@ mod tests {
 
     #[test]
     fn what_a_host_says_never_overflows() {
-        let absurd = Counts { spawned: u64::MAX, busy: u32::MAX, ..Counts::default() };
+        let jobs = Jobs { spawned: u64::MAX, ..Jobs::default() };
+        let absurd = Counts { jobs, busy: u32::MAX, ..Counts::default() };
         let mut sum = absurd;
         sum.add(&absurd);
         assert_eq!(sum, absurd);

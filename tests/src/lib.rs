@@ -7,6 +7,8 @@
 #[cfg(unix)]
 pub mod cluster;
 pub mod command;
+#[cfg(unix)]
+pub mod forged_host;
 pub mod grid;
 pub mod probe;
 pub mod proxy;

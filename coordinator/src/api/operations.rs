@@ -74,6 +74,7 @@ pub async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Proble
         protocol: PROTOCOL_VERSION,
         started_at_s: api.clock.unix_ms(Time(0)) as f64 / 1e3,
         links: api.links.count(),
+        watchers: api.watching.count(),
         runs: states.map(|state| (state_word(state), of_state(state))).to_vec(),
         store_works: api.store.trouble().is_none(),
     };

@@ -33,7 +33,7 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
     let counters = &api.links.counters;
     let runs = runs.into_iter().map(|(state, runs)| (state_word(state).to_owned(), runs));
-    let (executed, redone) = (totals.counts.executed, totals.counts.redone);
+    let (executed, redone) = (totals.counts.jobs.executed, totals.counts.jobs.redone);
     Ok(Status {
         grid: grid(api),
         version: VERSION.to_owned(),

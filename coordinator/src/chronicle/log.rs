@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sateen_protocol::HostId;
+use sateen_protocol::{HostId, message};
 
 use crate::api::types::{Log, LogLine};
 use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
@@ -27,11 +27,18 @@ impl Lines {
     }
 
     /// Takes lines down.
-    pub fn add(&mut self, host: HostId, lines: Vec<(String, String)>) {
-        for (job, text) in lines {
+    pub fn add(&mut self, host: HostId, lines: Vec<message::LogLine>) {
+        for message::LogLine { job, function, text } in lines {
             self.last += 1;
-            self.bytes += job.len() + text.len();
-            self.lines.push_back(LogLine { number: self.last, host: host.to_string(), job, text });
+            self.bytes += function.len() + text.len();
+            let tag = job.map(|job| job.to_string());
+            self.lines.push_back(LogLine {
+                number: self.last,
+                host: host.to_string(),
+                job: function,
+                tag,
+                text,
+            });
             while self.lines.len() > LOG_LINES_MAX || self.bytes > LOG_BYTES_MAX {
                 let Some(line) = self.lines.pop_front() else { break };
                 self.bytes -= line.job.len() + line.text.len();

@@ -16,7 +16,7 @@ mod state;
 mod timeline;
 mod tree;
 
-use sateen_protocol::message::{JobNote, NoteKind, WorkerTimes};
+use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{HostId, RunState};
 
 use crate::api::types::{EventKind, IdleWhy};
@@ -34,6 +34,9 @@ pub use saved::{ChronicleChanges, Looks, Summary};
 pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
 pub use tree::{Parameters, SavedJob};
+
+/// Why nothing is done in a run that rests.
+const SUSPENDED: &str = "the run is suspended, until somebody resumes it";
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]
@@ -70,6 +73,12 @@ impl Chronicle {
     /// Of a run that was submitted then.
     pub fn new(submitted_at_ms: u64) -> Self {
         Self { submitted_at_ms, ..Self::default() }
+    }
+
+    /// One whose tree is full soon.
+    #[cfg(test)]
+    pub fn with_room_for(nodes_max: usize) -> Self {
+        Self { tree: Tree::with_room_for(nodes_max), ..Self::default() }
     }
 
     /// The same, with the event that it was.
@@ -126,7 +135,7 @@ impl Chronicle {
     }
 
     /// Takes down lines of the app's log.
-    pub fn log(&mut self, host: HostId, lines: Vec<(String, String)>) {
+    pub fn log(&mut self, host: HostId, lines: Vec<LogLine>) {
         self.lines.add(host, lines);
     }
 
@@ -136,7 +145,10 @@ impl Chronicle {
         if let Some((done, total)) = progress {
             self.pace.add(sample.t_ms, done, total);
         }
-        self.idle_because(None, waiting_for, sample.t_ms);
+        // Its last moments before a restart may be forgotten.
+        self.was_suspended |= sample.is_suspended;
+        let why = if self.was_suspended { Some(SUSPENDED) } else { waiting_for };
+        self.idle_because(None, why, sample.t_ms);
     }
 
     fn idle_because(&mut self, host: Option<String>, why: Option<&str>, t_ms: u32) {
@@ -167,10 +179,17 @@ impl Chronicle {
             return;
         }
         let now_ms = self.now_ms();
-        self.tree.lose_host(source.id, now_ms);
+        let lost = self.tree.lose_host(source.id, now_ms);
         let (kind, how) =
             if has_left { (EventKind::HostLeft, "left") } else { (EventKind::HostLost, "was given up") };
-        self.add_event(kind, Some(source.id), format!("host {} ({}) {how}", source.name, source.site));
+        let named = format!("host {} ({})", source.name, source.site);
+        self.add_event(kind, Some(source.id), format!("{named} {how}"));
+        let text = match lost {
+            0 => return,
+            1 => format!("a job that {named} was at is lost"),
+            lost => format!("{lost} jobs that {named} was at are lost"),
+        };
+        self.add_event(EventKind::JobsLost, Some(source.id), text);
     }
 
     /// The run's state has changed.
@@ -178,9 +197,11 @@ impl Chronicle {
         match state {
             RunState::Suspended => {
                 self.was_suspended = true;
+                self.idle_because(None, Some(SUSPENDED), self.now_ms());
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }
             RunState::Running if std::mem::take(&mut self.was_suspended) => {
+                self.idle_because(None, None, self.now_ms());
                 self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
             }
             _ => {}

@@ -116,11 +116,7 @@ impl Chronicle {
         lines: Vec<LogLine>,
         looks: Looks,
     ) -> Self {
-        let mut tree = Tree::begin_again(&summary.tree);
-        for job in jobs {
-            tree.restore(job);
-        }
-        tree.restored();
+        let tree = Tree::restore(&summary.tree, jobs);
         let lines = Lines::restore(lines, summary.last_line);
         let mut chronicle = Self {
             submitted_at_ms,

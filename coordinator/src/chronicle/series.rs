@@ -21,6 +21,8 @@ pub struct Sample {
     pub executed: u64,
     /// Jobs run again so far.
     pub redone: u64,
+    /// Nobody works on it until it is resumed.
+    pub is_suspended: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -128,7 +130,14 @@ mod tests {
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
             let executed = u64::from(step) * 50;
-            series.add(Sample { t_ms: step * 500, busy: 3, workers: 4, executed, redone: executed / 10 });
+            series.add(Sample {
+                t_ms: step * 500,
+                busy: 3,
+                workers: 4,
+                executed,
+                redone: executed / 10,
+                ..Sample::default()
+            });
         }
         let shown = series.shown();
         assert!(shown.t_ms.len() <= SERIES_POINTS_MAX && shown.t_ms.len() >= SERIES_POINTS_MAX / 4);

@@ -70,12 +70,16 @@ fn what_hosts_have_left_out_is_said() {
 #[test]
 fn old_lines_are_dropped_and_counted() {
     let mut chronicle = Chronicle::default();
-    let lines = (0..LOG_LINES_MAX + 5).map(|line| ("f".to_owned(), line.to_string())).collect();
+    let line =
+        |line: usize| LogLine { job: Some(JobTag(7)), function: "f".to_owned(), text: line.to_string() };
+    let lines = (0..LOG_LINES_MAX + 5).map(line).collect();
     chronicle.log(HostId(1), lines);
     let log = chronicle.lines_after(0);
     assert_eq!((log.lines.len(), log.dropped), (LOG_LINES_MAX, 5));
     let log = chronicle.lines_after(LOG_LINES_MAX as u64 + 4);
     assert_eq!((log.lines.len(), log.dropped), (1, 0));
+    let line = &log.lines[0];
+    assert_eq!((line.job.as_str(), line.tag.as_deref()), ("f", Some(JobTag(7).to_string().as_str())));
 }
 
 #[test]
@@ -98,10 +102,13 @@ fn a_flood_of_reuses_hides_no_crash() {
         EventKind::HostJoined,
         EventKind::HostJoined,
         EventKind::HostLost,
+        EventKind::JobsLost,
         EventKind::Ended,
     ];
     assert_eq!(kinds, expected);
     let events = chronicle.events();
+    let lost = events.iter().find(|event| event.kind == EventKind::JobsLost).map(|event| event.text.as_str());
+    assert_eq!(lost, Some("a job that host two (here) was at is lost"));
     assert!(events.len() <= crate::limits::RUN_EVENTS_MAX);
     assert!(events.windows(2).all(|pair| pair[0].number < pair[1].number));
     // All in one moment: one event.
@@ -121,4 +128,28 @@ fn why_nothing_is_done_is_told_with_its_time() {
     let idle = chronicle.timeline(0, 100, 9).idle_why;
     let told: Vec<_> = idle.iter().map(|idle| (idle.from_ms, idle.to_ms, idle.text.as_str())).collect();
     assert_eq!(told, [(10, Some(30), "no host"), (30, Some(40), "no app")]);
+}
+
+#[test]
+fn a_run_that_rests_is_idle_for_that_reason_until_it_is_resumed() {
+    let mut chronicle = Chronicle::begin();
+    let waits = |chronicle: &mut Chronicle, why: Option<&str>| {
+        let sample = Sample { t_ms: chronicle.now_ms(), ..Sample::default() };
+        chronicle.sample(sample, None, why);
+    };
+    chronicle.state(RunState::Running);
+    waits(&mut chronicle, None);
+    chronicle.state(RunState::Suspended);
+    // Whatever else it would wait for.
+    waits(&mut chronicle, None);
+    waits(&mut chronicle, Some("no host"));
+    let reasons = |chronicle: &Chronicle| -> Vec<(String, bool)> {
+        let idle = chronicle.timeline(0, 100, 9).idle_why;
+        idle.into_iter().map(|idle| (idle.text, idle.to_ms.is_some())).collect()
+    };
+    assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), false)]);
+    chronicle.state(RunState::Running);
+    assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), true)]);
+    waits(&mut chronicle, Some("no host"));
+    assert_eq!(reasons(&chronicle)[1], ("no host".to_owned(), false));
 }

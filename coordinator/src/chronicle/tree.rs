@@ -1,74 +1,27 @@
 //! The jobs of a run that have an instance of their own, 48 bytes each, and what is counted of them.
 //!
 //! Jobs that there is no room for are rolled up: they count at their depth, and at the nearest job above them
-//! that is kept, so that no sum is ever wrong because something is left out.
+//! that is kept, so that no sum is ever wrong because something is left out. `room` says who that is.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 use sateen_protocol::message::{JobNote, NoteKind};
-use sateen_protocol::{HostId, JobTag, ROOT_KIND};
+use sateen_protocol::{HostId, JobTag};
 
 use super::state::{Group, JobState};
-use crate::limits::{
-    TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_ROLLED_REMEMBERED_MAX,
-    TREE_UNKNOWN_PARENTS_MAX,
-};
+use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
+use node::{FRESH, HAS_PARAMETERS, NO_ROOM, REDONE, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
+use room::{Rolled, Room};
 
-/// No place.
-pub const NOWHERE: u32 = u32::MAX;
-/// No time: it has not ended.
-pub const NEVER: u32 = u32::MAX;
-/// The kind of a root.
-pub const ROOT: u16 = u16::MAX;
-/// A kind that no app has.
-const NO_KIND: u16 = u16::MAX - 1;
-/// A worker that is not known.
-pub const NO_WORKER: u16 = u16::MAX;
-/// Work that is not known.
-const UNKNOWN_WORK: u64 = u64::MAX;
+pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
+pub use restore::{SavedJob, TreeSummary};
+
 /// Nodes never move: they are kept in chunks.
 const CHUNK: usize = 1 << 14;
 /// What is counted for parameters beside their bytes.
 const PARAMETERS_OVERHEAD: usize = 64;
-
-const REDONE: u8 = 1;
-const HAS_PARAMETERS: u8 = 2;
-const NO_ROOM: u8 = 4;
-const UNSAVED: u8 = 8;
-const FRESH: u8 = 16;
-/// The flags that people see.
-const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
-
-/// A job.
-#[derive(Debug, Clone, Copy)]
-pub struct Node {
-    /// The beginning of its key.
-    pub tag: JobTag,
-    work_ns: u64,
-    /// The place of the job above it.
-    pub parent: u32,
-    /// When it began, in milliseconds since the run was submitted.
-    pub begun_ms: u32,
-    /// When it ended.
-    pub ended_ms: u32,
-    /// Where it is, or was last.
-    pub host: u32,
-    /// Jobs below it that are not kept.
-    pub rolled: u32,
-    /// The child that ended last, or is expected to.
-    pub critical: u32,
-    /// As the app numbers them.
-    pub kind: u16,
-    /// Spawns below the root.
-    pub depth: u16,
-    /// Which of the host's workers took it.
-    pub worker: u16,
-    /// What was heard of it last.
-    pub state: JobState,
-    flags: u8,
-}
 
 /// What is known of a job's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,35 +49,20 @@ pub struct TreeHost {
     running: u32,
 }
 
-/// Jobs of one depth, or of all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DepthCounts {
-    /// They run, here or as orphans.
-    pub running: u64,
-    /// They have a result.
-    pub done: u64,
-    /// They failed, were aborted, or are lost.
-    pub other: u64,
-}
+/// How many nodes there is room for.
+#[derive(Debug, Clone, Copy)]
+struct NodesMax(usize);
 
-impl DepthCounts {
-    fn of(&mut self, group: Group) -> &mut u64 {
-        match group {
-            Group::Running => &mut self.running,
-            Group::Done => &mut self.done,
-            Group::Other => &mut self.other,
-        }
-    }
-
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.running.saturating_add(self.done).saturating_add(self.other)
+impl Default for NodesMax {
+    fn default() -> Self {
+        Self(TREE_NODES_MAX)
     }
 }
 
 /// The jobs of a run.
 #[derive(Debug, Default)]
 pub struct Tree {
+    nodes_max: NodesMax,
     chunks: Vec<Vec<Node>>,
     places: HashTable<u32>,
     hasher: RandomState,
@@ -134,52 +72,33 @@ pub struct Tree {
     parameters_bytes: usize,
     /// Jobs whose parents are not known yet, both ways.
     parent_of: HashMap<u32, JobTag>,
-    children_of: HashMap<JobTag, Vec<u32>>,
+    waiting: BTreeSet<(JobTag, u32)>,
     depths: BTreeMap<u16, DepthCounts>,
-    /// Jobs that were begun and are not kept, by depth; and the newest by their tags, with where they were
-    /// rolled up.
-    rolled_depths: BTreeMap<u16, DepthCounts>,
     root: Option<u32>,
+    /// Jobs that were begun and are not kept: how many, by depth, and the newest of them.
     without_room: u64,
-    rolled: HashMap<JobTag, u32>,
+    rolled_depths: BTreeMap<u16, DepthCounts>,
+    rolled: HashMap<JobTag, Rolled>,
     rolled_newest: VecDeque<JobTag>,
+    /// Once it was full.
+    room: Option<Room>,
     /// What has changed since it was saved, and since it was shown, if anybody looks.
     unsaved: VecDeque<u32>,
     fresh: VecDeque<u32>,
     is_watched: bool,
 }
 
-impl Node {
-    /// Processor time in nanoseconds, descendants included, if it is known.
-    pub fn work_ns(&self) -> Option<u64> {
-        (self.work_ns != UNKNOWN_WORK).then_some(self.work_ns)
-    }
-
-    /// It, or a job above it, was lost before.
-    pub fn is_redone(&self) -> bool {
-        self.flags & REDONE != 0
-    }
-
-    /// What people see of its flags: 1 redone, 2 has parameters.
-    pub fn flags(&self) -> u8 {
-        self.flags & SHOWN_FLAGS
-    }
-
-    /// Its kind, as notes have it.
-    pub fn kind(&self) -> u32 {
-        if self.kind == ROOT { ROOT_KIND } else { u32::from(self.kind) }
-    }
-}
-
-/// A kind in two bytes.
-fn short_kind(kind: u32) -> u16 {
-    match kind {
-        ROOT_KIND => ROOT,
-        kind => u16::try_from(kind).unwrap_or(NO_KIND).min(NO_KIND),
-    }
+fn node_at(chunks: &[Vec<Node>], place: u32) -> Option<&Node> {
+    chunks.get(place as usize / CHUNK)?.get(place as usize % CHUNK)
 }
 
 impl Tree {
+    /// One that is full soon.
+    #[cfg(test)]
+    pub fn with_room_for(nodes_max: usize) -> Self {
+        Self { nodes_max: NodesMax(nodes_max), ..Self::default() }
+    }
+
     /// How many are kept.
     pub fn len(&self) -> usize {
         self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
@@ -187,14 +106,14 @@ impl Tree {
 
     /// A job by its place.
     pub fn get(&self, place: u32) -> Option<&Node> {
-        self.chunks.get(place as usize / CHUNK)?.get(place as usize % CHUNK)
+        node_at(&self.chunks, place)
     }
 
     fn get_mut(&mut self, place: u32) -> Option<&mut Node> {
         self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
     }
 
-    /// All of them, in the order in which they became known.
+    /// All of them, by their places.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.chunks.iter().flatten()
     }
@@ -267,10 +186,10 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
-        let Some(place) = self.known(host, t_ms, note) else { return self.roll_up(note) };
+        let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         let Some(node) = self.get_mut(place) else { return };
-        let before = node.state;
+        let before = node.state.group();
         match note.what {
             NoteKind::Begun { redone, worker, .. } => {
                 node.work_ns = UNKNOWN_WORK;
@@ -287,12 +206,12 @@ impl Tree {
             }
             NoteKind::Failed => self.end(place, JobState::Failed, t_ms),
             // A job that is done twice may be done before the second is stopped.
-            NoteKind::Aborted if before == JobState::Done => {}
+            NoteKind::Aborted if before == Group::Done => {}
             NoteKind::Aborted => self.end(place, JobState::Aborted, t_ms),
             NoteKind::Lost => self.end(place, JobState::Lost, t_ms),
             NoteKind::Reused => self.end(place, JobState::Reused, t_ms),
             // It may have come to its end before this was heard.
-            NoteKind::Adopted if before == JobState::Done => {}
+            NoteKind::Adopted if before == Group::Done => {}
             NoteKind::Adopted => {
                 let host = node.host;
                 node.ended_ms = NEVER;
@@ -302,11 +221,12 @@ impl Tree {
         self.touch(place);
     }
 
-    fn known(&mut self, host: u32, t_ms: u32, note: &JobNote) -> Option<u32> {
+    /// The job's place, which is a new one if it has none; `None` if it is rolled up, or has to be.
+    fn kept(&mut self, host: u32, t_ms: u32, note: &JobNote) -> Option<u32> {
         if let Some(place) = self.place(note.job) {
             return Some(place);
         }
-        if self.len() >= TREE_NODES_MAX {
+        if self.stays_rolled(note) {
             return None;
         }
         let node = Node {
@@ -319,17 +239,24 @@ impl Tree {
             rolled: 0,
             critical: NOWHERE,
             kind: short_kind(note.kind),
-            depth: u16::try_from(note.depth).unwrap_or(u16::MAX),
+            depth: short_depth(note.depth),
             worker: NO_WORKER,
             state: JobState::Running,
             flags: 0,
         };
-        let place = self.push(node);
+        let place = if self.len() < self.nodes_max.0 {
+            self.push(node)
+        } else {
+            let place = self.make_room()?;
+            self.put(place, node);
+            place
+        };
+        self.unroll(note.job);
         self.link(place, note.parent);
         Some(place)
     }
 
-    /// Adds a node, with what is counted of it.
+    /// Adds a node behind all others.
     fn push(&mut self, node: Node) -> u32 {
         let place = self.len() as u32;
         if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
@@ -338,21 +265,40 @@ impl Tree {
         if let Some(last) = self.chunks.last_mut() {
             last.push(node);
         }
+        self.count_in(place, node);
+        place
+    }
+
+    /// Puts a node where another was, of which the marks of what is to be told stay.
+    fn put(&mut self, place: u32, node: Node) {
+        if let Some(before) = self.get_mut(place) {
+            *before = Node { flags: before.flags & (UNSAVED | FRESH), ..node };
+        }
+        self.count_in(place, node);
+    }
+
+    /// What is counted of a node, and how it is found.
+    fn count_in(&mut self, place: u32, node: Node) {
         let (chunks, hasher) = (&self.chunks, &self.hasher);
-        let hash = |place: &u32| {
-            let node =
-                chunks.get(*place as usize / CHUNK).and_then(|chunk| chunk.get(*place as usize % CHUNK));
-            hasher.hash_one(node.map_or(JobTag(0), |node| node.tag))
-        };
+        let hash = |place: &u32| hasher.hash_one(node_at(chunks, *place).map_or(JobTag(0), |node| node.tag));
         self.places.insert_unique(hash(&place), place, hash);
         if node.kind == ROOT {
             self.root = self.root.or(Some(place));
         }
-        *self.depths.entry(node.depth).or_default().of(node.state.group()) += 1;
+        self.depths.entry(node.depth).or_default().add(node.state.group());
         if node.state.group() == Group::Running {
             self.count_at(node.host, 1);
         }
-        place
+    }
+
+    /// The job is found there no more.
+    fn forget_place(&mut self, tag: JobTag) {
+        let hash = self.hasher.hash_one(tag);
+        let chunks = &self.chunks;
+        let is_it = |place: &u32| node_at(chunks, *place).is_some_and(|node| node.tag == tag);
+        if let Ok(entry) = self.places.find_entry(hash, is_it) {
+            entry.remove();
+        }
     }
 
     fn count_at(&mut self, host: u32, change: i32) {
@@ -369,12 +315,13 @@ impl Tree {
                 Some(parent) => self.hang(place, parent),
                 None if self.parent_of.len() < TREE_UNKNOWN_PARENTS_MAX => {
                     self.parent_of.insert(place, parent);
-                    self.children_of.entry(parent).or_default().push(place);
+                    self.waiting.insert((parent, place));
                 }
                 None => {}
             }
         }
-        for child in self.children_of.remove(&tag).unwrap_or_default() {
+        while let Some((_, child)) = self.waiting.range((tag, 0)..=(tag, NOWHERE)).next().copied() {
+            self.waiting.remove(&(tag, child));
             self.parent_of.remove(&child);
             self.hang(child, place);
             self.touch(child);
@@ -390,6 +337,7 @@ impl Tree {
             && let Some(node) = self.get_mut(place)
         {
             node.parent = parent;
+            self.count_below(parent);
         }
     }
 
@@ -399,9 +347,8 @@ impl Tree {
         let (before, was_at, depth) = (node.state, node.host, node.depth);
         (node.state, node.host) = (state, host);
         let counts = self.depths.entry(depth).or_default();
-        let left = counts.of(before.group());
-        *left = left.saturating_sub(1);
-        *counts.of(state.group()) += 1;
+        counts.take(before.group());
+        counts.add(state.group());
         if before.group() == Group::Running {
             self.count_at(was_at, -1);
         }
@@ -415,6 +362,7 @@ impl Tree {
         node.ended_ms = t_ms.max(node.begun_ms);
         let host = node.host;
         self.change(place, state, host);
+        self.may_be_leaf(place);
         let Some(parent) = self.get(place).map(|node| node.parent) else { return };
         // The child that ends last is the critical one. One that still runs will end later.
         let critical = self.get(parent).map_or(NOWHERE, |parent| parent.critical);
@@ -454,68 +402,31 @@ impl Tree {
         }
     }
 
-    /// A job that there is no room for.
-    fn roll_up(&mut self, note: &JobNote) {
-        let counts = self.rolled_depths.entry(u16::try_from(note.depth).unwrap_or(u16::MAX)).or_default();
-        let ended = match note.what {
-            NoteKind::Begun { redone, .. } => {
-                counts.running += 1;
-                if redone && self.rolled.contains_key(&note.job) {
-                    counts.other = counts.other.saturating_sub(1);
-                    return;
-                }
-                self.without_room = self.without_room.saturating_add(1);
-                let above = note
-                    .parent
-                    .and_then(|parent| self.place(parent).or_else(|| self.rolled.get(&parent).copied()));
-                let above = above.unwrap_or(0);
-                if let Some(node) = self.get_mut(above) {
-                    node.rolled = node.rolled.saturating_add(1);
-                }
-                self.touch(above);
-                self.rolled.insert(note.job, above);
-                self.rolled_newest.push_back(note.job);
-                if self.rolled_newest.len() > TREE_ROLLED_REMEMBERED_MAX
-                    && let Some(oldest) = self.rolled_newest.pop_front()
-                {
-                    self.rolled.remove(&oldest);
-                }
-                return;
-            }
-            NoteKind::Adopted => return,
-            NoteKind::Done { .. } | NoteKind::Reused => Group::Done,
-            NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost => Group::Other,
-        };
-        counts.running = counts.running.saturating_sub(1);
-        *counts.of(ended) += 1;
-    }
-
-    /// A host is gone: what ran there is lost.
-    pub fn lose_host(&mut self, host: HostId, t_ms: u32) {
-        let Some(host) = self.host_places.get(&host).copied() else { return };
+    /// A host is gone: what ran there is lost. Gives how many jobs that are, as far as they are kept.
+    pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
+        let Some(host) = self.host_places.get(&host).copied() else { return 0 };
         if self.hosts.get(host as usize).is_none_or(|host| host.running == 0) {
-            return;
+            return 0;
         }
-        self.end_all(JobState::Lost, t_ms, |node| node.host == host);
+        self.end_all(JobState::Lost, t_ms, |node| node.host == host)
     }
 
     /// The run is over: what still runs is not wanted any more.
     pub fn abort_all(&mut self, t_ms: u32) {
         self.end_all(JobState::Aborted, t_ms, |_| true);
         // What there was no room for has come to its end as well.
-        for counts in self.rolled_depths.values_mut() {
-            counts.other = counts.other.saturating_add(std::mem::take(&mut counts.running));
-        }
+        self.abort_rolled();
     }
 
-    fn end_all(&mut self, state: JobState, t_ms: u32, which: impl Fn(&Node) -> bool) {
+    fn end_all(&mut self, state: JobState, t_ms: u32, which: impl Fn(&Node) -> bool) -> usize {
         let running = |node: &Node| node.state.group() == Group::Running && which(node);
         let places: Vec<u32> =
             (0_u32..).zip(self.nodes()).filter(|(_, node)| running(node)).map(|(place, _)| place).collect();
-        for place in places {
-            self.end(place, state, t_ms);
-            self.touch(place);
+        for place in &places {
+            self.end(*place, state, t_ms);
+            self.touch(*place);
         }
+        places.len()
     }
 
     /// Jobs whose tags are `from` to `to`, at most `limit`.
@@ -534,16 +445,18 @@ impl Tree {
 
     /// From the root down: the child that ended last, and so on.
     pub fn critical_path(&self, limit: usize) -> Vec<u32> {
-        let next =
-            |place: &u32| self.get(*place).map(|node| node.critical).filter(|next| self.get(*next).is_some());
+        let next = |place: &u32| {
+            let next = self.get(*place)?.critical;
+            self.get(next).is_some_and(|below| below.parent == *place).then_some(next)
+        };
         std::iter::successors(self.root, next).take(limit).collect()
     }
 }
 
 mod changes;
+mod node;
 mod restore;
-
-pub use restore::{SavedJob, TreeSummary};
+mod room;
 
 #[cfg(test)]
 mod tests;

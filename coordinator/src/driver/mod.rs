@@ -4,6 +4,7 @@ mod end;
 mod rate;
 mod request;
 mod saver;
+mod speed;
 mod totals;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
 use rate::{Pings, Rate};
 use saver::{Change, Saver};
+use speed::Speeds;
 
 pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
 
@@ -70,6 +72,7 @@ pub struct Drive {
     ended: totals::Ended,
     pings: Pings,
     rate: Rate,
+    speeds: Speeds,
 }
 
 impl Drive {
@@ -107,6 +110,7 @@ impl Drive {
             ended: totals::Ended::default(),
             pings: Pings::default(),
             rate: Rate::default(),
+            speeds: Speeds::default(),
         };
         (drive, driver)
     }
@@ -231,7 +235,7 @@ impl Drive {
     fn sample(&mut self) {
         let mut executed = self.ended.executed();
         for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            executed = executed.saturating_add(view.counts.executed);
+            executed = executed.saturating_add(view.counts.jobs.executed);
             // Of those who are there: what others have counted stays, their workers do not.
             let workers =
                 view.by_host.iter().filter(|(_, is_there, _)| *is_there).map(|(_, _, counts)| counts.workers);
@@ -241,8 +245,9 @@ impl Drive {
                     t_ms: chronicle.now_ms(),
                     busy: view.counts.busy,
                     workers,
-                    executed: view.counts.executed,
-                    redone: view.counts.redone,
+                    executed: view.counts.jobs.executed,
+                    redone: view.counts.jobs.redone,
+                    is_suspended: view.state == RunState::Suspended,
                 };
                 chronicle.sample(sample, view.progress, view.waiting_for.as_deref());
             });
@@ -259,12 +264,14 @@ impl Drive {
     }
 
     async fn every_second(&mut self) {
-        for view in self.machine.runs() {
-            if !view.state.is_over() {
-                let figures = Figures::of_view(&view, |host| self.name_of(host));
-                self.last_seen.insert(view.run, figures);
-            }
+        let mut views = self.machine.runs();
+        views.retain(|view| !view.state.is_over());
+        for view in &views {
+            let figures = Figures::of_view(view, |host| self.name_of(host));
+            self.last_seen.insert(view.run, figures);
         }
+        let there = self.machine.hosts().iter().map(|host| host.id).collect();
+        self.speeds.look(views.iter().map(|view| view.by_host.as_slice()), &there);
         if self.saver.is_behind() {
             let saved = self.saver.save_again().await;
             for change in saved {
@@ -361,6 +368,7 @@ impl Drive {
         }
         let hosts = self.machine.hosts().into_iter().map(|view| HostSeen {
             lent: lent.get(&view.id).copied().unwrap_or_default(),
+            speed: self.speeds.of(view.id),
             rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
             view,
         });

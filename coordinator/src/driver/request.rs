@@ -90,6 +90,8 @@ pub struct HostSeen {
     pub lent: u64,
     /// To the coordinator and back.
     pub rtt: Option<Duration>,
+    /// Compared with others.
+    pub speed: Option<f64>,
 }
 
 /// How the API reaches the driver.

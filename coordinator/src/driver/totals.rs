@@ -29,7 +29,7 @@ impl Ended {
 impl Ended {
     /// Jobs that they ran.
     pub fn executed(&self) -> u64 {
-        self.counts.executed
+        self.counts.jobs.executed
     }
 }
 
@@ -38,7 +38,7 @@ impl Drive {
         let (unsaved, entries_dropped) = self.saver.backlog();
         let mut totals = Totals {
             counts: self.ended.counts,
-            executed: self.ended.counts.executed,
+            executed: self.ended.counts.jobs.executed,
             lost_work_s: self.ended.lost_work_s,
             ended: self.ended.by_state,
             waiting: self.from_links.len(),

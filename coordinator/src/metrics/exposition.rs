@@ -117,20 +117,20 @@ impl All {
             &held,
         )?;
         for (name, help, count) in [
-            ("jobs_spawned", "Jobs that were spawned", counts.spawned),
-            ("jobs_exposed", "Jobs that were made visible to schedulers", counts.exposed),
+            ("jobs_spawned", "Jobs that were spawned", counts.jobs.spawned),
+            ("jobs_exposed", "Jobs that were made visible to schedulers", counts.jobs.exposed),
             ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
-            ("jobs_taken", "Jobs that another worker of the same host took", counts.stolen_local),
-            ("jobs_aborted", "Jobs that nobody wanted any more", counts.aborted),
-            ("jobs_lost", "Jobs that were lost with a host", counts.redone),
+            ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
+            ("jobs_aborted", "Jobs that nobody wanted any more", counts.jobs.aborted),
+            ("jobs_lost", "Jobs that were lost with a host", counts.jobs.redone),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
-            ("orphans_adopted", "Orphans that went on, and whose results were used", counts.adopted),
-            ("results_recorded", "Results that were recorded for the case of a crash", counts.recorded),
+            ("orphans_adopted", "Orphans that went on, and whose results were used", counts.jobs.adopted),
+            ("results_recorded", "Results that were recorded for the case of a crash", counts.jobs.recorded),
             (
                 "results_reused",
                 "Lost jobs that were not run again: the table had their results",
-                counts.reused,
+                counts.jobs.reused,
             ),
         ] {
             out.counter(name, help, None, count as f64)?;
@@ -182,6 +182,8 @@ impl All {
     fn links(&self, out: &mut Out<'_, '_>) -> fmt::Result {
         let counters = &self.counters;
         out.gauge("websockets", "Open websockets of hosts", None, self.service.links as f64)?;
+        let help = "Open websockets of dashboards, and of who watches in a terminal";
+        out.gauge("watchers", help, None, self.service.watchers as f64)?;
         for (name, help, unit, counter) in [
             ("websockets_opened", "Websockets of hosts that were opened", None, &counters.links_opened),
             ("frames_received", "Websocket frames from hosts", None, &counters.frames_in),
@@ -314,9 +316,13 @@ fn at_least(said: &mut HashMap<String, f64>, what: String, value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::Counts;
+    use sateen_protocol::{Counts, Jobs};
 
     use super::*;
+
+    fn spawned(spawned: u64) -> Jobs {
+        Jobs { spawned, ..Jobs::default() }
+    }
 
     fn written(counters: &Arc<Counters>, counts: Counts) -> String {
         let totals = Totals { counts, ..Totals::default() };
@@ -332,7 +338,7 @@ mod tests {
     #[test]
     fn no_counter_falls_whatever_hosts_say() {
         let counters = Arc::new(Counters::default());
-        let mut counts = Counts { spawned: 7, work_ns: 2_500_000_000, ..Counts::default() };
+        let mut counts = Counts { jobs: spawned(7), work_ns: 2_500_000_000, ..Counts::default() };
         counts.steals.of(Scope::Site).latencies.buckets = [u64::MAX; 13];
         let before = written(&counters, counts);
         assert_eq!(value(&before, "sateen_jobs_spawned_total"), 7.0);
@@ -344,10 +350,10 @@ mod tests {
             r#"sateen_steal_latency_seconds_bucket{scope="site",le="0.00005"}"#
         };
         let first = value(&before, bucket);
-        let after = written(&counters, Counts { spawned: 3, ..Counts::default() });
+        let after = written(&counters, Counts { jobs: spawned(3), ..Counts::default() });
         assert_eq!(value(&after, "sateen_jobs_spawned_total"), 7.0);
         assert_eq!(value(&after, bucket), first);
-        let more = written(&counters, Counts { spawned: 8, ..Counts::default() });
+        let more = written(&counters, Counts { jobs: spawned(8), ..Counts::default() });
         assert_eq!(value(&more, "sateen_jobs_spawned_total"), 8.0);
     }
 }

@@ -128,6 +128,8 @@ pub struct Service {
     pub started_at_s: f64,
     /// Open websockets of hosts.
     pub links: usize,
+    /// Open websockets of those who watch.
+    pub watchers: usize,
     /// Runs that are known, by state.
     pub runs: Vec<(&'static str, u64)>,
     /// Whether the data folder could be written when that was tried last.

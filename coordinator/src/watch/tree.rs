@@ -63,8 +63,12 @@ impl TreeFeed {
     pub async fn new(api: &Api, run: RunId) -> Result<Self, Problem> {
         let names = names_of(api, run).await?;
         let chronicle = chronicle_of(api, run).await?;
+        Ok(Self::of(run, names, chronicle))
+    }
+
+    fn of(run: RunId, names: Names, chronicle: Arc<Mutex<Chronicle>>) -> Self {
         chronicle.lock().unwrap_or_else(PoisonError::into_inner).watch(true);
-        Ok(Self { run, names, chronicle, tick: 0, ticks: VecDeque::new(), hosts: Vec::new(), table: None })
+        Self { run, names, chronicle, tick: 0, ticks: VecDeque::new(), hosts: Vec::new(), table: None }
     }
 
     /// What is new.
@@ -72,6 +76,10 @@ impl TreeFeed {
         if api.driver.chronicles.get(self.run).is_none() {
             return Err(Problem::gone_run(self.run));
         }
+        Ok(self.tick())
+    }
+
+    fn tick(&mut self) -> Option<Arc<TreeNews>> {
         let mut newest = Vec::new();
         let (places, table, hosts) = {
             let mut chronicle = self.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +89,7 @@ impl TreeFeed {
             (places, table, hosts)
         };
         if places.is_empty() && hosts.is_empty() && self.table.as_ref() == Some(&table) {
-            return Ok(None);
+            return None;
         }
         self.hosts.extend(hosts);
         self.tick += 1;
@@ -101,7 +109,7 @@ impl TreeFeed {
             short_table: json(&table),
         };
         self.table = Some(table);
-        Ok(Some(Arc::new(news)))
+        Some(Arc::new(news))
     }
 }
 
@@ -218,3 +226,6 @@ impl TreeClient {
         frame
     }
 }
+
+#[cfg(test)]
+mod tests;

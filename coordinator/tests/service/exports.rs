@@ -1,7 +1,7 @@
 //! Jobs one by one, and all of them as files.
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
-use sateen_protocol::{Counts, JobTag, ROOT_KIND};
+use sateen_protocol::{Counts, JobTag, Jobs, ROOT_KIND};
 use serde_json::Value;
 
 use crate::host::{Host, text};
@@ -29,7 +29,8 @@ fn run_at(server: &Server, name: &str) -> u64 {
         note(2, NoteKind::Done { work_ns: 2_000_000 }, None),
         note(3, begun, None),
     ];
-    let counts = Counts { spawned: 3, executed: 3, ..Counts::default() };
+    let jobs = Jobs { spawned: 3, executed: 3, ..Jobs::default() };
+    let counts = Counts { jobs, ..Counts::default() };
     host.send(&[ToCoordinator::Counts {
         run: given,
         counts: Box::new(counts),

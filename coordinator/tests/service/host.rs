@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use sateen_protocol::codec::{Decoder, Encoder};
-use sateen_protocol::message::{HostReport, ToCoordinator, ToHost};
-use sateen_protocol::{Finished, GridId, HostId, JobNumber, MainOutcome, Outcome, RunId};
+use sateen_protocol::message::{HostReport, LogLine, ToCoordinator, ToHost};
+use sateen_protocol::{Finished, GridId, HostId, JobNumber, JobTag, MainOutcome, Outcome, RunId};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client};
 
 use crate::server::{PATIENCE, Server};
@@ -150,6 +150,12 @@ pub fn hello(name: &str, was: Option<Identity>, roots: Vec<(RunId, JobNumber)>) 
         direct: None,
     };
     ToCoordinator::Hello { report, was, roots, paused: None }
+}
+
+/// A line of a run's log, of its job 2.
+pub fn said(run: RunId) -> ToCoordinator {
+    let (function, text) = ("work".to_owned(), "hello".to_owned());
+    ToCoordinator::Log { run, lines: vec![LogLine { job: Some(JobTag(2)), function, text }] }
 }
 
 pub fn text(result: &str) -> Outcome {

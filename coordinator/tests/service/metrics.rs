@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use sateen_protocol::message::ToCoordinator;
-use sateen_protocol::{Counts, HeldCounts, Latencies, Scope};
+use sateen_protocol::{Counts, HeldCounts, Jobs, Latencies, Scope};
 
-use crate::host::Host;
+use crate::host::{Host, said};
 use crate::server::{Server, eventually};
 
 fn samples(server: &Server) -> BTreeMap<String, f64> {
@@ -36,9 +36,7 @@ fn absurd_reports_break_no_metric() {
     let (given, _) = host.take_root();
     let held = HeldCounts { begun: u64::MAX, done: u64::MAX, failed: u64::MAX, aborted: u64::MAX };
     let mut absurd = Counts {
-        spawned: u64::MAX,
-        exposed: u64::MAX,
-        executed: u64::MAX,
+        jobs: Jobs { spawned: u64::MAX, exposed: u64::MAX, executed: u64::MAX, ..Jobs::default() },
         work_ns: u64::MAX,
         redone_work_ns: u64::MAX,
         held: [held; 2],
@@ -51,7 +49,7 @@ fn absurd_reports_break_no_metric() {
         (counts.jobs, counts.refused, counts.unanswered) = (u64::MAX, u64::MAX, u64::MAX);
         counts.latencies = Latencies { buckets: [u64::MAX; 13], sum_ns: u64::MAX };
     }
-    let little = Counts { spawned: 1, ..Counts::default() };
+    let little = Counts { jobs: Jobs { spawned: 1, ..Jobs::default() }, ..Counts::default() };
     let mut before = samples(&server);
     for (before_it, counts) in [absurd, little, absurd].into_iter().enumerate() {
         let (counts, notes) = (Box::new(counts), Vec::new());
@@ -66,7 +64,7 @@ fn absurd_reports_break_no_metric() {
             workers,
         }]);
         // What it says next is looked at when this was.
-        host.send(&[ToCoordinator::Log { run: given, lines: vec![(String::new(), "said".to_owned())] }]);
+        host.send(&[said(given)]);
         eventually("the report is there", || {
             let log = server.json(&format!("/api/v1/runs/{run}/log"));
             (log["lines"].as_array().map(Vec::len) == Some(before_it + 1)).then_some(())

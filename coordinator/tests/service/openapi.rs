@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::host::{Host, text};
+use crate::host::{Host, said, text};
 use crate::server::{Server, app, detail};
 
 /// What of a value is not as the schema says.
@@ -108,10 +108,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     let (mut host, _) = Host::join(&server, "one");
     let (given, number) = host.take_root();
     crate::watch::begin_some_jobs(&mut host, given);
-    host.send(&[sateen_protocol::message::ToCoordinator::Log {
-        run: given,
-        lines: vec![("work".to_owned(), "hello".to_owned())],
-    }]);
+    host.send(&[said(given)]);
     host.finish(given, number, text("42"));
     host.await_acknowledgement(given);
     let words = vec![

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
-use sateen_protocol::{Counts, Entry, EntryState, Finished, JobKey, JobTag, Lineage, ROOT_KIND};
+use sateen_protocol::{Counts, Entry, EntryState, Finished, JobKey, JobTag, Jobs, Lineage, ROOT_KIND};
 
-use crate::host::{Host, text};
+use crate::host::{Host, said, text};
 use crate::server::{Server, detail, eventually};
 
 /// What people look at is saved twice a second, and nobody waits for it.
@@ -106,7 +106,8 @@ fn what_people_look_at_survives_kill_9() {
         parameters,
     };
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
-    let counts = Counts { spawned: 9, executed: 8, busy: 2, workers: 2, work_ns: 7, ..Counts::default() };
+    let jobs = Jobs { spawned: 9, executed: 8, ..Jobs::default() };
+    let counts = Counts { jobs, busy: 2, workers: 2, work_ns: 7, ..Counts::default() };
     let counts = Box::new(counts);
     let progress = Some((3, 4));
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, begun, Some(vec![5]))];
@@ -119,7 +120,7 @@ fn what_people_look_at_survives_kill_9() {
             notes_dropped: 5,
             workers: Vec::new(),
         },
-        ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
+        said(given),
     ]);
     eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
     drop(one);

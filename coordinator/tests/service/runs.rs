@@ -1,10 +1,10 @@
 //! Runs from their submission to their result, with hosts that only say what hosts say.
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
-use sateen_protocol::{Counts, JobFailure, JobTag, MainOutcome, Outcome, ROOT_KIND, RunId};
+use sateen_protocol::{Counts, JobFailure, JobTag, Jobs, MainOutcome, Outcome, ROOT_KIND, RunId};
 use serde_json::json;
 
-use crate::host::{Host, main_outcome, text};
+use crate::host::{Host, main_outcome, said, text};
 use crate::server::{Server, detail, eventually};
 
 #[test]
@@ -21,8 +21,8 @@ fn a_run_ends_with_the_roots_result() {
     let hosts = server.json("/api/v1/hosts");
     assert_eq!((&hosts[0]["name"], &hosts[0]["connected"]), (&"one".into(), &true.into()));
 
-    let counts =
-        Counts { spawned: 9, executed: 8, busy: 1, workers: 2, work_ns: 500_000_000, ..Counts::default() };
+    let jobs = Jobs { spawned: 9, executed: 8, ..Jobs::default() };
+    let counts = Counts { jobs, busy: 1, workers: 2, work_ns: 500_000_000, ..Counts::default() };
     let counts = Box::new(counts);
     let note = |job, kind, what| JobNote {
         job: JobTag(job),
@@ -45,9 +45,9 @@ fn a_run_ends_with_the_roots_result() {
             notes_dropped: 5,
             workers: Vec::new(),
         },
-        ToCoordinator::Log { run: given, lines: vec![("work".to_owned(), "hello".to_owned())] },
+        said(given),
         // Of a run that does not exist.
-        ToCoordinator::Log { run: RunId(99), lines: vec![("work".to_owned(), "hello".to_owned())] },
+        said(RunId(99)),
     ]);
     let tree = eventually("the tree", || {
         let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
@@ -64,6 +64,11 @@ fn a_run_ends_with_the_roots_result() {
         log["lines"][0].is_object().then_some(log)
     });
     assert_eq!(log["lines"][0]["text"], "hello");
+    // The tree has the job that said so.
+    assert_eq!(
+        (&log["lines"][0]["job"], &log["lines"][0]["tag"]),
+        (&tree["nodes"][1]["function"], &tree["nodes"][1]["job"])
+    );
     assert_eq!(server.json(&format!("/api/v1/runs/{run}/log?after=1"))["lines"], json!([]));
     assert_eq!(server.run(run)["progress"], json!({"done": 3, "total": 4}));
     a_job_is_found_by_its_key(&server, run);

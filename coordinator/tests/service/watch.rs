@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, WorkerTimes};
-use sateen_protocol::{Counts, JobTag, ROOT_KIND, RunId};
+use sateen_protocol::{Counts, JobTag, Jobs, ROOT_KIND, RunId};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
@@ -213,7 +213,8 @@ const BEGUN: NoteKind = NoteKind::Begun { victim: None, redone: false, worker: 1
 
 fn report(run: RunId, notes: Vec<JobNote>) -> ToCoordinator {
     let executed = notes.len() as u64;
-    let counts = Counts { spawned: executed, executed, busy: 1, workers: 2, ..Counts::default() };
+    let jobs = Jobs { spawned: executed, executed, ..Jobs::default() };
+    let counts = Counts { jobs, busy: 1, workers: 2, ..Counts::default() };
     let workers = vec![WorkerTimes { work_ms: 40, recover_ms: 0, steal_ms: 7, wait_ms: 3 }; 2];
     ToCoordinator::Counts {
         run,
@@ -396,6 +397,30 @@ fn a_page_that_says_nonsense_is_told_why_and_cut_off() {
     }
     assert!(page.closed().contains("too many messages"));
     assert_eq!(server.json("/api/v1/status")["watchers"], 0);
+}
+
+#[test]
+fn pages_that_watch_are_counted() {
+    let server = Server::start();
+    let counted = |count: u32| {
+        eventually("the metric", || {
+            let text = String::from_utf8(server.get("/metrics").1).expect("text");
+            let values = text.lines().filter_map(|line| line.strip_prefix("sateen_watchers "));
+            values
+                .filter_map(|value| value.parse().ok())
+                .any(|value: f64| value == f64::from(count))
+                .then_some(())
+        });
+        assert_eq!(server.json("/api/v1/status")["watchers"], count);
+    };
+    counted(0);
+    let page = Page::watching(&server, &["grid"]);
+    let other = Page::watching(&server, &["grid"]);
+    counted(2);
+    drop(page);
+    counted(1);
+    drop(other);
+    counted(0);
 }
 
 #[test]

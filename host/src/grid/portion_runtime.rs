@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, RunSpec};
+use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -109,16 +109,19 @@ impl RunningPortion for Portion {
     fn counts(&self) -> Counts {
         let now = Self::counts(self);
         Counts {
-            spawned: now.jobs.spawned,
-            exposed: now.jobs.exposed,
-            executed: now.jobs.executed,
-            stolen_local: now.jobs.stolen,
-            aborted: now.jobs.aborted,
+            jobs: Jobs {
+                spawned: now.jobs.spawned,
+                exposed: now.jobs.exposed,
+                executed: now.jobs.executed,
+                stolen_local: now.jobs.stolen,
+                aborted: now.jobs.aborted,
+                // The rest is the machine's to count: it decides what is redone and what reused.
+                ..Jobs::default()
+            },
             work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),
             redone_work_ns: u64::try_from(now.redone_work.as_nanos()).unwrap_or(u64::MAX),
             busy: u32::try_from(now.busy).unwrap_or(u32::MAX),
             workers: u32::try_from(now.threads).unwrap_or(u32::MAX),
-            // The rest is the machine's to count: it decides what is redone and what reused.
             ..Counts::default()
         }
     }

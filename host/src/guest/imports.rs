@@ -362,7 +362,9 @@ fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()
     let limits = shared.limits();
     if shared.counters.log_lines.fetch_add(1, Relaxed) < limits.log_lines_max {
         let text = read_text(&caller, text, length, limits.log_line_bytes_max)?;
-        shared.log(LogLine { job: caller.data().job_name().to_owned(), text });
+        let guest = caller.data();
+        let tag = guest.ancestry.as_ref().map(|ancestry| ancestry.key.tag());
+        shared.log(LogLine { job: guest.job_name().to_owned(), tag, text });
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use sateen_protocol::{Bytes, JobKey};
+use sateen_protocol::{Bytes, JobKey, JobTag};
 use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
@@ -22,6 +22,8 @@ use crate::scheduler::{Alarm, Ancestry, Job, Place, ROOT, Remote, Shared, Task, 
 pub struct LogLine {
     /// The job that the instance runs.
     pub job: String,
+    /// The same as the tree of the run has it, if that is spread over hosts.
+    pub tag: Option<JobTag>,
     /// What it wrote.
     pub text: String,
 }

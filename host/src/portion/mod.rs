@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use sateen_protocol::host::Notice;
+use sateen_protocol::message::LogLine;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
 
@@ -96,7 +97,9 @@ impl Portion {
             limits: app.0.engine.limits.clone(),
             inputs: options.inputs,
             pristine: false,
-            log: Arc::new(move |line| notify(Notice::Log(line.job, line.text))),
+            log: Arc::new(move |line| {
+                notify(Notice::Log(LogLine { job: line.tag, function: line.job, text: line.text }));
+            }),
             remote: Some(remote),
         })?;
         let mut portion = Self { shared: threads.shared.clone(), threads };

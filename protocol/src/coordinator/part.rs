@@ -155,10 +155,12 @@ impl RunPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Jobs;
     use crate::{BlobHash, FaultTolerance, RunLimits};
 
     fn counts(work_ns: u64) -> Counts {
-        Counts { work_ns, executed: work_ns, ..Counts::default() }
+        let jobs = Jobs { executed: work_ns, ..Jobs::default() };
+        Counts { jobs, work_ns, ..Counts::default() }
     }
 
     fn spec() -> RunSpec {

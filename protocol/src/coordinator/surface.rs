@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Circle;
-use crate::message::{Departure, HostReport, JobNote, WorkerTimes};
+use crate::message::{Departure, HostReport, JobNote, LogLine, WorkerTimes};
 use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// One websocket of a host, from open to close; the driver counts them and never uses a number twice.
@@ -125,7 +125,7 @@ pub enum Event {
     /// A run's state changed.
     RunChanged(RunId, RunState),
     /// Lines of an app's log.
-    Log(RunId, HostId, Vec<(String, String)>),
+    Log(RunId, HostId, Vec<LogLine>),
     /// Jobs began or ended at a host.
     Notes(RunId, HostId, Vec<JobNote>),
     /// What the workers of a host have done with their time.

@@ -131,7 +131,7 @@ impl Host {
                 Some(_) => {
                     if let Some(loan) = part.end_loan(number) {
                         if loan.state == LoanState::Agreed {
-                            part.own_counts.adopted += 1;
+                            part.own_counts.jobs.adopted += 1;
                             part.count_saved(&finished);
                         }
                         let number = loan.number;

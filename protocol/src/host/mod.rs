@@ -22,7 +22,7 @@ use crate::limits::{
     COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
     WORKERS_REPORTED_MAX, shortened,
 };
-use crate::message::{HostInfo, PeerMessage, ToCoordinator};
+use crate::message::{HostInfo, LogLine, PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use departure::Departing;
@@ -289,7 +289,7 @@ impl Host {
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
-                part.own_counts.recorded += 1;
+                part.own_counts.jobs.recorded += 1;
                 self.record(now, run, key, depth, lineage, finished);
             }
             Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
@@ -298,12 +298,13 @@ impl Host {
             }
             Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
-            Notice::Log(job, text) => {
+            Notice::Log(line) => {
                 part.outbox_since.get_or_insert(now);
                 match part.log.len() {
-                    ..LOG_LINES_WAITING_MAX => part.log.push((job, text)),
+                    ..LOG_LINES_WAITING_MAX => part.log.push(line),
                     LOG_LINES_WAITING_MAX => {
-                        part.log.push((job, "(more was said than could be sent)".to_owned()));
+                        let text = "(more was said than could be sent)".to_owned();
+                        part.log.push(LogLine { text, ..line });
                     }
                     _ => {}
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::limits::{
     NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
 };
-use crate::message::{JobNote, WorkerTimes};
+use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::ObjectId;
 use crate::{
     Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
@@ -193,7 +193,7 @@ pub struct Part {
     /// The length of all their parameters.
     pub note_bytes: usize,
     pub workers: Vec<WorkerTimes>,
-    pub log: Vec<(String, String)>,
+    pub log: Vec<LogLine>,
     pub next_report: Time,
     pub last_report: Option<Time>,
 }
@@ -280,7 +280,7 @@ impl Part {
 
     /// The table had this.
     pub fn count_reused(&mut self, finished: &Finished) {
-        self.own_counts.reused += 1;
+        self.own_counts.jobs.reused += 1;
         self.count_saved(finished);
     }
 

@@ -165,8 +165,8 @@ impl Host {
             return Ok(());
         }
         steals.jobs += 1;
-        part.own_counts.stolen += 1;
-        part.own_counts.stolen_wide += u64::from(is_far);
+        part.own_counts.jobs.stolen += 1;
+        part.own_counts.jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };

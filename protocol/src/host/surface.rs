@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::message::{HostReport, JobNote, PeerMessage, ToCoordinator, WorkerTimes};
+use crate::message::{HostReport, JobNote, LogLine, PeerMessage, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{
     Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec,
@@ -99,8 +99,8 @@ pub enum Notice {
         /// The machine's number, from [`Command::Inject`].
         held: JobNumber,
     },
-    /// A line of the app's log: the job's name and the text.
-    Log(String, String),
+    /// A line of the app's log.
+    Log(LogLine),
     /// The root reports its progress: so much is done, of so much.
     Progress(u64, u64),
     /// A limit of the run was met, which ends it everywhere.

@@ -109,12 +109,12 @@ pub enum ToCoordinator {
         /// What its first `WORKERS_REPORTED_MAX` workers did with their time.
         workers: Vec<WorkerTimes>,
     },
-    /// Lines of the app's log: the job's name and the text.
+    /// Lines of the app's log.
     Log {
         /// Of which run.
         run: RunId,
         /// The lines.
-        lines: Vec<(String, String)>,
+        lines: Vec<LogLine>,
     },
     /// All of the run that was here is saved; the host works on it no more.
     Suspended {
@@ -181,6 +181,17 @@ pub struct WorkerTimes {
     pub steal_ms: u64,
     /// Jobs of this host wait for results from elsewhere, and nothing else was there for it.
     pub wait_ms: u64,
+}
+
+/// A line of an app's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// The job in whose instance it was written, as the tree of the run has it.
+    pub job: Option<JobTag>,
+    /// That job's name.
+    pub function: String,
+    /// The line.
+    pub text: String,
 }
 
 /// A job with an instance of its own, for the tree of a run.

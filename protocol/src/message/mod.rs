@@ -29,6 +29,6 @@ mod coordinator;
 mod host;
 mod peer;
 
-pub use coordinator::{HostInfo, HostReport, JobNote, NoteKind, ToCoordinator, WorkerTimes};
+pub use coordinator::{HostInfo, HostReport, JobNote, LogLine, NoteKind, ToCoordinator, WorkerTimes};
 pub use host::{Departure, ToHost};
 pub use peer::PeerMessage;

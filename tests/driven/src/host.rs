@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
-use sateen_protocol::message::{HostReport, JobNote, PeerMessage, ToHost, WorkerTimes};
+use sateen_protocol::message::{HostReport, JobNote, LogLine, PeerMessage, ToHost, WorkerTimes};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
     Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
@@ -69,7 +69,7 @@ pub enum Input {
     Updated(RunId, ObjectId, Bytes),
     Opened(RunId, ObjectId),
     Refetch(RunId, ObjectId, JobNumber),
-    Log(RunId, String, String),
+    Log(RunId, LogLine),
     Progress(RunId, u64, u64),
     Limit(RunId, String),
     Unable(RunId, String),
@@ -98,7 +98,7 @@ impl Input {
             Notice::Updated { object, bytes, .. } => Self::Updated(run, object, bytes),
             Notice::Opened { object, .. } => Self::Opened(run, object),
             Notice::Refetch { object, held } => Self::Refetch(run, object, held),
-            Notice::Log(job, text) => Self::Log(run, job, text),
+            Notice::Log(line) => Self::Log(run, line),
             Notice::Progress(done, total) => Self::Progress(run, done, total),
             Notice::Limit(reason) => Self::Limit(run, reason),
             Notice::Unable(reason) => Self::Unable(run, reason),
@@ -155,7 +155,7 @@ impl Input {
             Self::Refetch(run, object, held) => {
                 host.handle_notice(now, run, Notice::Refetch { object, held });
             }
-            Self::Log(run, job, text) => host.handle_notice(now, run, Notice::Log(job, text)),
+            Self::Log(run, line) => host.handle_notice(now, run, Notice::Log(line)),
             Self::Progress(run, done, total) => host.handle_notice(now, run, Notice::Progress(done, total)),
             Self::Limit(run, reason) => host.handle_notice(now, run, Notice::Limit(reason)),
             Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),

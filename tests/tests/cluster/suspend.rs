@@ -28,6 +28,12 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
     let about = cluster.done(run, QUEENS.2);
     assert!(count(&about, "reused") > 0, "it goes on from where it was: {about:#}");
     assert!(work_of(&about, "cyd") + work_of(&about, "dan") > 0.0, "{about:#}");
+    let timeline = cluster.api().get(&format!("/api/v1/runs/{run}/timeline"));
+    let mut reasons = timeline["idle_why"].as_array().into_iter().flatten();
+    let is_told = reasons.any(|why| {
+        why["text"].as_str().is_some_and(|text| text.contains("is suspended")) && why["to_ms"].is_u64()
+    });
+    assert!(is_told, "{:#}", timeline["idle_why"]);
 }
 
 #[test]

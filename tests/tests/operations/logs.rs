@@ -16,10 +16,14 @@ fn a_log_in_json_is_an_object_a_line() {
     let name = "evil\u{202e}\" level=ERROR";
     cluster.start_host_with(name, "here", &url, &["--log-format", "json", "--log-level", "debug"]);
     cluster.start_host_with("plain", "here", &url, &[]);
-    cluster.await_hosts(2);
-    until("the hosts know one another", SOON, || {
-        cluster.host("plain").log().contains("peer is there").then_some(())
-    });
+    cluster.start_host_with("object", "here", &url, &["--log-format", "json"]);
+    cluster.await_hosts(3);
+    for host in ["plain", "object"] {
+        until("the hosts know one another", SOON, || {
+            let log = cluster.host(host).log();
+            log.lines().any(|line| line.contains("peer is there") && line.contains("evil")).then_some(())
+        });
+    }
     let log = cluster.host(name).log();
     let objects = objects(&log);
     assert!(objects.len() > 2, "{log}");
@@ -32,9 +36,14 @@ fn a_log_in_json_is_an_object_a_line() {
     assert!(joined.is_some_and(|object| object["coordinator"] == url.as_str()), "{log}");
 
     let text = cluster.host("plain").log();
-    let line = text.lines().find(|line| line.contains("peer is there")).expect("it was awaited");
+    let is_awaited = |line: &&str| line.contains("peer is there") && line.contains("evil");
+    let line = text.lines().find(is_awaited).expect("it was awaited");
     assert!(line.contains(r#"name="evil\u{202e}\" level=ERROR""#), "{line}");
     assert!(!text.contains('\u{202e}'), "{text}");
+    // In an object, too, and whoever parses it has the name as it is.
+    let text = cluster.host("object").log();
+    assert!(!text.contains('\u{202e}') && text.contains(r"evil\u202e"), "{text}");
+    assert!(self::objects(&text).iter().any(|object| object["name"] == name), "{text}");
     let coordinator = cluster.coordinator().log();
     assert!(coordinator.contains("host joined") && !coordinator.contains('\u{202e}'), "{coordinator}");
 }

@@ -1,8 +1,9 @@
 //! Jobs move, and everything else stays as it is.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sateen_protocol::Outcome;
+use sateen_protocol::{JobTag, Outcome};
 use sateen_tests::random::{Random, seed};
 
 use crate::shuttle::{Shuttle, Task, probe, sample};
@@ -37,6 +38,24 @@ fn any_schedule_on_any_hosts_gives_the_same() {
         rounds += 1;
     }
     eprintln!("{rounds} rounds");
+}
+
+/// A page finds the job in the tree by it.
+#[test]
+fn each_line_names_the_job_that_the_tree_has() {
+    let mut shuttle = Shuttle::new(Task::new(probe(), "log_from_jobs", &["100"]), &[1, 1], seed(11));
+    shuttle.begin(0);
+    assert_eq!(shuttle.finish(), "4950");
+    assert_eq!(shuttle.lines.len(), 100);
+    let mut jobs: BTreeMap<JobTag, Vec<&str>> = BTreeMap::new();
+    for line in &shuttle.lines {
+        jobs.entry(line.job.expect("a job of a tree")).or_default().push(&line.function);
+    }
+    let (roots, others): (Vec<&[&str]>, Vec<&[&str]>) =
+        jobs.values().map(Vec::as_slice).partition(|lines| lines[0] == "log_from_jobs");
+    // The root says what jobs say that it calls in place; all others have something to say but once.
+    assert!(roots.len() <= 1 && roots.iter().all(|lines| lines.iter().all(|name| *name == "log_from_jobs")));
+    assert!(others.iter().all(|lines| *lines == ["speak"]), "{others:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use sateen_host::{App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, Snapshot};
+use sateen_protocol::message::LogLine;
 use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
@@ -87,6 +88,8 @@ pub struct Shuttle {
     root: Option<(usize, JobNumber)>,
     pub result: Option<Finished>,
     pub moved: usize,
+    /// What the app said.
+    pub lines: Vec<LogLine>,
     pub sharing: Sharing,
     started: Instant,
 }
@@ -111,6 +114,7 @@ impl Shuttle {
             root: None,
             result: None,
             moved: 0,
+            lines: Vec::new(),
             sharing: Sharing::default(),
             started: Instant::now(),
         };
@@ -247,6 +251,7 @@ impl Shuttle {
                 assert!(spec.redone && spec.depth > 0);
                 self.mail.push(Mail::Answer { to: host, number, key: spec.key });
             }
+            Notice::Log(line) => self.lines.push(line),
             Notice::Drained => self.hosts[host].drained = true,
             Notice::Limit(message) | Notice::Unable(message) => panic!("{message}"),
             _ => {}

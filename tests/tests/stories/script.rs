@@ -8,7 +8,7 @@ use sateen_protocol::FaultTolerance;
 use sateen_protocol::coordinator::Circle;
 use sateen_protocol::host::Notice;
 use sateen_protocol::limits::CIRCLE;
-use sateen_protocol::message::PeerMessage;
+use sateen_protocol::message::{LogLine, PeerMessage};
 
 use crate::names::ROOT;
 use crate::objects::{create, guard, show, update};
@@ -198,7 +198,8 @@ fn at_work(world: &mut World, words: &[&str]) -> Result<(), String> {
         ["log", name, lines] => {
             let lines: u32 = lines.parse().map_err(|_| "a number, please")?;
             for line in 0..lines {
-                tell(world, name, Notice::Log("main".to_owned(), format!("line {line}")))?;
+                let (function, text) = ("main".to_owned(), format!("line {line}"));
+                tell(world, name, Notice::Log(LogLine { job: None, function, text }))?;
             }
         }
         ["unable", name, reason @ ..] => tell(world, name, Notice::Unable(reason.join(" ")))?,
@@ -225,7 +226,7 @@ fn status(world: &mut World) {
     let counts = view.counts;
     world.say(format!(
         "C has the run as {:?}, {ROOT} at {root}, lost {} times; stolen {}, redone {}, reused {}, adopted {}{waiting}",
-        view.state, view.root_losses, counts.stolen, counts.redone, counts.reused, counts.adopted
+        view.state, view.root_losses, counts.jobs.stolen, counts.jobs.redone, counts.jobs.reused, counts.jobs.adopted
     ));
 }
 

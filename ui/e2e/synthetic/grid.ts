@@ -62,7 +62,6 @@ export const APPS: App[] = ['nqueens', 'knapsack', 'raytracer', 'sat', 'othello'
   jobs: KINDS.slice(0, 2 + (at % 3)),
   abi: 1,
   limits: [],
-  published_by: null,
   arguments: at === 0 ? 'N' : null,
 }));
 

@@ -48,7 +48,7 @@ impl Events {
             if number > self.told || (number == 0 && self.count == 0) {
                 self.told = number;
                 let tone = match event["kind"].as_str().unwrap_or_default() {
-                    "host_lost" | "root_lost" => Tone::Bad,
+                    "host_lost" | "jobs_lost" | "root_lost" => Tone::Bad,
                     "adopted" | "reused" => Tone::Good,
                     "host_left" | "suspended" | "coordinator_restarted" => Tone::Warn,
                     _ => Tone::Plain,

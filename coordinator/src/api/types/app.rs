@@ -1,14 +1,13 @@
 //! The service, apps and blobs.
 
+use sateen_module::{ABI_VERSION, size};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
 use crate::clock::written;
+use crate::module::About;
 use crate::store::sql::AppRow;
-
-/// The only version of the ABI that hosts run.
-const ABI_VERSION: u32 = 1;
 
 /// `/version`.
 #[derive(Debug, Serialize, TS, JsonSchema)]
@@ -42,16 +41,15 @@ pub struct App {
     pub jobs: Vec<String>,
     /// The version of the ABI that it is made for.
     pub abi: u32,
-    /// Limits that it asks for, in words.
+    /// What its module says of its memory, in words. All else is limited by the run, or by its hosts.
     pub limits: Vec<String>,
-    /// Who published it, if that is known.
-    pub published_by: Option<String>,
-    /// The arguments that its entry point takes, if the module tells.
+    /// What its entry point `main`, or its only one, takes; none if the module does not tell.
     pub arguments: Option<String>,
 }
 
 impl From<AppRow> for App {
     fn from(row: AppRow) -> Self {
+        let limits = limits(&row.about);
         Self {
             hash: row.hash.to_string(),
             name: row.name,
@@ -61,11 +59,16 @@ impl From<AppRow> for App {
             entry_points: row.about.entry_points,
             jobs: row.about.jobs,
             abi: ABI_VERSION,
-            limits: Vec::new(),
-            published_by: None,
-            arguments: None,
+            limits,
+            arguments: row.about.arguments,
         }
     }
+}
+
+fn limits(about: &About) -> Vec<String> {
+    let begins = about.memory_bytes.map(|bytes| format!("memory begins with {}", size(bytes)));
+    let ends = about.memory_bytes_max.map(|bytes| format!("memory grows up to {}", size(bytes)));
+    begins.into_iter().chain(ends).collect()
 }
 
 /// `PUT /api/v1/blobs/{hash}`.

@@ -25,8 +25,10 @@ pub struct LogLine {
     pub number: u64,
     /// Where it was written.
     pub host: String,
-    /// By which job.
+    /// The name of the job that wrote it.
     pub job: String,
+    /// The beginning of that job's key, by which the run's tree has it; none if its host did not tell.
+    pub tag: Option<String>,
     /// The line.
     pub text: String,
 }
@@ -68,7 +70,9 @@ pub struct Host {
     pub steals_out: u64,
     /// To the coordinator and back.
     pub rtt_ms: Option<f64>,
-    /// What its workers get done, compared with the grid's mean; if that is known.
+    /// Jobs that it runs in a second of processor time, over the median of the hosts that work on the same run; of
+    /// several runs, the mean weighted by its work. None until it has worked for a second and run a hundred
+    /// jobs of a run of which another host has, too.
     pub speed: Option<f64>,
 }
 

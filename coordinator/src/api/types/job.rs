@@ -11,7 +11,8 @@ use super::AppOfRun;
 /// `/api/v1/runs/{run}/tree`.
 #[derive(Debug, Serialize, TS, JsonSchema)]
 pub struct Tree {
-    /// Jobs that had an instance of their own, in the order in which they became known.
+    /// Jobs that had an instance of their own: in the order in which they became known, until there is no room
+    /// for more; from then on, new ones take the places of some that have ended.
     pub nodes: Vec<Node>,
     /// How many jobs it does not show.
     pub left_out: u64,
@@ -44,7 +45,7 @@ pub struct Node {
     pub ended_ms: Option<u32>,
     /// Which of the host's workers took it.
     pub worker: Option<u16>,
-    /// Jobs below it that the tree has no room for.
+    /// Jobs below it that the tree does not show: it had no room for them, or they have made room for others.
     pub rolled: u32,
 }
 

@@ -224,7 +224,7 @@ impl Figures {
                 name,
                 site,
                 there: *there,
-                jobs: counts.into(),
+                jobs: counts.jobs,
                 work_s: seconds(counts.work_ns),
                 updates: counts.updates,
                 shared_bytes: counts.shared_bytes,
@@ -248,7 +248,7 @@ impl Figures {
     /// Takes over counts that are newer.
     pub fn count(&mut self, counts: &Counts) {
         self.threads = self.threads.max(counts.workers);
-        self.jobs = counts.into();
+        self.jobs = counts.jobs;
         self.steals = Steals { requests: counts.steal_requests };
         self.work_s = seconds(counts.work_ns);
         self.saved_work_s = seconds(counts.saved_work_ns);

@@ -152,6 +152,8 @@ pub enum EventKind {
     HostLeft,
     /// A host was given up.
     HostLost,
+    /// Jobs that ran at a host were lost with it.
+    JobsLost,
     /// An orphan has a new owner.
     Adopted,
     /// A result came from the table.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FRESH, Tree, UNSAVED};
+use super::Tree;
+use super::node::{FRESH, UNSAVED};
 
 impl Tree {
     /// The node there has changed.

@@ -3,12 +3,9 @@
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHOWN_FLAGS, Tree,
-    UNKNOWN_WORK,
-};
+use super::node::{HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, SHOWN_FLAGS, UNKNOWN_WORK};
+use super::{DepthCounts, PARAMETERS_OVERHEAD, Parameters, Tree};
 use crate::chronicle::state::JobState;
-use crate::limits::TREE_NODES_MAX;
 
 /// A job as it is saved.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -75,8 +72,9 @@ impl Tree {
         }
     }
 
-    /// An empty one with what a summary says.
-    pub fn begin_again(summary: &TreeSummary) -> Self {
+    /// As it was saved: what its summary says, and its jobs in the order of their places. They were first saved
+    /// in that order, too, so that none is missing but the last.
+    pub fn restore(summary: &TreeSummary, jobs: impl Iterator<Item = SavedJob>) -> Self {
         let mut tree = Self { without_room: summary.without_room, ..Self::default() };
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
@@ -87,14 +85,20 @@ impl Tree {
                 (*depth, DepthCounts { running: *running, done: *done, other: *other })
             })
             .collect();
+        // In a tree that was full, a job may stand before the one above it.
+        let parents: Vec<(u32, JobTag)> = jobs.filter_map(|saved| tree.add(saved)).collect();
+        for (place, parent) in parents {
+            tree.link(place, Some(parent));
+        }
+        // Linking has touched some.
+        tree.take_unsaved(usize::MAX);
         tree
     }
 
-    /// The next job, in the order of places. They were saved in
-    /// that order, too, so that none is missing but the last.
-    pub fn restore(&mut self, saved: SavedJob) {
-        if self.len() >= TREE_NODES_MAX || self.place(saved.tag).is_some() {
-            return;
+    /// Adds a job; its place and its parent, if it has one.
+    fn add(&mut self, saved: SavedJob) -> Option<(u32, JobTag)> {
+        if self.len() >= self.nodes_max.0 || self.place(saved.tag).is_some() {
+            return None;
         }
         let host = saved.host.and_then(|host| self.host_places.get(&host).copied());
         let place = self.push(Node {
@@ -118,12 +122,6 @@ impl Tree {
         } else if let Some(node) = self.get_mut(place) {
             node.flags &= !HAS_PARAMETERS;
         }
-        self.link(place, saved.parent);
-    }
-
-    /// After the last job.
-    pub fn restored(&mut self) {
-        // Linking has touched some.
-        self.take_unsaved(usize::MAX);
+        Some((place, saved.parent?))
     }
 }

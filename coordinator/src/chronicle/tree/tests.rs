@@ -1,3 +1,5 @@
+use sateen_protocol::ROOT_KIND;
+
 use super::*;
 
 fn note(job: u64, parent: Option<u64>, depth: u32, what: NoteKind) -> JobNote {
@@ -47,7 +49,7 @@ fn children_that_come_before_their_parents_are_linked() {
     tree.note(0, 7, &begun(1, None, 0));
     assert_eq!(tree.get(0).map(|node| node.parent), Some(1));
     assert_eq!(tree.get(1).map(|node| node.parent), Some(2));
-    assert!(tree.parent_of.is_empty() && tree.children_of.is_empty());
+    assert!(tree.parent_of.is_empty() && tree.waiting.is_empty());
 }
 
 #[test]
@@ -119,6 +121,132 @@ fn what_there_is_no_room_for_is_counted_all_the_same() {
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 30, other: TREE_NODES_MAX as u64 + 70 });
 }
 
+/// What a tree says of its jobs must add up.
+#[track_caller]
+fn assert_sums(tree: &Tree, jobs: u64) {
+    assert_eq!(total(tree).total(), jobs);
+    assert_eq!(tree.len() as u64 + tree.without_room(), jobs);
+    assert_eq!(tree.nodes().map(|node| u64::from(node.rolled)).sum::<u64>(), tree.without_room());
+    assert_eq!(tree.places.len(), tree.len());
+}
+
+#[test]
+fn jobs_that_have_ended_make_room() {
+    let mut tree = Tree::with_room_for(4);
+    tree.host(HostId(1), "one", "here");
+    tree.note(0, 0, &begun(1, None, 0));
+    for job in [2, 3] {
+        tree.note(0, 1, &begun(job, Some(1), 1));
+    }
+    tree.note(0, 2, &JobNote { parameters: Some(vec![7]), ..begun(4, Some(2), 2) });
+    let done = |job, parent, depth| note(job, Some(parent), depth, NoteKind::Done { work_ns: 1 });
+    // It has ended, and what is below it has not.
+    tree.note(0, 3, &done(2, 1, 1));
+    tree.note(0, 4, &begun(5, Some(3), 2));
+    assert!(tree.place(JobTag(5)).is_none(), "nobody can go");
+    assert_sums(&tree, 5);
+    tree.note(0, 5, &done(4, 2, 2));
+    tree.note(0, 6, &begun(6, Some(3), 2));
+    let kept: Vec<u64> = tree.nodes().map(|node| node.tag.0).collect();
+    assert_eq!(kept, [1, 2, 3, 6], "4 has made room for 6");
+    assert_eq!((tree.parameters.len(), tree.parameters_bytes), (0, 0));
+    assert_sums(&tree, 6);
+    // With nobody below it any more, 2 is next, and takes along what was rolled up there.
+    tree.note(0, 7, &begun(7, Some(3), 2));
+    assert!(tree.place(JobTag(2)).is_none() && tree.place(JobTag(7)).is_some());
+    assert_eq!(tree.get(0).map(|root| root.rolled), Some(2));
+    assert_sums(&tree, 7);
+    // What went comes back when it begins again, and only then. What is late changes nothing.
+    for late in [NoteKind::Aborted, NoteKind::Adopted, NoteKind::Done { work_ns: 1 }] {
+        tree.note(0, 8, &note(4, Some(2), 2, late));
+    }
+    assert!(tree.place(JobTag(4)).is_none());
+    assert_eq!(tree.depths()[&2], DepthCounts { running: 3, done: 1, other: 0 });
+    tree.note(0, 9, &done(6, 3, 2));
+    tree.note(0, 10, &begun(4, Some(2), 2));
+    assert!(tree.place(JobTag(4)).is_some());
+    assert_eq!(tree.depths()[&2], DepthCounts { running: 3, done: 1, other: 0 });
+    assert_sums(&tree, 7);
+}
+
+/// The same run in a tree with little room and in one with room for all: the same counts, and all that is alive
+/// is in both.
+#[test]
+fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
+    const ROOM: usize = 200;
+    const ALIVE_MAX: usize = 24;
+    const DEPTH_MAX: u32 = 7;
+    let (mut small, mut large) = (Tree::with_room_for(ROOM), Tree::default());
+    for tree in [&mut small, &mut large] {
+        tree.host(HostId(1), "one", "here");
+    }
+    let mut random = 12_345_u64;
+    let mut below = |limit: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % limit
+    };
+    let mut told = |notes: &[JobNote], t_ms: u32| {
+        for note in notes {
+            small.note(0, t_ms, note);
+            large.note(0, t_ms, note);
+        }
+        assert_eq!(small.depths(), large.depths());
+        let last = notes.last().and_then(|note| large.get(large.place(note.job)?));
+        last.is_some_and(|node| node.state.group() == Group::Running)
+    };
+    told(&[begun(1, None, 0)], 0);
+    // Tag, parent and depth of what runs beside the root, and of what has ended.
+    let mut alive: Vec<(u64, u64, u32)> = Vec::new();
+    let mut ended = Vec::new();
+    let mut jobs = 1;
+    for t_ms in 1..20_000 {
+        let (job, parent, depth) = match below(10) {
+            0..5 if alive.len() < ALIVE_MAX => {
+                jobs += 1;
+                let above = alive.get(below(alive.len() + 1));
+                let (parent, _, depth) =
+                    above.copied().filter(|above| above.2 < DEPTH_MAX).unwrap_or((1, 0, 0));
+                alive.push((jobs, parent, depth + 1));
+                told(&[begun(jobs, Some(parent), depth + 1)], t_ms);
+                continue;
+            }
+            // After a crash, some of what had ended long ago begins again, goes on, or is known.
+            5 if !ended.is_empty() && alive.len() < ALIVE_MAX => {
+                let again = ended.swap_remove(below(ended.len()));
+                let (job, parent, depth) = again;
+                let redone = NoteKind::Begun { victim: None, redone: true, worker: 0 };
+                let what = [NoteKind::Reused, NoteKind::Adopted, redone][below(3)];
+                let runs = told(&[note(job, Some(parent), depth, what)], t_ms);
+                if runs { &mut alive } else { &mut ended }.push(again);
+                continue;
+            }
+            _ if !alive.is_empty() => alive.swap_remove(below(alive.len())),
+            _ => continue,
+        };
+        let how = match below(8) {
+            0 => NoteKind::Failed,
+            1 => NoteKind::Lost,
+            2 => NoteKind::Aborted,
+            _ => NoteKind::Done { work_ns: 5 },
+        };
+        ended.push((job, parent, depth));
+        told(&[note(job, Some(parent), depth, how)], t_ms);
+    }
+    assert!(jobs > 20 * ROOM as u64, "{jobs}");
+    assert_eq!((small.len(), large.len() as u64), (ROOM, jobs));
+    assert_sums(&small, jobs);
+    for (job, ..) in alive {
+        let kept = small.place(JobTag(job)).and_then(|place| small.get(place));
+        assert!(kept.is_some_and(|node| node.state == JobState::Running), "{job} is not shown");
+    }
+    // And after a restart.
+    let saved = (0..ROOM as u32).filter_map(|place| small.saved(place));
+    let restored = Tree::restore(&small.summary(), saved);
+    assert_eq!(restored.depths(), small.depths());
+    let parents = |tree: &Tree| (0..ROOM as u32).map(|place| tree.parent_tag(place)).collect::<Vec<_>>();
+    assert_eq!(parents(&restored), parents(&small));
+}
+
 #[test]
 fn the_critical_path_goes_by_what_ended_last() {
     let mut tree = tree();
@@ -145,11 +273,7 @@ fn what_is_saved_is_restored() {
     let places = tree.take_unsaved(2);
     assert_eq!(places, [0, 1], "the oldest first, so that no place is missing");
     assert_eq!(tree.take_unsaved(9), [2]);
-    let mut other = Tree::begin_again(&tree.summary());
-    for place in 0..3 {
-        other.restore(tree.saved(place).expect("there"));
-    }
-    other.restored();
+    let other = Tree::restore(&tree.summary(), (0..3).filter_map(|place| tree.saved(place)));
     assert!(!other.is_unsaved());
     assert_eq!((other.depths(), other.hosts().len()), (tree.depths(), 2));
     for place in 0..3 {

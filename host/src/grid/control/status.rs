@@ -160,12 +160,12 @@ impl Status {
                     "{} of {} workers busy; jobs: {} executed, {} stolen, {} redone, {} reused, {} adopted, {} recorded",
                     counts.busy,
                     counts.workers,
-                    counts.executed,
-                    counts.stolen,
-                    counts.redone,
-                    counts.reused,
-                    counts.adopted,
-                    counts.recorded
+                    counts.jobs.executed,
+                    counts.jobs.stolen,
+                    counts.jobs.redone,
+                    counts.jobs.reused,
+                    counts.jobs.adopted,
+                    counts.jobs.recorded
                 )
             };
             lines.push(format!("run {:<5} {what}", run.run.0));

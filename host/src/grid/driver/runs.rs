@@ -176,7 +176,7 @@ impl Driver {
         let here = self.runs.get_mut(&run)?;
         let counts = here.portion.as_ref()?.counts();
         let (work_ns, jobs) = here.contributed;
-        here.contributed = (work_ns.max(counts.work_ns), jobs.max(counts.executed));
+        here.contributed = (work_ns.max(counts.work_ns), jobs.max(counts.jobs.executed));
         self.contribution.count(here.contributed.0 - work_ns, here.contributed.1 - jobs);
         Some(counts)
     }

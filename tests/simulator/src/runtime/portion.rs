@@ -195,7 +195,7 @@ impl Portion {
         let mut waiting = vec![id];
         while let Some(id) = waiting.pop() {
             let Some(task) = self.tasks.remove(&id) else { continue };
-            self.counts.aborted += 1;
+            self.counts.jobs.aborted += 1;
             if let Doing::Running(worker) = task.doing {
                 workers.push(worker);
             }
@@ -260,7 +260,7 @@ impl Portion {
     pub fn expose(&mut self, place: Place, worker: usize) {
         let Some(spec) = self.spec_of(place) else { return };
         self.set(place, Child::Open);
-        self.counts.exposed += 1;
+        self.counts.jobs.exposed += 1;
         self.open.push_back(Open { place, worker, spec });
         self.tell_exposed();
     }

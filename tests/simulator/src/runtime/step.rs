@@ -56,8 +56,8 @@ impl Portion {
                 }
                 Stage::Whole => {
                     let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
-                    self.counts.executed += node.jobs;
-                    self.counts.spawned += node.jobs - 1;
+                    self.counts.jobs.executed += node.jobs;
+                    self.counts.jobs.spawned += node.jobs - 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -70,7 +70,7 @@ impl Portion {
                         !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
                     let at = frame.node;
                     self.update_objects(id, at);
-                    self.counts.spawned += count as u64;
+                    self.counts.jobs.spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
                             self.look_up(Place { task: id, frame: top, child });
@@ -116,7 +116,7 @@ impl Portion {
                     let value = self.tree.combine(frame.node, values.into_iter());
                     let own_ns = node.before_ns + node.after_ns;
                     let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
-                    self.counts.executed += 1;
+                    self.counts.jobs.executed += 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -133,10 +133,10 @@ impl Portion {
             let Some(task) = self.tasks.get(&id) else { return };
             match task.frames[frame].children[child] {
                 Child::Done(_) | Child::Aborted => continue,
-                Child::Latent => self.counts.aborted += 1,
+                Child::Latent => self.counts.jobs.aborted += 1,
                 Child::Open => {
                     self.withdraw(place);
-                    self.counts.aborted += 1;
+                    self.counts.jobs.aborted += 1;
                 }
                 Child::Local(task) => {
                     let workers = self.abort(task);
@@ -261,7 +261,7 @@ impl Portion {
             }
             id
         } else if !self.open.is_empty() {
-            self.counts.stolen_local += 1;
+            self.counts.jobs.stolen_local += 1;
             self.take(0)?
         } else {
             return None;

@@ -36,14 +36,10 @@ jobs: Array<string>,
  */
 abi: number, 
 /**
- * Limits that it asks for, in words.
+ * What its module says of its memory, in words. All else is limited by the run, or by its hosts.
  */
 limits: Array<string>, 
 /**
- * Who published it, if that is known.
- */
-published_by: string | null, 
-/**
- * The arguments that its entry point takes, if the module tells.
+ * What its entry point `main`, or its only one, takes; none if the module does not tell.
  */
 arguments: string | null, };

@@ -70,6 +70,8 @@ steals_out: number,
  */
 rtt_ms: number | null, 
 /**
- * What its workers get done, compared with the grid's mean; if that is known.
+ * Jobs that it runs in a second of processor time, over the median of the hosts that work on the same run; of
+ * several runs, the mean weighted by its work. None until it has worked for a second and run a hundred
+ * jobs of a run of which another host has, too.
  */
 speed: number | null, };

@@ -12,9 +12,13 @@ number: number,
  */
 host: string, 
 /**
- * By which job.
+ * The name of the job that wrote it.
  */
 job: string, 
+/**
+ * The beginning of that job's key, by which the run's tree has it; none if its host did not tell.
+ */
+tag: string | null, 
 /**
  * The line.
  */

@@ -52,6 +52,6 @@ ended_ms: number | null,
  */
 worker: number | null, 
 /**
- * Jobs below it that the tree has no room for.
+ * Jobs below it that the tree does not show: it had no room for them, or they have made room for others.
  */
 rolled: number, };

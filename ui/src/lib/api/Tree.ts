@@ -6,7 +6,8 @@ import type { Node } from "./Node";
  */
 export type Tree = { 
 /**
- * Jobs that had an instance of their own, in the order in which they became known.
+ * Jobs that had an instance of their own: in the order in which they became known, until there is no room
+ * for more; from then on, new ones take the places of some that have ended.
  */
 nodes: Array<Node>, 
 /**

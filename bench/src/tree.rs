@@ -1,0 +1,236 @@
+//! A coordinator with a tree of a million jobs: what it takes, and what dashboards that look at it cost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use sateen_protocol::message::{JobNote, NoteKind};
+use sateen_protocol::{JobTag, ROOT_KIND, RunId};
+use sateen_tests::cluster::Cluster;
+use sateen_tests::forged_host::ForgedHost;
+use sateen_tests::watcher::Watcher;
+
+use crate::figure::Figure;
+use crate::grid;
+use crate::measure::Samples;
+use crate::watch::WATCHERS;
+
+const BENCH: &str = "tree";
+/// The tree is full, and jobs make room for others.
+const JOBS: u64 = 1_010_000;
+/// That it says that it has.
+const SHOWN: usize = 1_000_000;
+/// Jobs below one, and one more.
+const BLOCK: u64 = 64;
+/// So many jobs of the tree run at any time.
+const ALIVE: u64 = 10_000;
+/// While it is looked at, so many begin and end in a second,
+const CHANGES_PER_S: u64 = 500;
+/// so many at once.
+const CHANGES_AT_ONCE: u64 = 50;
+/// Before that, so many.
+const TOLD_AT_ONCE: u64 = 500;
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_secs(5);
+/// A coordinator that saves a million jobs does so for a minute.
+const SAVED_MAX: Duration = Duration::from_secs(240);
+const RECORD_BYTES: usize = 48;
+
+/// Runs the benchmark.
+pub fn bench() -> Result<Vec<Figure>> {
+    let mut grid = Cluster::start(&[]);
+    let process = grid.coordinator().id();
+    let submitted = grid::submit(&grid, "apps/fib.wasm", &["1"])?;
+    let (mut host, run) = ForgedHost::with_root(grid.address());
+    ensure!(run == RunId(submitted), "another run than the one submitted");
+    let (memory_mib, processor) = (resident_mib(process)?, processor_s(process)?);
+    let mut jobs = Jobs { begun: 0 };
+    while jobs.begun < JOBS {
+        let notes = jobs.next(TOLD_AT_ONCE);
+        host.report(run, &notes);
+    }
+    let path = format!("/api/v1/runs/{run}/overview");
+    let all = |grid: &Cluster| -> u64 {
+        let depths = grid.api().get(&path)["depths"].as_array().cloned().unwrap_or_default();
+        let sum = |group: &str| depths.iter().filter_map(|depth| depth[group].as_u64()).sum::<u64>();
+        sum("running") + sum("done") + sum("other")
+    };
+    let started = Instant::now();
+    while all(&grid) < JOBS {
+        ensure!(started.elapsed() < SAVED_MAX, "{} of {JOBS} jobs are known", all(&grid));
+        thread::sleep(Duration::from_millis(100));
+    }
+    let told_s = processor_s(process)? - processor;
+
+    // Jobs begin and end from now on, whoever looks: few at first, as a host that is silent is given up.
+    let (is_over, at_once) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
+    let worker = {
+        let (is_over, at_once) = (Arc::clone(&is_over), Arc::clone(&at_once));
+        thread::spawn(move || {
+            while !is_over.load(Relaxed) {
+                host.report(run, &jobs.next(at_once.load(Relaxed)));
+                thread::sleep(Duration::from_millis(1000 * CHANGES_AT_ONCE / CHANGES_PER_S));
+            }
+        })
+    };
+    await_rest(process)?;
+    let memory_mib = resident_mib(process)? - memory_mib;
+    at_once.store(CHANGES_AT_ONCE, Relaxed);
+    let (mut costs, mut opened) = (Vec::new(), Vec::new());
+    for round in 1..=ROUNDS {
+        eprintln!("tree: round {round} of {ROUNDS}");
+        let without = spent(process)?;
+        let started = Instant::now();
+        let crowd = Crowd::open(&grid, run);
+        crowd.await_all()?;
+        opened.push(started.elapsed().as_secs_f64());
+        let with = spent(process)?;
+        crowd.close()?;
+        costs.push(100.0 * (with - without) / ROUND.as_secs_f64());
+    }
+    is_over.store(true, Relaxed);
+    ensure!(worker.join().is_ok(), "the host was cut off");
+
+    let samples = |values: Vec<f64>| values.into_iter().collect::<Samples>();
+    Ok(vec![
+        Figure::ratio(BENCH, "memory for a tree of a million jobs", samples(vec![memory_mib])).unit("MiB"),
+        Figure::ratio(BENCH, "a job told, begun and done", samples(vec![told_s * 1e6 / JOBS as f64]))
+            .unit("µs of processor time"),
+        Figure::ratio(
+            BENCH,
+            format!("{WATCHERS} dashboards on a million jobs, {CHANGES_PER_S} of which change in a second"),
+            samples(costs),
+        )
+        .unit("% of a core")
+        .against("the same, unwatched"),
+        Figure::ratio(BENCH, format!("until {WATCHERS} dashboards have all of them"), samples(opened))
+            .unit("s"),
+    ])
+}
+
+/// Notes of jobs, of which the last `ALIVE` run.
+struct Jobs {
+    begun: u64,
+}
+
+impl Jobs {
+    /// So many begin, and as many end.
+    fn next(&mut self, count: u64) -> Vec<JobNote> {
+        let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
+        let first = self.begun;
+        self.begun += count;
+        let begin = (first..self.begun).map(|job| note(job, begun));
+        // The root, and who is right below it, runs on.
+        let ended = (first..self.begun).filter_map(|job| job.checked_sub(ALIVE)).filter(|job| *job >= BLOCK);
+        begin.chain(ended.map(|job| note(job, NoteKind::Done { work_ns: 1_000_000 }))).collect()
+    }
+}
+
+/// The tree's shape: blocks, each of which is below its first job, and that below one of the first block.
+fn note(job: u64, what: NoteKind) -> JobNote {
+    // Tags are digits of hashes.
+    let tag = |job: u64| JobTag((job + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let first = job / BLOCK * BLOCK;
+    let (parent, depth) = match job {
+        0 => (None, 0),
+        1..BLOCK => (Some(0), 1),
+        _ if job == first => (Some(1 + job / BLOCK % (BLOCK - 1)), 2),
+        _ => (Some(first), 3),
+    };
+    JobNote {
+        job: tag(job),
+        parent: parent.map(tag),
+        kind: if job == 0 { ROOT_KIND } else { 0 },
+        depth,
+        what,
+        ago_ms: 0,
+        parameters: None,
+    }
+}
+
+/// Dashboards.
+struct Crowd {
+    is_over: Arc<AtomicBool>,
+    whole: Arc<AtomicUsize>,
+    pages: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn open(grid: &Cluster, run: RunId) -> Self {
+        let (is_over, whole) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let page = |_| {
+            let (is_over, whole, address) = (Arc::clone(&is_over), Arc::clone(&whole), grid.address());
+            thread::spawn(move || {
+                let topics = ["grid".to_owned(), format!("run/{run}"), format!("tree/{run}")];
+                let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+                let mut watcher = Watcher::open(address, &topics);
+                let mut is_whole = false;
+                while !is_over.load(Relaxed) && watcher.next_unread(Duration::from_secs(1)).is_ok() {
+                    if !is_whole && watcher.bytes >= SHOWN * RECORD_BYTES {
+                        is_whole = true;
+                        whole.fetch_add(1, Relaxed);
+                    }
+                }
+            })
+        };
+        let pages = (0..WATCHERS).map(page).collect();
+        Self { is_over, whole, pages }
+    }
+
+    fn await_all(&self) -> Result<()> {
+        let started = Instant::now();
+        while self.whole.load(Relaxed) < WATCHERS {
+            ensure!(started.elapsed() < SAVED_MAX, "{:?} dashboards have all jobs", self.whole);
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        self.is_over.store(true, Relaxed);
+        for page in self.pages {
+            ensure!(page.join().is_ok(), "a dashboard was cut off");
+        }
+        Ok(())
+    }
+}
+
+/// Processor time that the process takes in a round.
+fn spent(process: u32) -> Result<f64> {
+    thread::sleep(Duration::from_secs(1));
+    let before = processor_s(process)?;
+    thread::sleep(ROUND);
+    Ok(processor_s(process)? - before)
+}
+
+/// Waits until all is saved: the process does next to nothing.
+fn await_rest(process: u32) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let before = processor_s(process)?;
+        thread::sleep(Duration::from_secs(2));
+        if processor_s(process)? - before < 0.1 {
+            return Ok(());
+        }
+        ensure!(started.elapsed() < SAVED_MAX, "the coordinator does not come to rest");
+    }
+}
+
+/// proc(5): the resident set, in MiB.
+fn resident_mib(process: u32) -> Result<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("a resident set")?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// proc(5): user and system time, in hundredths of a second.
+fn processor_s(process: u32) -> Result<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The command's name, in parentheses, may hold anything.
+    let (_, fields) = text.rsplit_once(')').context("a name in parentheses")?;
+    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
+    Ok(ticks.sum::<u64>() as f64 / 100.0)
+}

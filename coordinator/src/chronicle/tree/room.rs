@@ -1,0 +1,208 @@
+//! What becomes of a tree that is full. A job that has ended, and below which nobody is kept, makes room for a
+//! new one; those that ended first go first. Whoever goes is rolled up: it counts at its depth, and at the job
+//! above it. So does a new job when nobody can go, because all that are kept run or are above one that does.
+
+use std::collections::VecDeque;
+
+use sateen_protocol::JobTag;
+use sateen_protocol::message::{JobNote, NoteKind};
+
+use super::node::{LEAF, NOWHERE, short_depth};
+use super::{PARAMETERS_OVERHEAD, Tree};
+use crate::chronicle::state::Group;
+use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
+
+/// So many jobs that are not kept lie at most between one that is rolled up and the one that it counts at.
+const STEPS_MAX: usize = 1000;
+
+/// Who may go. It is known from the moment on at which the tree was full.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// How many are kept below each job.
+    below: Vec<u32>,
+    /// Jobs that had ended, with nobody below them, when they were put here.
+    leaves: VecDeque<u32>,
+}
+
+/// A job that is not kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rolled {
+    above: Option<JobTag>,
+    depth: u16,
+    group: Group,
+}
+
+impl Tree {
+    /// A place for a new job, which another has left; `None` if nobody can go.
+    pub(super) fn make_room(&mut self) -> Option<u32> {
+        if self.room.is_none() {
+            self.look_for_leaves();
+        }
+        loop {
+            let place = self.room.as_mut()?.leaves.pop_front()?;
+            if let Some(node) = self.get_mut(place) {
+                node.flags &= !LEAF;
+            }
+            if self.may_go(place) {
+                self.leave(place);
+                return Some(place);
+            }
+        }
+    }
+
+    fn look_for_leaves(&mut self) {
+        let mut below = vec![0; self.len()];
+        for node in self.nodes() {
+            if let Some(count) = below.get_mut(node.parent as usize) {
+                *count += 1;
+            }
+        }
+        self.room = Some(Room { below, leaves: VecDeque::new() });
+        for place in 0..self.len() as u32 {
+            self.may_be_leaf(place);
+        }
+    }
+
+    fn may_go(&self, place: u32) -> bool {
+        let below = self.room.as_ref().and_then(|room| room.below.get(place as usize));
+        below == Some(&0)
+            && self.root != Some(place)
+            && self.get(place).is_some_and(|node| node.state.group() != Group::Running)
+    }
+
+    /// It has ended, or nobody is below it any more.
+    pub(super) fn may_be_leaf(&mut self, place: u32) {
+        if !self.may_go(place) {
+            return;
+        }
+        let Some(node) = self.get_mut(place).filter(|node| node.flags & LEAF == 0) else { return };
+        node.flags |= LEAF;
+        if let Some(room) = &mut self.room {
+            room.leaves.push_back(place);
+        }
+    }
+
+    /// One more is below this job.
+    pub(super) fn count_below(&mut self, place: u32) {
+        if let Some(below) = self.room.as_mut().and_then(|room| room.below.get_mut(place as usize)) {
+            *below += 1;
+        }
+    }
+
+    /// The job there is kept no longer. What is marked of its place stays for the next one.
+    fn leave(&mut self, place: u32) {
+        let Some(node) = self.get(place).copied() else { return };
+        let above = self.parent_tag(place);
+        let group = node.state.group();
+        self.depths.entry(node.depth).or_default().take(group);
+        if let Some(waited_for) = self.parent_of.remove(&place) {
+            self.waiting.remove(&(waited_for, place));
+        }
+        if let Some(bytes) = self.parameters.remove(&place) {
+            self.parameters_bytes -= bytes.len() + PARAMETERS_OVERHEAD;
+        }
+        self.forget_place(node.tag);
+        self.count_rolled(node.tag, Rolled { above, depth: node.depth, group }, node.rolled);
+        if let Some(parent) = self.get_mut(node.parent)
+            && parent.critical == place
+        {
+            parent.critical = NOWHERE;
+        }
+        if let Some(below) = self.room.as_mut().and_then(|room| room.below.get_mut(node.parent as usize)) {
+            *below -= 1;
+            self.may_be_leaf(node.parent);
+        }
+    }
+
+    /// Counts a job that is not kept, with those that were rolled up at it.
+    fn count_rolled(&mut self, tag: JobTag, rolled: Rolled, with: u32) {
+        self.rolled_depths.entry(rolled.depth).or_default().add(rolled.group);
+        self.without_room = self.without_room.saturating_add(1);
+        let place = self.place_above(rolled.above);
+        if let Some(node) = self.get_mut(place) {
+            node.rolled = node.rolled.saturating_add(with).saturating_add(1);
+        }
+        self.touch(place);
+        self.rolled.insert(tag, rolled);
+        self.rolled_newest.push_back(tag);
+        if self.rolled_newest.len() > TREE_ROLLED_REMEMBERED_MAX
+            && let Some(oldest) = self.rolled_newest.pop_front()
+        {
+            self.rolled.remove(&oldest);
+        }
+    }
+
+    /// The nearest job that is kept; the root if none is known.
+    fn place_above(&self, above: Option<JobTag>) -> u32 {
+        let next = |tag: &JobTag| self.rolled.get(tag).and_then(|rolled| rolled.above);
+        let mut above = std::iter::successors(above, next).take(STEPS_MAX);
+        above.find_map(|tag| self.place(tag)).or(self.root).unwrap_or(0)
+    }
+
+    /// A job that was rolled up runs again, and is kept from now on.
+    pub(super) fn unroll(&mut self, tag: JobTag) {
+        let Some(rolled) = self.rolled.remove(&tag) else { return };
+        self.rolled_depths.entry(rolled.depth).or_default().take(rolled.group);
+        self.without_room = self.without_room.saturating_sub(1);
+        // If the job above went and came back itself, this one counts further up.
+        let above = |place: &u32| match self.get(*place)?.parent {
+            NOWHERE => self.parent_of.get(place).map(|parent| self.place_above(Some(*parent))),
+            parent => Some(parent),
+        };
+        let counts = |place: &u32| self.get(*place).is_some_and(|node| node.rolled > 0);
+        let mut all = std::iter::successors(Some(self.place_above(rolled.above)), above).take(STEPS_MAX);
+        let Some(place) = all.find(counts).or(self.root) else { return };
+        if let Some(node) = self.get_mut(place) {
+            node.rolled = node.rolled.saturating_sub(1);
+        }
+        self.touch(place);
+    }
+
+    /// Whether only its counts change: it is rolled up and stays so, as it does not run now.
+    pub(super) fn stays_rolled(&self, note: &JobNote) -> bool {
+        let Some(rolled) = self.rolled.get(&note.job) else { return false };
+        match note.what {
+            NoteKind::Begun { .. } => false,
+            NoteKind::Adopted => rolled.group == Group::Done,
+            _ => true,
+        }
+    }
+
+    /// Jobs that are not kept run no more.
+    pub(super) fn abort_rolled(&mut self) {
+        for counts in self.rolled_depths.values_mut() {
+            counts.other = counts.other.saturating_add(std::mem::take(&mut counts.running));
+        }
+        for rolled in self.rolled.values_mut().filter(|rolled| rolled.group == Group::Running) {
+            rolled.group = Group::Other;
+        }
+    }
+
+    /// Something happened to a job that is not kept.
+    pub(super) fn roll_up(&mut self, note: &JobNote) {
+        let known = self.rolled.get_mut(&note.job);
+        let is_done = known.as_ref().is_some_and(|rolled| rolled.group == Group::Done);
+        let group = match note.what {
+            NoteKind::Aborted | NoteKind::Adopted if is_done => return,
+            NoteKind::Begun { .. } | NoteKind::Adopted => Group::Running,
+            NoteKind::Done { .. } | NoteKind::Reused => Group::Done,
+            NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost => Group::Other,
+        };
+        if let Some(rolled) = known {
+            let before = std::mem::replace(&mut rolled.group, group);
+            let counts = self.rolled_depths.entry(rolled.depth).or_default();
+            counts.take(before);
+            counts.add(group);
+            return;
+        }
+        let depth = short_depth(note.depth);
+        let counts = self.rolled_depths.entry(depth).or_default();
+        if group != Group::Running && counts.running > 0 {
+            // One of those that run and are not remembered.
+            counts.take(Group::Running);
+            counts.add(group);
+            return;
+        }
+        self.count_rolled(note.job, Rolled { above: note.parent, depth, group }, 0);
+    }
+}

@@ -1,0 +1,128 @@
+//! How fast hosts are: from their jobs, so that nothing has to be run to find out.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use sateen_protocol::{Counts, HostId};
+
+/// Less of a run tells nothing of a host,
+const WORK_MIN: Duration = Duration::from_secs(1);
+/// and neither do fewer jobs: some are long, some are short.
+const JOBS_MIN: u64 = 100;
+
+/// What is known of hosts' speeds. It stays known when their runs are over.
+#[derive(Debug, Default)]
+pub struct Speeds {
+    of: HashMap<HostId, f64>,
+}
+
+impl Speeds {
+    /// What each host counts of each run that is not over, and whether it is there; and who is there at all.
+    pub fn look<'a>(
+        &mut self,
+        runs: impl Iterator<Item = &'a [(HostId, bool, Counts)]>,
+        there: &HashSet<HostId>,
+    ) {
+        // By host: its relations to others, weighted by what it worked, and these weights.
+        let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
+        for run in runs {
+            let rates = run.iter().filter(|(_, is_there, _)| *is_there);
+            let rates: Vec<(HostId, f64, f64)> = rates
+                .filter_map(|(host, _, counts)| Some((*host, rate(counts)?, counts.work_ns as f64)))
+                .collect();
+            // Alone, nobody is fast or slow.
+            let Some(median) = median(rates.iter().map(|(_, rate, _)| *rate)).filter(|_| rates.len() > 1)
+            else {
+                continue;
+            };
+            for (host, rate, weight) in rates {
+                let (sum, weights) = sums.entry(host).or_default();
+                *sum += rate / median * weight;
+                *weights += weight;
+            }
+        }
+        self.of.extend(sums.into_iter().map(|(host, (sum, weights))| (host, sum / weights)));
+        self.of.retain(|host, _| there.contains(host));
+    }
+
+    /// Of a host.
+    pub fn of(&self, host: HostId) -> Option<f64> {
+        self.of.get(&host).copied()
+    }
+}
+
+/// Jobs in a second of processor time.
+fn rate(counts: &Counts) -> Option<f64> {
+    let is_enough = u128::from(counts.work_ns) >= WORK_MIN.as_nanos() && counts.jobs.executed >= JOBS_MIN;
+    is_enough.then(|| counts.jobs.executed as f64 * 1e9 / counts.work_ns as f64)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = if values.len().is_multiple_of(2) { values[values.len() / 2 - 1] } else { upper };
+    Some(f64::midpoint(lower, upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::Jobs;
+
+    use super::*;
+
+    /// Of a host that is there: seconds of work, and what it ran in them.
+    fn counts(host: u64, work_s: u64, executed: u64) -> (HostId, bool, Counts) {
+        let jobs = Jobs { executed, ..Jobs::default() };
+        (HostId(host), true, Counts { jobs, work_ns: work_s * 1_000_000_000, ..Counts::default() })
+    }
+
+    fn looked(speeds: &mut Speeds, runs: &[Vec<(HostId, bool, Counts)>]) -> [Option<f64>; 3] {
+        let there = HashSet::from([HostId(1), HostId(2), HostId(3)]);
+        speeds.look(runs.iter().map(Vec::as_slice), &there);
+        [1, 2, 3].map(|host| speeds.of(HostId(host)))
+    }
+
+    #[test]
+    fn who_runs_more_in_its_time_is_faster_whoever_had_more_time() {
+        let mut speeds = Speeds::default();
+        let run = vec![counts(1, 10, 1000), counts(2, 5, 1000), counts(3, 100, 5000)];
+        assert_eq!(looked(&mut speeds, std::slice::from_ref(&run)), [Some(1.0), Some(2.0), Some(0.5)]);
+        // The jobs of another run are longer for all.
+        let other = vec![counts(1, 10, 100), counts(2, 5, 100)];
+        let [one, two, three] = looked(&mut speeds, &[run, other]);
+        assert!(one.is_some_and(|one| one < 1.0) && two.is_some_and(|two| two > 1.0), "{one:?} {two:?}");
+        assert_eq!(three, Some(0.5));
+        // When both are over, it is still known; not of who has gone.
+        assert_eq!(looked(&mut speeds, &[]), [one, two, three]);
+        speeds.look(std::iter::empty(), &HashSet::from([HostId(2)]));
+        assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(2))), (None, two));
+    }
+
+    #[test]
+    fn nothing_is_said_of_who_did_little_or_was_alone() {
+        let mut speeds = Speeds::default();
+        let gone = (HostId(2), false, counts(2, 10, 1000).2);
+        for run in [
+            vec![counts(1, 10, 1000)],
+            vec![counts(1, 10, 1000), gone],
+            vec![counts(1, 10, 1000), counts(2, 10, 99)],
+            vec![counts(1, 10, 1000), counts(2, 0, 1000)],
+        ] {
+            assert_eq!(looked(&mut speeds, &[run]), [None; 3]);
+        }
+    }
+
+    #[test]
+    fn hosts_may_say_anything() {
+        let mut speeds = Speeds::default();
+        let jobs = Jobs { executed: u64::MAX, ..Jobs::default() };
+        let absurd = Counts { jobs, work_ns: u64::MAX, ..Counts::default() };
+        let run = vec![(HostId(1), true, absurd), counts(2, 1, u64::MAX), counts(3, 1 << 33, 100)];
+        let speeds = looked(&mut speeds, &[run]);
+        assert!(
+            speeds.iter().all(|speed| speed.is_some_and(|speed| speed.is_finite() && speed >= 0.0)),
+            "{speeds:?}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! An event as a JSON object on a line.
+
+use std::fmt;
+
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::{Format, Json, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::text::escaped;
+
+/// What JSON lets stand, and is hidden from who reads it, is escaped.
+pub struct Object(pub Format<Json>);
+
+impl<S, N> FormatEvent<S, N> for Object
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut object = String::new();
+        self.0.format_event(context, Writer::new(&mut object), event)?;
+        writer.write_str(&escaped(&object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panics with it").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_object_shows_what_would_turn_its_text() {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let base = tracing_subscriber::fmt().with_writer(move || writer.clone());
+        let subscriber = base.json().flatten_event(true).map_event_format(Object).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(name = "a\u{202e}b\u{9b}\n\u{7f}ü", "said \u{2066}");
+        });
+        let written = sink.0.lock().expect("nobody panics with it").clone();
+        let text = String::from_utf8(written).expect("text");
+        assert!(text.contains(r#""name":"a\u202eb\u009b\n\u007fü""#), "{text}");
+        assert!(text.contains(r#""message":"said \u2066""#), "{text}");
+        assert_eq!((text.lines().count(), text.ends_with('\n')), (1, true));
+    }
+}
