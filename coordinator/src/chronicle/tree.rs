@@ -38,6 +38,7 @@ const HAS_PARAMETERS: u8 = 2;
 const NO_ROOM: u8 = 4;
 const UNSAVED: u8 = 8;
 const FRESH: u8 = 16;
+const SHARES: u8 = 32;
 /// The flags that people see.
 const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
 
@@ -160,6 +161,11 @@ impl Node {
         self.flags & REDONE != 0
     }
 
+    /// Its parameters mention shared objects of its run.
+    pub fn shares(&self) -> bool {
+        self.flags & SHARES != 0
+    }
+
     /// What people see of its flags: 1 redone, 2 has parameters.
     pub fn flags(&self) -> u8 {
         self.flags & SHOWN_FLAGS
@@ -270,6 +276,7 @@ impl Tree {
         let Some(place) = self.known(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         let Some(node) = self.get_mut(place) else { return };
+        node.flags |= if note.shares { SHARES } else { 0 };
         let before = node.state;
         match note.what {
             NoteKind::Begun { redone, worker, .. } => {

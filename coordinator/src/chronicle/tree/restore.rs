@@ -4,8 +4,8 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHOWN_FLAGS, Tree,
-    UNKNOWN_WORK,
+    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHARES, SHOWN_FLAGS,
+    Tree, UNKNOWN_WORK,
 };
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_NODES_MAX;
@@ -56,7 +56,7 @@ impl Tree {
             depth: node.depth,
             worker: node.worker,
             state: node.state,
-            flags: node.flags & (SHOWN_FLAGS | NO_ROOM),
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES),
             parameters: match self.parameters(place) {
                 Parameters::Known(bytes) => Some(bytes.to_vec()),
                 Parameters::NotSent | Parameters::NoRoom => None,
