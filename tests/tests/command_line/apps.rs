@@ -51,7 +51,7 @@ fn setcover_finds_published_optima() {
         assert_eq!(alone, together);
     }
     run_texts("setcover", &[], &[("scp", "1 2\n1 1\n1 3\n")])
-        .fails_with(2, &["input `scp`, line 3: `3` where a column that covers row 1 of 1 is expected"]);
+        .fails_with(2, &["scp), line 3: `3` where a column that covers row 1 of 1 is expected"]);
     run_app("setcover", "1", &[], &[]).fails_with(2, &["the app needs the input `scp`"]);
 }
 
@@ -70,7 +70,7 @@ fn align_scores_what_parasail_scores() {
     assert_eq!(scores.take(7).collect::<Vec<_>>(), ["775", "645", "291", "273", "103", "128", "47"]);
 
     run_texts("align", &["DNA"], &[("queries", ">a\nAC\nAQ\n"), ("subjects", ">b\nA\n")])
-        .fails_with(2, &["input `queries`, line 3: `Q` is no letter of EDNAFULL"]);
+        .fails_with(2, &["queries), line 3: `Q` is no letter of EDNAFULL"]);
     run_texts("align", &["PAM"], &[("queries", ">a\nA\n"), ("subjects", ">b\nA\n")])
         .fails_with(2, &["no matrix `PAM`; BLOSUM62 (proteins) or EDNAFULL (DNA) is expected"]);
 }
@@ -85,7 +85,7 @@ fn grammar_finds_the_smallest_automaton() {
     let found = run_texts("grammar", &[], &[("train", train), ("test", "2 2\n1 3 0 1 1\n1 1 1\n")]);
     assert_eq!(found.result(), "2\n0.5000\n");
     run_texts("grammar", &[], &[("train", "2 2\n1 1 0\n0 1 0\n")])
-        .fails_with(2, &["input `train`, line 3: the same string as on line 2, with the other label"]);
+        .fails_with(2, &["train), line 3: the same string as on line 2, with the other label"]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn tsp_finds_published_optima() {
         assert_eq!(alone, together);
     }
     run_texts("tsp", &[], &[("tsp", "TYPE: TSP\nDIMENSION: 2\n")])
-        .fails_with(2, &["tsp, line 2: `2` where the number of cities is expected, 3 to 64"]);
+        .fails_with(2, &["tsp), line 2: `2` where the number of cities is expected, 3 to 64"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn qap_finds_published_optima() {
         assert_eq!(alone, together);
     }
     run_texts("qap", &[], &[("dat", "1\n0\n\nx\n")])
-        .fails_with(2, &["dat, line 4: `x` where row 1, column 1 of the matrix B is expected"]);
+        .fails_with(2, &["dat), line 4: `x` where row 1, column 1 of the matrix B is expected"]);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
     let shared = run_app("barneshut", "4", &["2000", "2", "--", "--shared"], &[]);
     assert_eq!(shared.result(), alone);
     run_texts("barneshut", &["file", "1"], &[("bodies", "2\n5\n1 2 3 4\n")])
-        .fails_with(2, &["bodies, line 3: `1 2 3 4` where body 1 of 2 is expected"]);
+        .fails_with(2, &["bodies), line 3: `1 2 3 4` where body 1 of 2 is expected"]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn othello_counts_solves_and_searches() {
         assert!(with.ends_with("\nD3\n") && with == without, "{with} {without}");
     }
     run_texts("othello", &["solve", "2"], &[("positions", "X O\nXO-\n")])
-        .fails_with(2, &["positions, line 2: `XO-` where 64 squares and the side to move are expected"]);
+        .fails_with(2, &["positions), line 2: `XO-` where 64 squares and the side to move are expected"]);
 }
 
 #[test]
@@ -156,5 +156,5 @@ fn raytracer_draws_the_same_bits_on_any_number_of_workers_and_natively() {
         assert!(drawn.code == Some(0) && drawn.stdout == natively, "{}", drawn.stderr);
     }
     run_texts("raytracer", &[], &[("scene", "size 9 9\nsphere ball 0 0 0 1\n")])
-        .fails_with(2, &["scene, line 2: the material `ball` is not described above"]);
+        .fails_with(2, &["scene), line 2: the material `ball` is not described above"]);
 }

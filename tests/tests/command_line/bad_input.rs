@@ -56,6 +56,27 @@ fn a_module_for_a_newer_abi() {
     run_bytes(&wat::bytes(&newer)).fails_with(2, &["version 2 of the ABI", "update Sateen"]);
 }
 
+/// Where every job has an instance of its own, what it returns is decoded by who syncs it.
+#[test]
+fn what_another_version_of_an_app_has_written_breaks_the_abi() {
+    let words = ["job `", "the result of `older` breaks the ABI: 1 bytes are no ", "OfAnotherVersion"];
+    run_probe("result_of_another_version", &["--pristine"]).fails_with(1, &words);
+    run_probe("parameters_of_another_version", &["--pristine"])
+        .fails_with(1, &["job `newer` failed: its parameters break the ABI: 1 bytes are no "]);
+}
+
+#[test]
+fn a_guard_that_is_never_true_is_named_with_the_time_it_took() {
+    run_probe("wait_before_the_door", &["--pristine", "--guard-limit", "300ms"])
+        .fails_with(3, &["the guard `is_open` of the job `enter` was false for 0.3", "--guard-limit"]);
+}
+
+#[test]
+fn an_update_that_panics_fails_the_run_by_its_name() {
+    let failed = run_probe("panic_in_update", &[]);
+    failed.fails_with(1, &["the update `Door::slam` failed: the door slams: wind, at ", "objects.rs:"]);
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let folder = TempDir::new().expect("a temporary folder can be made");
