@@ -134,6 +134,7 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Vec<Pull> {
     all
 }
 
+// ANCHOR: guarded
 /// The same of bodies that every host has, after so many steps. Fewer where the bodies have moved on
 /// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
 #[job(guard = has_step)]
@@ -151,6 +152,7 @@ fn pulls_in(world: Shared<World>, step: u64, first: usize, end: usize) -> Vec<Pu
     all.extend(second.sync());
     all
 }
+// ANCHOR_END: guarded
 
 /// All that pulls at one moment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -51,7 +51,9 @@ impl World {
     }
 }
 
+// ANCHOR: guard
 /// Whether a replica has come to a step.
 pub fn has_step(world: &Shared<World>, step: &u64, _first: &usize, _end: &usize) -> bool {
     world.read().step >= *step
 }
+// ANCHOR_END: guard
