@@ -145,20 +145,6 @@ fn an_input_that_nobody_reads_is_told_and_does_no_harm() {
 }
 
 #[test]
-fn malformed_dimacs_names_the_line() {
-    let folder = TempDir::new().expect("a temporary folder can be made");
-    for (name, text, line) in [
-        ("letters", "c fine\np cnf 2 2\n1 -2 0\n1 x 0\n", "line 4"),
-        ("header", "c fine\np cnf two 2\n", "line 2"),
-        ("variable", "p cnf 2 1\n1 3 0\n", "line 2"),
-    ] {
-        let input = format!("cnf={}", file(&folder, name, text.as_bytes()).display());
-        run(["run".as_ref(), app("sat").as_os_str(), "--input".as_ref(), input.as_ref()])
-            .fails_with(2, &[line]);
-    }
-}
-
-#[test]
 fn options_that_make_no_sense() {
     let cases: [(&[&str], &str); 15] = [
         (&["run", "app.wasm", "--thread", "2"], "--thread"),
