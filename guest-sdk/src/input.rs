@@ -23,7 +23,11 @@ pub fn input_text(name: &str) -> Result<String, BadInput> {
     String::from_utf8(input(name)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-        BadInput::at_line(name, line, format_args!("text in UTF-8 is expected, and byte {at} of the file is not"))
+        BadInput::at_line(
+            name,
+            line,
+            format_args!("text in UTF-8 is expected, and byte {at} of the file is not"),
+        )
     })
 }
 

@@ -24,7 +24,8 @@ pub fn parse(text: &str) -> Result<Bodies, BadInput> {
         .filter(|(_, line)| !line.is_empty());
     let mut last = 1;
     let mut next = |what: &str| {
-        let end = || BadInput::at_line("bodies", last, format_args!("the file ends where {what} is expected"));
+        let end =
+            || BadInput::at_line("bodies", last, format_args!("the file ends where {what} is expected"));
         let found = lines.next().ok_or_else(end)?;
         last = found.0;
         Ok(found)
@@ -89,12 +90,18 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_what_is_expected() {
         assert_eq!(error(""), "input `bodies`, line 1: the file ends where the number of bodies is expected");
-        assert_eq!(error("1"), "input `bodies`, line 1: `1` where the number of bodies is expected, 2 to 1000000");
+        assert_eq!(
+            error("1"),
+            "input `bodies`, line 1: `1` where the number of bodies is expected, 2 to 1000000"
+        );
         assert_eq!(
             error("2\nfar"),
             "input `bodies`, line 2: `far` where the radius of the universe is expected, a number above 0"
         );
-        assert_eq!(error("2\n1\n1 2 3 4 5"), "input `bodies`, line 3: the file ends where body 2 of 2 is expected");
+        assert_eq!(
+            error("2\n1\n1 2 3 4 5"),
+            "input `bodies`, line 3: the file ends where body 2 of 2 is expected"
+        );
         assert_eq!(
             error("2\n1\n\n1 2 3 4 -5"),
             "input `bodies`, line 4: `1 2 3 4 -5` where body 1 of 2 is expected: x, y, two speeds, and a mass that is not negative"

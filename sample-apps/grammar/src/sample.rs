@@ -69,7 +69,8 @@ pub fn parse(input: &str, text: &str) -> Result<Sample, BadInput> {
     }
     if strings.len() < count {
         let found = strings.len();
-        let what = format!("the file ends after {found} of the {count} strings that the first line announces");
+        let what =
+            format!("the file ends after {found} of the {count} strings that the first line announces");
         return Err(BadInput::at_line(input, last, what));
     }
     Ok(Sample { alphabet, strings })

@@ -170,7 +170,10 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        assert_eq!(error(" \n"), "input `items`, line 1: the file ends where the number of items is expected");
+        assert_eq!(
+            error(" \n"),
+            "input `items`, line 1: the file ends where the number of items is expected"
+        );
         assert_eq!(
             error("x 5"),
             "input `items`, line 1: `x` where the number of items is expected, a whole number from 0 to 1000000"
@@ -182,10 +185,19 @@ mod tests {
             error("1 5\n-7 3"),
             "input `items`, line 2: `-7` where the item's profit is expected, a whole number from 0 to 1000000000"
         );
-        assert_eq!(error("2\n1 7 3\n2 8 4"), "input `items`, line 3: the file ends where the capacity is expected");
+        assert_eq!(
+            error("2\n1 7 3\n2 8 4"),
+            "input `items`, line 3: the file ends where the capacity is expected"
+        );
         assert_eq!(error("1\n1 7 3\n5\n6"), "input `items`, line 4: nothing may follow the capacity");
-        assert_eq!(error("2 5\n7 3\n8 4\n1"), "input `items`, line 4: the file ends where digit 2 of 2 of a solution is expected");
-        assert_eq!(error("2 5\n7 3\n8 4\n1 0 1"), "input `items`, line 4: more than 2 digits follow the 2 items");
+        assert_eq!(
+            error("2 5\n7 3\n8 4\n1"),
+            "input `items`, line 4: the file ends where digit 2 of 2 of a solution is expected"
+        );
+        assert_eq!(
+            error("2 5\n7 3\n8 4\n1 0 1"),
+            "input `items`, line 4: more than 2 digits follow the 2 items"
+        );
         assert!(error("2 5\n7 3\n8 4\n9 9").starts_with("input `items`, line 4: `9` where 0 or 1"));
     }
 

@@ -106,8 +106,14 @@ mod tests {
             "`white` where the side to move is expected, X or O"
         );
         sateen::testing::set_input("positions", format!("{squares}X X; A1:+2\nXO O\n{squares} X\nX"));
-        assert_eq!(error("solve 2"), "input `positions`, line 2: a position of 2 squares where 64 are expected");
-        assert_eq!(error("solve 3"), "input `positions`, line 3: a position of 63 squares where 64 are expected");
+        assert_eq!(
+            error("solve 2"),
+            "input `positions`, line 2: a position of 2 squares where 64 are expected"
+        );
+        assert_eq!(
+            error("solve 3"),
+            "input `positions`, line 3: a position of 63 squares where 64 are expected"
+        );
         assert_eq!(
             error("solve 4"),
             "input `positions`, line 4: `X` where 64 squares and the side to move are expected"

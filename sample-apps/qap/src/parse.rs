@@ -74,8 +74,14 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_and_what_is_expected() {
-        assert_eq!(error("\n"), "input `dat`, line 1: the file ends where the number of facilities is expected");
-        assert_eq!(error("\n33"), "input `dat`, line 2: `33` where the number of facilities is expected, 1 to 32");
+        assert_eq!(
+            error("\n"),
+            "input `dat`, line 1: the file ends where the number of facilities is expected"
+        );
+        assert_eq!(
+            error("\n33"),
+            "input `dat`, line 2: `33` where the number of facilities is expected, 1 to 32"
+        );
         assert_eq!(
             error("2\n0 1\n2 0\n0 3\n"),
             "input `dat`, line 4: the file ends where row 2, column 1 of the matrix B is expected"

@@ -291,7 +291,10 @@ mod tests {
             error("light 1 2 nan"),
             "input `scene`, line 1: `nan` where z of the light is expected, a number from -1000000 to 1000000"
         );
-        assert_eq!(error("sphere red 0 0 0 1"), "input `scene`, line 1: the material `red` is not described above");
+        assert_eq!(
+            error("sphere red 0 0 0 1"),
+            "input `scene`, line 1: the material `red` is not described above"
+        );
         assert_eq!(error("material m\nmaterial m"), "input `scene`, line 2: a second material `m`");
         assert_eq!(error("antialias 2 3"), "input `scene`, line 1: `3` is too much on this line");
         assert_eq!(error("camera 1 1 1 1 1 1 40"), "input `scene`, line 1: the camera looks at where it is");

@@ -79,7 +79,10 @@ impl Reader {
         };
         let text = String::from_utf8_lossy(word);
         let Ok(number) = text.parse::<i32>() else {
-            return Err(wrong(line, &format!("`{text}` where a literal, or 0 at a clause's end, is expected")));
+            return Err(wrong(
+                line,
+                &format!("`{text}` where a literal, or 0 at a clause's end, is expected"),
+            ));
         };
         if number == 0 {
             self.clauses += 1;

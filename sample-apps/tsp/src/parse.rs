@@ -370,7 +370,10 @@ mod tests {
             "input `tsp`, line 1: `100` where the number of cities is expected, 3 to 64"
         );
         assert_eq!(error("SPEED: 3"), "input `tsp`, line 1: `SPEED` where a keyword of TSPLIB is expected");
-        assert_eq!(error("NODE_COORD_SECTION"), "input `tsp`, line 1: DIMENSION is expected before this section");
+        assert_eq!(
+            error("NODE_COORD_SECTION"),
+            "input `tsp`, line 1: DIMENSION is expected before this section"
+        );
         assert!(error("EDGE_WEIGHT_TYPE: XRAY1").contains("one of EXPLICIT, EUC_2D"));
         let coordinates = "DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n";
         assert_eq!(error(coordinates), "input `tsp`, line 4: the file ends where city 2 of 3 is expected");

@@ -149,7 +149,8 @@ fn raytracer_draws_the_same_bits_on_any_number_of_workers_and_natively() {
 }
 
 /// An app, its arguments, its inputs of which the first is wrong, and what is said of it behind the file's name.
-type Malformed = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+type Malformed =
+    (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
 const MALFORMED: [Malformed; 14] = [
     (
@@ -164,12 +165,7 @@ const MALFORMED: [Malformed; 14] = [
         &[("tsp", "DIMENSION: 3\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n1 3 4\n")],
         "line 4: the file ends where city 2 of 3 is expected",
     ),
-    (
-        "qap",
-        &[],
-        &[("dat", "1\n0\n\nx\n")],
-        "line 4: `x` where row 1, column 1 of the matrix B is expected",
-    ),
+    ("qap", &[], &[("dat", "1\n0\n\nx\n")], "line 4: `x` where row 1, column 1 of the matrix B is expected"),
     (
         "align",
         &["DNA"],

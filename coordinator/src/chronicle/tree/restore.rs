@@ -4,8 +4,8 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHARES, SHOWN_FLAGS,
-    Tree, UNKNOWN_WORK,
+    DepthCounts, HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, PARAMETERS_OVERHEAD, Parameters, SHARES,
+    SHOWN_FLAGS, Tree, UNKNOWN_WORK,
 };
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_NODES_MAX;

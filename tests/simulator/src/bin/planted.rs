@@ -161,7 +161,11 @@ fn test(copy: &Path, package: &[&str], seeds: u64) -> io::Result<String> {
         .output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
-    if text.contains("\nrunning ") { Ok(text) } else { Err(io::Error::other(format!("the tests do not build:\n{text}"))) }
+    if text.contains("\nrunning ") {
+        Ok(text)
+    } else {
+        Err(io::Error::other(format!("the tests do not build:\n{text}")))
+    }
 }
 
 /// A workspace of nothing but the protocol, the simulator and the stories.
