@@ -64,7 +64,7 @@ fn expect_no_more(mut lines: Lines) -> Result<(), BadInput> {
 
 fn expect_solution_or_end(mut lines: Lines, count: i64) -> Result<(), BadInput> {
     let mut digits = 0;
-    while let Some(mut line) = lines.next() {
+    for mut line in lines.by_ref() {
         while !line.is_at_end() {
             line.number("0 or 1 (what follows the items is an optimal solution)", 1)?;
             digits += 1;
