@@ -1,6 +1,7 @@
 //! What came of a run or a job that is over, wherever it ran: its result where it is wanted, or its failure
 //! with its exit code; and the JSON object that tells of it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,11 +9,13 @@ use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, USAGE};
 use crate::files::{OutputFile, plain, print};
 
 /// What is wanted of it.
-pub struct Wanted {
+pub struct Wanted<'a> {
+    /// The files that the user gave, by the names that the app has for them.
+    pub inputs: &'a [(String, PathBuf)],
     pub json: bool,
     pub verbose: bool,
     pub output: Option<OutputFile>,
@@ -93,10 +96,13 @@ impl Times {
 ///
 /// # Errors
 /// The failure, and whatever hinders writing.
-pub fn deliver(wanted: Wanted, about: &About, result: Result<Given<'_>, Failure>) -> Result<(), Failure> {
+pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Failure>) -> Result<(), Failure> {
     let given = match result {
         Ok(given) => given,
         Err(mut failure) => {
+            if failure.code == USAGE {
+                failure.message = naming_files(&failure.message, wanted.inputs);
+            }
             if wanted.json {
                 let mut object = json!(about);
                 object["result"] = Value::Null;
@@ -150,4 +156,28 @@ fn add_result(object: &mut Value, given: &Given<'_>) {
 /// Bytes as hexadecimal digits.
 fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What an app says of its inputs, which it knows by name only, with the files' names.
+fn naming_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
+    let name_file = |message: String, (name, path): &(String, PathBuf)| {
+        let said = format!("input `{name}`");
+        message.replacen(&said, &format!("{said} ({})", path.display()), 1)
+    };
+    inputs.iter().fold(message.to_owned(), name_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_told_with_their_files() {
+        let inputs = [("cnf".to_owned(), PathBuf::from("a/hard.cnf")), ("b".to_owned(), PathBuf::from("b"))];
+        assert_eq!(
+            naming_files("input `cnf`, line 3: `x` where a literal is expected", &inputs),
+            "input `cnf` (a/hard.cnf), line 3: `x` where a literal is expected"
+        );
+        assert_eq!(naming_files("the app needs the input `c`", &inputs), "the app needs the input `c`");
+    }
 }

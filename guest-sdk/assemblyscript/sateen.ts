@@ -286,7 +286,7 @@ export class Kind<P, R> {
     mark(record, RUNNING);
     switch (<u32>(answer >> 32)) {
       case DONE: {
-        if (low != sizeof<R>()) fail("a result has another size");
+        if (low != sizeof<R>()) fail("a result breaks the ABI: it has another size");
         const place = memory.data(16, 8);
         abiTake(place);
         remove(record, bytes);
@@ -329,7 +329,7 @@ export class Kind<P, R> {
   // The body of the job's export.
   run(length: u32): u64 {
     attach();
-    if (length != offsetof<P>()) fail("a job's parameters have another size");
+    if (length != offsetof<P>()) fail("its parameters break the ABI: they have another size");
     const parameters = heap.alloc(length);
     abiTake(parameters);
     const result = this.body(changetype<P>(parameters));

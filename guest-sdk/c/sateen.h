@@ -323,7 +323,8 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         }                                                                                                    \
         RESULT result;                                                                                       \
         if (claimed.is_done) {                                                                               \
-            if (claimed.length != sizeof result) sateen_fail("the result of `" #NAME "` has another size");  \
+            if (claimed.length != sizeof result)                                                             \
+                sateen_fail("the result of `" #NAME "` breaks the ABI: it has another size");                \
             sateen_abi_take(&result);                                                                        \
             return result;                                                                                   \
         }                                                                                                    \
@@ -357,7 +358,8 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         PARAMETERS parameters;                                                                               \
         static RESULT result;                                                                                \
         sateen_attach();                                                                                     \
-        if (length != sizeof parameters) sateen_fail("the parameters of `" #NAME "` have another size");     \
+        if (length != sizeof parameters)                                                                     \
+            sateen_fail("its parameters break the ABI: they have another size");                             \
         sateen_abi_take(&parameters);                                                                        \
         result = NAME(parameters);                                                                           \
         return (uint64_t)(uintptr_t)&result << 32 | sizeof result;                                           \

@@ -12,6 +12,12 @@ impl BadInput {
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
+
+    /// An error in the line `number`, counted from 1, of the input `name`. The command puts the name of the
+    /// file to it that the user gave.
+    pub fn at_line(name: &str, number: usize, what: impl fmt::Display) -> Self {
+        Self(format!("input `{name}`, line {number}: {what}"))
+    }
 }
 
 impl fmt::Display for BadInput {

@@ -22,7 +22,12 @@ pub fn input(name: &str) -> Result<Vec<u8>, BadInput> {
 pub fn input_text(name: &str) -> Result<String, BadInput> {
     String::from_utf8(input(name)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        BadInput(format!("the input `{name}` is not text: byte {at} is not UTF-8"))
+        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        BadInput::at_line(
+            name,
+            line,
+            format_args!("text in UTF-8 is expected, and byte {at} of the file is not"),
+        )
     })
 }
 
@@ -46,7 +51,10 @@ mod tests {
     fn an_input_is_read_whole() {
         testing::set_input("cnf", "p cnf 0 0\n");
         assert_eq!(input_text("cnf").as_deref(), Ok("p cnf 0 0\n"));
-        testing::set_input("raw", [0xff]);
-        assert_eq!(input_text("raw").unwrap_err().0, "the input `raw` is not text: byte 0 is not UTF-8");
+        testing::set_input("raw", *b"one\ntwo \xff\n");
+        assert_eq!(
+            input_text("raw").unwrap_err().0,
+            "input `raw`, line 2: text in UTF-8 is expected, and byte 8 of the file is not"
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE};
 ///
 /// # Errors
 /// The run's own failure, above all.
-pub fn deliver(client: &Client, run: &Run, wanted: Wanted) -> Result<(), Failure> {
+pub fn deliver(client: &Client, run: &Run, wanted: Wanted<'_>) -> Result<(), Failure> {
     if let Some(failure) = failure(run) {
         return ended::deliver(wanted, &about(run), Err(failure));
     }

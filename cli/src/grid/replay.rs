@@ -56,7 +56,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         shared: None,
         job: Some(OneJob { job: key.to_string(), depth: job.depth }),
     };
-    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
+    let wanted = Wanted { inputs: &[], json: flags.json, verbose: flags.verbose, output };
     match result {
         Ok(finished) => {
             say_dropped(finished.log_lines_dropped);

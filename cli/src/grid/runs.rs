@@ -75,7 +75,7 @@ pub fn result(flags: &GetResult) -> Result<(), Failure> {
         )));
     }
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
-    deliver(&client, &run, Wanted { json: flags.of.json, verbose: false, output })
+    deliver(&client, &run, Wanted { inputs: &[], json: flags.of.json, verbose: false, output })
 }
 
 pub fn cancel(flags: &OfRun) -> Result<(), Failure> {

@@ -43,7 +43,7 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     let how = Follow { quiet: flags.quiet, json: flags.json };
     let (run, log_lines_dropped) = follow(&client, run, &how)?;
     say_dropped(log_lines_dropped);
-    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
+    let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     deliver(&client, &run, wanted)
 }
 

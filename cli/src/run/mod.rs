@@ -45,7 +45,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     let (jobs, result) = finish(Run::start(&app, options)?, &interrupt, &progress);
 
     let mut about = about(&flags, &app, jobs, threads);
-    let wanted = Wanted { json: flags.json, verbose: flags.verbose, output };
+    let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     match result {
         Ok(finished) => {
             for input in &finished.unread_inputs {

@@ -60,7 +60,7 @@ pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     Ok((JobTag(from), JobTag(from | ((1_u64 << unknown_bits) - 1))))
 }
 
-/// The one job that is meant, in the newest run of which its parameters are known.
+/// The one job that is meant, in the newest run in which it can be run again.
 fn choose(
     key: &str,
     run: Option<RunId>,
@@ -74,8 +74,7 @@ fn choose(
             first.job, other.job
         )));
     }
-    let can_run = |job: &FoundJob| job.kind == ROOT_KIND || job.parameters.is_some();
-    let place = found.iter().position(|(_, job)| can_run(job)).unwrap_or(0);
+    let place = found.iter().position(|(_, job)| job.can_run_alone()).unwrap_or(0);
     found.into_iter().nth(place).ok_or_else(|| {
         let of = run.map_or("that is still known".to_owned(), |run| format!("{run}"));
         Problem::not_found(format!(
@@ -91,6 +90,14 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
     let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
     let function = app.map(|app| app.about.job(job.kind, &row.spec.function).to_owned());
     let is_root = job.kind == ROOT_KIND;
+    if job.shares && !is_root {
+        let why = format!(
+            "job {} reads shared objects of run {run}, which only the hosts of that run had, so it cannot be run \
+             again alone; choose a job above it that makes them itself, as the root job does",
+            job.job
+        );
+        return Err(Problem::new(StatusCode::GONE, why));
+    }
     let gone = |why: String| {
         Err(Problem::new(StatusCode::GONE, format!("the parameters of job {} are not known: {why}", job.job)))
     };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sateen_protocol::{JobTag, RunId};
+use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 
 use super::{Chronicle, ChronicleChanges, Parameters};
 use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
@@ -35,6 +35,15 @@ pub struct FoundJob {
     pub parameters: Option<Vec<u8>>,
     /// If they are not known: that is so because there was no room.
     pub had_no_room: bool,
+    /// Its parameters mention shared objects, which nobody has but the hosts of its run.
+    pub shares: bool,
+}
+
+impl FoundJob {
+    /// Whether the coordinator has all that it takes to run it again.
+    pub fn can_run_alone(&self) -> bool {
+        self.kind == ROOT_KIND || (self.parameters.is_some() && !self.shares)
+    }
 }
 
 impl Chronicles {
@@ -158,6 +167,7 @@ impl Chronicle {
                 kind: node.kind(),
                 depth: u32::from(node.depth),
                 had_no_room: parameters == Parameters::NoRoom,
+                shares: node.shares(),
                 parameters: match parameters {
                     Parameters::Known(bytes) => Some(bytes.to_vec()),
                     Parameters::NotSent | Parameters::NoRoom => None,

@@ -12,7 +12,7 @@ use sateen_protocol::{HostId, JobTag};
 
 use super::state::{Group, JobState};
 use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
-use node::{FRESH, HAS_PARAMETERS, NO_ROOM, REDONE, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
+use node::{FRESH, HAS_PARAMETERS, NO_ROOM, REDONE, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
 use room::{Rolled, Room};
 
 pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -189,6 +189,7 @@ impl Tree {
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         let Some(node) = self.get_mut(place) else { return };
+        node.flags |= if note.shares { SHARES } else { 0 };
         let before = node.state.group();
         match note.what {
             NoteKind::Begun { redone, worker, .. } => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::host::{Host, text};
 use crate::server::{Server, detail, eventually};
 
-/// A run of two jobs, at a host with a hostile name.
+/// A run of four jobs, at a host with such a name. The last reads shared objects.
 fn run_at(server: &Server, name: &str) -> u64 {
     server.publish();
     let run = server.submit();
@@ -21,6 +21,7 @@ fn run_at(server: &Server, name: &str) -> u64 {
         what,
         ago_ms: 0,
         parameters,
+        shares: job == 4,
     };
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let notes = vec![
@@ -28,8 +29,9 @@ fn run_at(server: &Server, name: &str) -> u64 {
         note(2, begun, Some(b"\x05hello".to_vec())),
         note(2, NoteKind::Done { work_ns: 2_000_000 }, None),
         note(3, begun, None),
+        note(4, begun, Some(vec![7; 16])),
     ];
-    let jobs = Jobs { spawned: 3, executed: 3, ..Jobs::default() };
+    let jobs = Jobs { spawned: 4, executed: 4, ..Jobs::default() };
     let counts = Counts { jobs, ..Counts::default() };
     host.send(&[ToCoordinator::Counts {
         run: given,
@@ -43,7 +45,7 @@ fn run_at(server: &Server, name: &str) -> u64 {
     host.await_acknowledgement(given);
     eventually("the jobs", || {
         let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
-        (tree["nodes"].as_array()?.len() == 3).then_some(())
+        (tree["nodes"].as_array()?.len() == 4).then_some(())
     });
     run
 }
@@ -57,7 +59,7 @@ fn one_job_is_told_in_full() {
         (&root["function"], &root["is_root"], &root["parameters_text"]),
         (&"main".into(), &true.into(), &"1".into())
     );
-    assert_eq!(root["children"].as_array().map(Vec::len), Some(2));
+    assert_eq!(root["children"].as_array().map(Vec::len), Some(3));
     assert_eq!(
         (&root["children"][0]["state"], &root["children"][0]["work_s"]),
         (&"done".into(), &0.002.into())
@@ -73,6 +75,11 @@ fn one_job_is_told_in_full() {
         (&"aborted".into(), &Value::Null, &Value::Null)
     );
     assert!(job["parameters_why"].is_string());
+    // Only its run has what it reads.
+    let job = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 4_u64 << 32));
+    assert_eq!((&job["parameters"], &job["replay"]), (&"07".repeat(16).into(), &Value::Null));
+    let (status, why) = detail(server.get("/api/v1/jobs/0000000400000000"));
+    assert!(status == 410 && why.contains("reads shared objects of run"), "{status}: {why}");
     for (job, status) in
         [("0000000900000000", 404), ("00000002", 200), ("00000000", 404), ("xyz", 400), ("0000", 400)]
     {
@@ -88,7 +95,7 @@ fn all_jobs_come_as_files() {
     let (status, csv) = server.get(&format!("/api/v1/runs/{run}/jobs.csv"));
     let csv = String::from_utf8(csv).expect("text");
     let lines: Vec<&str> = csv.split("\r\n").collect();
-    assert_eq!((status, lines.len()), (200, 5));
+    assert_eq!((status, lines.len()), (200, 6));
     assert!(lines[0].starts_with("job,parent,function,"));
     assert!(lines[2].starts_with("0000000200000000,0000000100000000,work,1,"), "{}", lines[2]);
     assert!(
@@ -98,7 +105,7 @@ fn all_jobs_come_as_files() {
     );
     let trace = server.json(&format!("/api/v1/runs/{run}/trace.json"));
     let events = trace["traceEvents"].as_array().expect("events");
-    assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 3);
+    assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 4);
     assert_eq!(events.iter().filter(|event| event["ph"] == "M").count(), 1);
     for event in events.iter().filter(|event| event["ph"] == "X") {
         assert!(

@@ -104,6 +104,7 @@ fn what_people_look_at_survives_kill_9() {
         what,
         ago_ms: 0,
         parameters,
+        shares: false,
     };
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let jobs = Jobs { spawned: 9, executed: 8, ..Jobs::default() };

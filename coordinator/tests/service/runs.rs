@@ -32,6 +32,7 @@ fn a_run_ends_with_the_roots_result() {
         what,
         ago_ms: 0,
         parameters: (job == 2).then(|| vec![1, 0xab]),
+        shares: false,
     };
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let notes = vec![note(1, ROOT_KIND, begun), note(2, 0, begun), note(2, 0, NoteKind::Done { work_ns: 7 })];

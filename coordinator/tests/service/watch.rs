@@ -206,6 +206,7 @@ fn note(job: u64, what: NoteKind) -> JobNote {
         what,
         ago_ms: 5,
         parameters: None,
+        shares: false,
     }
 }
 

@@ -61,7 +61,13 @@ fn enter<T: DeserializeOwned>(length: usize) -> T {
         objects::fail_if_within_update(&text);
         abi::panic(&text);
     }));
-    codec::decode(&abi::take(length)).unwrap_or_else(|error| abi::fail(abi::Fault::Encoding, &error))
+    codec::decode(&abi::take(length)).unwrap_or_else(|error| undecodable("its parameters break", &error))
+}
+
+/// Ends this instance: parameters or a result came that are none of this version's.
+#[cold]
+fn undecodable(what: &str, error: &str) -> ! {
+    abi::fail(abi::Fault::Encoding, &format!("{what} the ABI: {error}"))
 }
 
 /// The result stays where it is until the host has copied it and drops the instance.

@@ -161,6 +161,7 @@ mod tests {
                 what: NoteKind::Failed,
                 ago_ms: 0,
                 parameters: None,
+                shares: false,
             });
         }
         let (notes, dropped) = activity.take_notes();

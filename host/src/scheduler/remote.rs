@@ -197,6 +197,7 @@ impl Remote {
             parameters: parameters
                 .filter(|parameters| parameters.len() <= NOTED_PARAMETERS_BYTES_MAX)
                 .map(<[u8]>::to_vec),
+            shares: !job.objects.is_empty(),
         });
     }
 

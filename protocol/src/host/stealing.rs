@@ -436,6 +436,7 @@ impl Host {
             what,
             ago_ms: 0,
             parameters: has_parameters.then(|| part.noted(&spec.parameters)).flatten(),
+            shares: !spec.objects.is_empty(),
         };
         part.note(latest, note);
     }

@@ -212,6 +212,8 @@ pub struct JobNote {
     /// Of a job that begins, so that people can run it again: its encoded parameters, if they are no
     /// longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
     pub parameters: Option<Vec<u8>>,
+    /// Its parameters mention shared objects: it is a job of this run and of no other.
+    pub shares: bool,
 }
 
 /// What happened to a job.

@@ -22,7 +22,7 @@ pub struct Sequence {
 /// # Errors
 /// When `text` is no FASTA file, or a letter is not in the matrix; the message names the line.
 pub fn parse(input: &str, text: &[u8], matrix: &Matrix) -> Result<Vec<Sequence>, BadInput> {
-    let wrong = |line: usize, what: &str| BadInput(format!("input `{input}`, line {line}: {what}"));
+    let wrong = |line: usize, what: &str| BadInput::at_line(input, line, what);
     let mut sequences: Vec<Sequence> = Vec::new();
     let (mut letters, mut header, mut last) = (0, 0, 1);
     let empty = |sequence: &Sequence, line| {
@@ -107,5 +107,12 @@ mod tests {
             let error = dna(text).expect_err(text);
             assert!(error.0.starts_with(&format!("input `queries`, {expected}")), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let matrix = Matrix::named("EDNAFULL").expect("it is known");
+        let read = || parse("queries", &sateen::input("queries")?, &matrix);
+        sateen::testing::damage_input("queries", ">one of two\r\nACGT\n\nga\n>two\nA\n", read);
     }
 }

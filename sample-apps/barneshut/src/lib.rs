@@ -144,6 +144,7 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
     all
 }
 
+// ANCHOR: guarded
 /// The same of bodies that every host has, after so many steps. Fewer where the bodies have moved on
 /// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
 #[job(guard = has_step)]
@@ -161,6 +162,7 @@ fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> P
     all.append(second.sync());
     all
 }
+// ANCHOR_END: guarded
 
 /// All that pulls at one moment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -22,8 +22,13 @@ pub fn parse(text: &str) -> Result<Bodies, BadInput> {
         .enumerate()
         .map(|(index, line)| (index + 1, line.trim_ascii()))
         .filter(|(_, line)| !line.is_empty());
+    let mut last = 1;
     let mut next = |what: &str| {
-        lines.next().ok_or_else(|| BadInput(format!("bodies: the file ends where {what} is expected")))
+        let end =
+            || BadInput::at_line("bodies", last, format_args!("the file ends where {what} is expected"));
+        let found = lines.next().ok_or_else(end)?;
+        last = found.0;
+        Ok(found)
     };
     let (number, line) = next("the number of bodies")?;
     let Some(count) = line.parse().ok().filter(|count| (2..=COUNT_MAX).contains(count)) else {
@@ -62,7 +67,7 @@ fn parse_number(word: &str) -> Option<f64> {
 }
 
 fn wrong(number: usize, line: &str, expected: &str) -> BadInput {
-    BadInput(format!("bodies, line {number}: `{line}` where {expected}"))
+    BadInput::at_line("bodies", number, format_args!("`{line}` where {expected}"))
 }
 
 #[cfg(test)]
@@ -84,17 +89,30 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_and_what_is_expected() {
-        assert_eq!(error(""), "bodies: the file ends where the number of bodies is expected");
-        assert_eq!(error("1"), "bodies, line 1: `1` where the number of bodies is expected, 2 to 1000000");
+        assert_eq!(error(""), "input `bodies`, line 1: the file ends where the number of bodies is expected");
+        assert_eq!(
+            error("1"),
+            "input `bodies`, line 1: `1` where the number of bodies is expected, 2 to 1000000"
+        );
         assert_eq!(
             error("2\nfar"),
-            "bodies, line 2: `far` where the radius of the universe is expected, a number above 0"
+            "input `bodies`, line 2: `far` where the radius of the universe is expected, a number above 0"
         );
-        assert_eq!(error("2\n1\n1 2 3 4 5"), "bodies: the file ends where body 2 of 2 is expected");
+        assert_eq!(
+            error("2\n1\n1 2 3 4 5"),
+            "input `bodies`, line 3: the file ends where body 2 of 2 is expected"
+        );
         assert_eq!(
             error("2\n1\n\n1 2 3 4 -5"),
-            "bodies, line 4: `1 2 3 4 -5` where body 1 of 2 is expected: x, y, two speeds, and a mass that is not negative"
+            "input `bodies`, line 4: `1 2 3 4 -5` where body 1 of 2 is expected: x, y, two speeds, and a mass that is not negative"
         );
-        assert!(error("2\n1\n1 2 inf 4 5").starts_with("bodies, line 3: "));
+        assert!(error("2\n1\n1 2 inf 4 5").starts_with("input `bodies`, line 3: "));
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let read = || parse(&sateen::input_text("bodies")?);
+        let whole = "2\n2.50e+11\n1.4e+11 0.0 0.0 2.9e+04 5.9e+24 earth.gif\n-1 0 0 -2 0.5 255 0 0\n";
+        sateen::testing::damage_input("bodies", whole, read);
     }
 }

@@ -53,7 +53,9 @@ impl World {
     }
 }
 
+// ANCHOR: guard
 /// Whether a replica has come to a step.
 pub fn has_step(world: &Shared<World>, moment: &Moment, _first: &usize, _end: &usize) -> bool {
     world.read().step >= moment.step
 }
+// ANCHOR_END: guard

@@ -158,6 +158,6 @@ fn bad_input_is_refused() {
     let flag = main("2".to_owned(), 1, vec!["--share".to_owned()]);
     assert_eq!(flag, Err(BadInput("`--share` where --shared, or nothing more, is expected".to_owned())));
     set_input("bodies", "3\n0\n");
-    let why = "bodies, line 2: `0` where the radius of the universe is expected, a number above 0";
+    let why = "input `bodies`, line 2: `0` where the radius of the universe is expected, a number above 0";
     assert_eq!(plain("file".to_owned(), 1), Err(BadInput(why.to_owned())));
 }

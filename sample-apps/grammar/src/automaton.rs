@@ -74,10 +74,10 @@ impl Automaton {
                 if tree.next[at] == NONE {
                     if tree.next.len() >= TRANSITIONS_MAX {
                         let (line, states) = (string.line, tree.states());
-                        return Err(BadInput(format!(
-                            "input `{input}`, line {line}: the strings up to here have {states} prefixes, too \
-                             many for so many symbols"
-                        )));
+                        let what = format!(
+                            "the strings up to here have {states} prefixes, too many for so many symbols"
+                        );
+                        return Err(BadInput::at_line(input, line, what));
                     }
                     tree.next[at] = tree.labels.len() as State;
                     tree.labels.push(UNKNOWN);
@@ -90,9 +90,8 @@ impl Automaton {
             let known = &mut tree.labels[state as usize];
             if *known != UNKNOWN && *known != label {
                 let (line, before) = (string.line, lines[state as usize]);
-                return Err(BadInput(format!(
-                    "input `{input}`, line {line}: the same string as on line {before}, with the other label"
-                )));
+                let what = format!("the same string as on line {before}, with the other label");
+                return Err(BadInput::at_line(input, line, what));
             }
             (*known, lines[state as usize]) = (label, string.line);
         }

@@ -38,9 +38,8 @@ pub struct Labelled {
 pub fn parse(input: &str, text: &str) -> Result<Sample, BadInput> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim_ascii().is_empty());
     let Some((number, head)) = lines.next() else {
-        return Err(BadInput(format!(
-            "input `{input}`, line 1: the number of strings and the size of the alphabet are expected"
-        )));
+        let what = "the number of strings and the size of the alphabet are expected";
+        return Err(BadInput::at_line(input, 1, what));
     };
     let mut line = Line { input, number, words: head.split_ascii_whitespace() };
     let count = line.number("the number of strings", STRINGS_MAX)?;
@@ -70,10 +69,9 @@ pub fn parse(input: &str, text: &str) -> Result<Sample, BadInput> {
     }
     if strings.len() < count {
         let found = strings.len();
-        return Err(BadInput(format!(
-            "input `{input}`, line {last}: the file ends after {found} of the {count} strings that the first \
-             line announces"
-        )));
+        let what =
+            format!("the file ends after {found} of the {count} strings that the first line announces");
+        return Err(BadInput::at_line(input, last, what));
     }
     Ok(Sample { alphabet, strings })
 }
@@ -105,7 +103,7 @@ impl Line<'_> {
     }
 
     fn wrong(&self, what: &str) -> BadInput {
-        BadInput(format!("input `{}`, line {}: {what}", self.input, self.number))
+        BadInput::at_line(self.input, self.number, what)
     }
 }
 
@@ -143,5 +141,11 @@ mod tests {
             let error = parse("train", text).expect_err(text);
             assert!(error.0.starts_with(&format!("input `train`, {expected}")), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let read = || parse("train", &sateen::input_text("train")?);
+        sateen::testing::damage_input("train", "3 12\n1 3 0 1 11\n\n0 0\n0 1 1\n", read);
     }
 }

@@ -24,7 +24,7 @@ const ITEMS_MAX: i64 = 1_000_000;
 pub fn parse(text: &str) -> Result<Items, BadInput> {
     let mut lines = Lines::of(text);
     let Some(mut first) = lines.next() else {
-        return Err(BadInput("items: the file is empty; its first line has the number of items".to_owned()));
+        return Err(lines.end("the number of items"));
     };
     let count = first.number("the number of items", ITEMS_MAX)?;
     if first.is_at_end() {
@@ -62,9 +62,9 @@ fn expect_no_more(mut lines: Lines) -> Result<(), BadInput> {
     lines.next().map_or(Ok(()), |line| Err(line.error("nothing may follow the capacity")))
 }
 
-fn expect_solution_or_end(lines: Lines, count: i64) -> Result<(), BadInput> {
+fn expect_solution_or_end(mut lines: Lines, count: i64) -> Result<(), BadInput> {
     let mut digits = 0;
-    for mut line in lines {
+    for mut line in lines.by_ref() {
         while !line.is_at_end() {
             line.number("0 or 1 (what follows the items is an optimal solution)", 1)?;
             digits += 1;
@@ -74,7 +74,7 @@ fn expect_solution_or_end(lines: Lines, count: i64) -> Result<(), BadInput> {
         }
     }
     if digits != 0 && digits != count {
-        return Err(BadInput(format!("items: the file ends after {digits} of {count} digits of a solution")));
+        return Err(lines.end(&format!("digit {} of {count} of a solution", digits + 1)));
     }
     Ok(())
 }
@@ -82,15 +82,21 @@ fn expect_solution_or_end(lines: Lines, count: i64) -> Result<(), BadInput> {
 /// The lines that are not blank.
 struct Lines<'text> {
     lines: std::iter::Enumerate<std::str::Lines<'text>>,
+    /// The number of the last one.
+    last: usize,
 }
 
 impl<'text> Lines<'text> {
     fn of(text: &'text str) -> Self {
-        Self { lines: text.lines().enumerate() }
+        Self { lines: text.lines().enumerate(), last: 1 }
     }
 
     fn expect(&mut self, what: &str) -> Result<Line<'text>, BadInput> {
-        self.next().ok_or_else(|| BadInput(format!("items: the file ends where {what} is expected")))
+        self.next().ok_or_else(|| self.end(what))
+    }
+
+    fn end(&self, what: &str) -> BadInput {
+        BadInput::at_line("items", self.last, format_args!("the file ends where {what} is expected"))
     }
 }
 
@@ -98,9 +104,9 @@ impl<'text> Iterator for Lines<'text> {
     type Item = Line<'text>;
 
     fn next(&mut self) -> Option<Line<'text>> {
-        self.lines
-            .find(|(_, text)| !text.trim_ascii().is_empty())
-            .map(|(index, text)| Line { number: index + 1, words: text.split_ascii_whitespace() })
+        let (index, text) = self.lines.find(|(_, text)| !text.trim_ascii().is_empty())?;
+        self.last = index + 1;
+        Some(Line { number: self.last, words: text.split_ascii_whitespace() })
     }
 }
 
@@ -134,7 +140,7 @@ impl Line<'_> {
     }
 
     fn error(&self, message: &str) -> BadInput {
-        BadInput(format!("items, line {}: {message}", self.number))
+        BadInput::at_line("items", self.number, message)
     }
 }
 
@@ -164,22 +170,41 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        assert_eq!(error(" \n"), "items: the file is empty; its first line has the number of items");
+        assert_eq!(
+            error(" \n"),
+            "input `items`, line 1: the file ends where the number of items is expected"
+        );
         assert_eq!(
             error("x 5"),
-            "items, line 1: `x` where the number of items is expected, a whole number from 0 to 1000000"
+            "input `items`, line 1: `x` where the number of items is expected, a whole number from 0 to 1000000"
         );
-        assert_eq!(error("2 5 1"), "items, line 1: `1` is too much on this line");
-        assert_eq!(error("2 5\n7 3\n"), "items: the file ends where item 2 of 2 is expected");
-        assert_eq!(error("2 5\n7 3\n\n8"), "items, line 4: the item's weight is missing");
+        assert_eq!(error("2 5 1"), "input `items`, line 1: `1` is too much on this line");
+        assert_eq!(error("2 5\n7 3\n"), "input `items`, line 2: the file ends where item 2 of 2 is expected");
+        assert_eq!(error("2 5\n7 3\n\n8"), "input `items`, line 4: the item's weight is missing");
         assert_eq!(
             error("1 5\n-7 3"),
-            "items, line 2: `-7` where the item's profit is expected, a whole number from 0 to 1000000000"
+            "input `items`, line 2: `-7` where the item's profit is expected, a whole number from 0 to 1000000000"
         );
-        assert_eq!(error("2\n1 7 3\n2 8 4"), "items: the file ends where the capacity is expected");
-        assert_eq!(error("1\n1 7 3\n5\n6"), "items, line 4: nothing may follow the capacity");
-        assert_eq!(error("2 5\n7 3\n8 4\n1"), "items: the file ends after 1 of 2 digits of a solution");
-        assert_eq!(error("2 5\n7 3\n8 4\n1 0 1"), "items, line 4: more than 2 digits follow the 2 items");
-        assert!(error("2 5\n7 3\n8 4\n9 9").starts_with("items, line 4: `9` where 0 or 1"));
+        assert_eq!(
+            error("2\n1 7 3\n2 8 4"),
+            "input `items`, line 3: the file ends where the capacity is expected"
+        );
+        assert_eq!(error("1\n1 7 3\n5\n6"), "input `items`, line 4: nothing may follow the capacity");
+        assert_eq!(
+            error("2 5\n7 3\n8 4\n1"),
+            "input `items`, line 4: the file ends where digit 2 of 2 of a solution is expected"
+        );
+        assert_eq!(
+            error("2 5\n7 3\n8 4\n1 0 1"),
+            "input `items`, line 4: more than 2 digits follow the 2 items"
+        );
+        assert!(error("2 5\n7 3\n8 4\n9 9").starts_with("input `items`, line 4: `9` where 0 or 1"));
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        for whole in ["2 51\n7 3\n\n8 4\n0 1\n", "2\n1 7 3\n2 8 4\n51\n"] {
+            sateen::testing::damage_input("items", whole, || parse(&sateen::input_text("items")?));
+        }
     }
 }

@@ -94,7 +94,7 @@ fn the_open_data_set_is_solved() {
 #[test]
 fn bad_input_is_refused() {
     sateen::testing::set_input("items", "2 10\n1 2\n");
-    let refused = BadInput("items: the file ends where item 2 of 2 is expected".to_owned());
+    let refused = BadInput("input `items`, line 2: the file ends where item 2 of 2 is expected".to_owned());
     assert_eq!(main(None, None), Err(refused.clone()));
     assert_eq!(plain(None, None), Err(refused));
     assert!(main(Some(1_000_000_000), None).is_err());

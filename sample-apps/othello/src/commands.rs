@@ -73,19 +73,16 @@ fn position_of_line(number: &str) -> Result<Position, BadInput> {
     };
     let text = sateen::input_text("positions")?;
     let Some(line) = text.lines().nth(number - 1) else {
-        return Err(BadInput(format!(
-            "positions: the file ends where line {number} is expected, after {}",
-            text.lines().count()
-        )));
+        let what = format!("the file ends where line {number} is expected");
+        return Err(BadInput::at_line("positions", text.lines().count().max(1), what));
     };
     let said = line.split(';').next().unwrap_or_default();
     let mut words = said.split_ascii_whitespace();
     let (Some(squares), Some(side), None) = (words.next(), words.next(), words.next()) else {
-        return Err(BadInput(format!(
-            "positions, line {number}: `{said}` where 64 squares and the side to move are expected"
-        )));
+        let what = format!("`{said}` where 64 squares and the side to move are expected");
+        return Err(BadInput::at_line("positions", number, what));
     };
-    Position::parse(squares, side).map_err(|why| BadInput(format!("positions, line {number}: {why}")))
+    Position::parse(squares, side).map_err(|why| BadInput::at_line("positions", number, why))
 }
 
 #[cfg(test)]
@@ -109,13 +106,25 @@ mod tests {
             "`white` where the side to move is expected, X or O"
         );
         sateen::testing::set_input("positions", format!("{squares}X X; A1:+2\nXO O\n{squares} X\nX"));
-        assert_eq!(error("solve 2"), "positions, line 2: a position of 2 squares where 64 are expected");
-        assert_eq!(error("solve 3"), "positions, line 3: a position of 63 squares where 64 are expected");
+        assert_eq!(
+            error("solve 2"),
+            "input `positions`, line 2: a position of 2 squares where 64 are expected"
+        );
+        assert_eq!(
+            error("solve 3"),
+            "input `positions`, line 3: a position of 63 squares where 64 are expected"
+        );
         assert_eq!(
             error("solve 4"),
-            "positions, line 4: `X` where 64 squares and the side to move are expected"
+            "input `positions`, line 4: `X` where 64 squares and the side to move are expected"
         );
-        assert_eq!(error("solve 5"), "positions: the file ends where line 5 is expected, after 4");
+        assert_eq!(error("solve 5"), "input `positions`, line 4: the file ends where line 5 is expected");
         assert!(error("solve 0").starts_with("`0` where a position is expected"));
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let whole = format!("{}OX X; A1:+2\n{}XO O\n", "-".repeat(62), "-".repeat(62));
+        sateen::testing::damage_input("positions", whole, || position_of_line("2"));
     }
 }

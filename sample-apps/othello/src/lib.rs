@@ -189,6 +189,7 @@ fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer 
     Answer { is_yes: refutation.is_some(), nodes }.counted(options)
 }
 
+// ANCHOR: first
 /// Which of the brothers refutes first, and how many positions were visited.
 fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize>, u64) {
     let (mut refutation, mut nodes) = (None, 0);
@@ -203,6 +204,7 @@ fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize
     }
     (refutation, nodes)
 }
+// ANCHOR_END: first
 
 /// Does something with a search over this sandbox's table; returns the visited positions as well.
 fn with_search<T>(work: impl FnOnce(&mut Search) -> T) -> (T, u64) {

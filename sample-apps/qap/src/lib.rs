@@ -149,9 +149,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     }
     let mut children = search.children(&partial);
     children.reverse();
-    if in_turn
-        && let Some(first) = children.pop()
-    {
+    if in_turn && let Some(first) = children.pop() {
         // The others are to know at least what the most promising one has found.
         let found = spawn(with(&partial, &first), &search.known).sync();
         search.nodes += found.nodes;

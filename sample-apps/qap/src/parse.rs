@@ -1,6 +1,8 @@
 //! QAPLIB's format (Burkard, Çela, Karisch and Rendl): the size, the matrix A, the matrix B, all
 //! numbers over any lines.
 
+use std::cell::Cell;
+
 use sateen::BadInput;
 
 use crate::instance::{ENTRY_MAX, Instance, SIZE_MAX};
@@ -11,9 +13,11 @@ use crate::instance::{ENTRY_MAX, Instance, SIZE_MAX};
 /// When `text` is none; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Instance, BadInput> {
     let lines = text.lines().enumerate();
-    let mut words =
+    let words =
         lines.flat_map(|(index, line)| line.split_ascii_whitespace().map(move |word| (index + 1, word)));
-    let end = |what: &str| BadInput(format!("dat: the file ends where {what} is expected"));
+    let last = Cell::new(1);
+    let mut words = words.inspect(|(line, _)| last.set(*line));
+    let end = |what: &str| wrong(last.get(), &format!("the file ends where {what} is expected"));
 
     let (line, word) = words.next().ok_or_else(|| end("the number of facilities"))?;
     let size = match word.parse() {
@@ -50,7 +54,7 @@ pub fn parse(text: &str) -> Result<Instance, BadInput> {
 }
 
 fn wrong(line: usize, what: &str) -> BadInput {
-    BadInput(format!("dat, line {line}: {what}"))
+    BadInput::at_line("dat", line, what)
 }
 
 #[cfg(test)]
@@ -70,16 +74,28 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_and_what_is_expected() {
-        assert_eq!(error("\n"), "dat: the file ends where the number of facilities is expected");
-        assert_eq!(error("\n33"), "dat, line 2: `33` where the number of facilities is expected, 1 to 32");
+        assert_eq!(
+            error("\n"),
+            "input `dat`, line 1: the file ends where the number of facilities is expected"
+        );
+        assert_eq!(
+            error("\n33"),
+            "input `dat`, line 2: `33` where the number of facilities is expected, 1 to 32"
+        );
         assert_eq!(
             error("2\n0 1\n2 0\n0 3\n"),
-            "dat: the file ends where row 2, column 1 of the matrix B is expected"
+            "input `dat`, line 4: the file ends where row 2, column 1 of the matrix B is expected"
         );
         assert_eq!(
             error("2\n0 1\n2 -1"),
-            "dat, line 3: `-1` where row 2, column 2 of the matrix A is expected, a whole number from 0 to 1000000"
+            "input `dat`, line 3: `-1` where row 2, column 2 of the matrix A is expected, a whole number from 0 to 1000000"
         );
-        assert_eq!(error("1\n0\n0\n7"), "dat, line 4: `7` where the file's end is expected");
+        assert_eq!(error("1\n0\n0\n7"), "input `dat`, line 4: `7` where the file's end is expected");
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let read = || parse(&sateen::input_text("dat")?);
+        sateen::testing::damage_input("dat", "2\n\n0 1\n2 0\n\n0 3\n4 51\n", read);
     }
 }

@@ -106,7 +106,7 @@ fn a_shared_assignment_saves_bounds() {
 fn bad_input_is_refused() {
     set_input("dat", "2\n0 1\nx 0\n");
     let refused = BadInput(
-        "dat, line 3: `x` where row 2, column 1 of the matrix A is expected, a whole number from 0 to 1000000"
+        "input `dat`, line 3: `x` where row 2, column 1 of the matrix A is expected, a whole number from 0 to 1000000"
             .to_owned(),
     );
     assert_eq!(main(None, None), Err(refused.clone()));

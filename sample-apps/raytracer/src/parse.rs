@@ -33,6 +33,7 @@ pub fn parse(text: &str) -> Result<Scene, BadInput> {
             angle: 0.0,
         },
         has_camera: false,
+        last: 1,
         background: Vector::ZERO,
         ambient: Vector::new(0.1, 0.1, 0.1),
         lights: Vec::new(),
@@ -44,6 +45,7 @@ pub fn parse(text: &str) -> Result<Scene, BadInput> {
     for (index, line) in text.lines().enumerate() {
         let said = line.split('#').next().unwrap_or_default();
         let mut line = Line { number: index + 1, words: said.split_ascii_whitespace() };
+        reader.last = line.number;
         if let Some(word) = line.words.next() {
             reader.read(word, &mut line)?;
             line.finish()?;
@@ -55,6 +57,8 @@ pub fn parse(text: &str) -> Result<Scene, BadInput> {
 struct Reader<'text> {
     view: View,
     has_camera: bool,
+    /// The number of the last line.
+    last: usize,
     background: Vector,
     ambient: Vector,
     lights: Vec<Light>,
@@ -181,9 +185,8 @@ impl<'text> Reader<'text> {
 
     fn finish(mut self) -> Result<Scene, BadInput> {
         if !self.has_camera {
-            return Err(BadInput(
-                "scene: no line says where the camera is; `camera EYE TARGET ANGLE` is expected".to_owned(),
-            ));
+            let what = "the file ends where `camera EYE TARGET ANGLE` is expected; no line says where it is";
+            return Err(BadInput::at_line("scene", self.last, what));
         }
         let boxes = Boxes::around(&mut self.solids);
         Ok(Scene {
@@ -246,7 +249,7 @@ impl<'text> Line<'text> {
     }
 
     fn error(&self, message: &str) -> BadInput {
-        BadInput(format!("scene, line {}: {message}", self.number))
+        BadInput::at_line("scene", self.number, message)
     }
 }
 
@@ -254,17 +257,19 @@ impl<'text> Line<'text> {
 mod tests {
     use super::*;
 
+    /// All that a line may say.
+    const ALL: &str = "size 40 30 # small\nantialias 1\nbounces 0\ncamera 0 0 9  0 0 0  45\n\
+            background 0 0 1\nambient 0 0 0\nlight 1 2 3  1 1 1\n\n\
+            material red color 1 0 0 diffuse 0.5 specular 1 20 mirror 0.1 glass 0.2 1.5 checker 0 0 0 2\n\
+            sphere red 0 0 0 1\nplane red 0 -1 0  0 2 0\ntriangle red 0 0 0  1 0 0  0 1 0\n";
+
     fn error(text: &str) -> String {
         parse(text).expect_err("the text is wrong").0
     }
 
     #[test]
     fn all_that_a_line_may_say_is_read() {
-        let text = "size 40 30 # small\nantialias 1\nbounces 0\ncamera 0 0 9  0 0 0  45\n\
-            background 0 0 1\nambient 0 0 0\nlight 1 2 3  1 1 1\n\n\
-            material red color 1 0 0 diffuse 0.5 specular 1 20 mirror 0.1 glass 0.2 1.5 checker 0 0 0 2\n\
-            sphere red 0 0 0 1\nplane red 0 -1 0  0 2 0\ntriangle red 0 0 0  1 0 0  0 1 0\n";
-        let scene = parse(text).expect("the text is a scene");
+        let scene = parse(ALL).expect("the text is a scene");
         assert_eq!((scene.view.width, scene.view.height, scene.view.bounces), (40, 30, 0));
         assert_eq!(scene.planes[0].normal, Vector::new(0.0, 1.0, 0.0));
         assert_eq!((scene.solids.len(), scene.lights.len()), (2, 1));
@@ -275,25 +280,33 @@ mod tests {
     fn errors_name_the_line_and_what_is_expected() {
         assert_eq!(
             error(""),
-            "scene: no line says where the camera is; `camera EYE TARGET ANGLE` is expected"
+            "input `scene`, line 1: the file ends where `camera EYE TARGET ANGLE` is expected; no line says where it is"
         );
         assert_eq!(
             error("\nsize 0 3"),
-            "scene, line 2: `0` where the width is expected, a whole number from 1 to 8192"
+            "input `scene`, line 2: `0` where the width is expected, a whole number from 1 to 8192"
         );
-        assert_eq!(error("light 1 2"), "scene, line 1: z of the light is missing");
+        assert_eq!(error("light 1 2"), "input `scene`, line 1: z of the light is missing");
         assert_eq!(
             error("light 1 2 nan"),
-            "scene, line 1: `nan` where z of the light is expected, a number from -1000000 to 1000000"
+            "input `scene`, line 1: `nan` where z of the light is expected, a number from -1000000 to 1000000"
         );
-        assert_eq!(error("sphere red 0 0 0 1"), "scene, line 1: the material `red` is not described above");
-        assert_eq!(error("material m\nmaterial m"), "scene, line 2: a second material `m`");
-        assert_eq!(error("antialias 2 3"), "scene, line 1: `3` is too much on this line");
-        assert_eq!(error("camera 1 1 1 1 1 1 40"), "scene, line 1: the camera looks at where it is");
-        assert!(error("cube").starts_with("scene, line 1: `cube` where one of size, "));
-        assert!(error("material m shiny").starts_with("scene, line 1: `shiny` where one of color, "));
+        assert_eq!(
+            error("sphere red 0 0 0 1"),
+            "input `scene`, line 1: the material `red` is not described above"
+        );
+        assert_eq!(error("material m\nmaterial m"), "input `scene`, line 2: a second material `m`");
+        assert_eq!(error("antialias 2 3"), "input `scene`, line 1: `3` is too much on this line");
+        assert_eq!(error("camera 1 1 1 1 1 1 40"), "input `scene`, line 1: the camera looks at where it is");
+        assert!(error("cube").starts_with("input `scene`, line 1: `cube` where one of size, "));
+        assert!(error("material m shiny").starts_with("input `scene`, line 1: `shiny` where one of color, "));
         assert!(error("material m\nplane m 0 0 0 0 0 0").ends_with("needs a length"));
         assert!(error("material m\ntriangle m 0 0 0 1 1 1 2 2 2").ends_with("on one line"));
         assert!(error("size 8000 8000").ends_with("at most 16777216 pixels"));
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        sateen::testing::damage_input("scene", ALL, || parse(&sateen::input_text("scene")?));
     }
 }

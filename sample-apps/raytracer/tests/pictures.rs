@@ -130,7 +130,9 @@ fn bad_input_is_refused() {
     set_input("scene", "size 10 10\nball 1 2 3\n");
     let refused = main(None);
     assert!(
-        refused.as_ref().is_err_and(|BadInput(why)| why.starts_with("scene, line 2: `ball` where one of "))
+        refused
+            .as_ref()
+            .is_err_and(|BadInput(why)| why.starts_with("input `scene`, line 2: `ball` where one of "))
     );
     assert_eq!(plain(None), refused);
     let deep = BadInput("a flake 6 deep is too deep; 5 is the most".to_owned());

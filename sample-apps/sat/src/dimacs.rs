@@ -52,7 +52,7 @@ impl Reader {
 
     fn read_header(&mut self, number: usize, line: &[u8]) -> Result<(), BadInput> {
         if self.header.is_some() {
-            return Err(wrong(number, "a second header"));
+            return Err(wrong(number, "a second header where clauses are expected"));
         }
         let text = String::from_utf8_lossy(line);
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -79,7 +79,10 @@ impl Reader {
         };
         let text = String::from_utf8_lossy(word);
         let Ok(number) = text.parse::<i32>() else {
-            return Err(wrong(line, &format!("`{text}` is no literal")));
+            return Err(wrong(
+                line,
+                &format!("`{text}` where a literal, or 0 at a clause's end, is expected"),
+            ));
         };
         if number == 0 {
             self.clauses += 1;
@@ -125,7 +128,7 @@ impl Reader {
 }
 
 fn wrong(line: usize, what: &str) -> BadInput {
-    BadInput(format!("input `cnf`, line {line}: {what}"))
+    BadInput::at_line("cnf", line, what)
 }
 
 #[cfg(test)]
@@ -169,15 +172,21 @@ mod tests {
             ("p cnf x 1\n", "line 1: `p cnf x 1` is no header"),
             ("p cnf 1 1\np cnf 1 1\n", "line 2: a second header"),
             ("p cnf 2 1\n1 3 0\n", "line 2: the literal 3, but the header announces 2 variables"),
-            ("p cnf 2 1\n1 two 0\n", "line 2: `two` is no literal"),
+            ("p cnf 2 1\n1 two 0\n", "line 2: `two` where a literal, or 0 at"),
             ("p cnf 2 1\n\n1 2\n", "line 3: the clause that begins here does not end in 0"),
             ("p cnf 2 2\n1 2 0\n", "line 2: the file ends after 1 of the 2 clauses"),
             ("p cnf 2 1\n1 0\n2 0\n", "line 3: a clause more than the 1"),
             ("p cnf 99999999999 1\n", "line 1: 99999999999 variables"),
-            ("p cnf 2 1\n1 99999999999 0\n", "line 2: `99999999999` is no literal"),
+            ("p cnf 2 1\n1 99999999999 0\n", "line 2: `99999999999` where a literal, or 0 at"),
         ] {
             let error = parse(text.as_bytes()).expect_err(text);
             assert!(error.0.starts_with(&format!("input `cnf`, {expected}")), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let read = || parse(&sateen::input("cnf")?);
+        sateen::testing::damage_input("cnf", "c hi\np cnf 3 2\n1 -2\n 3 0\n-1 0\n%\n0\n", read);
     }
 }

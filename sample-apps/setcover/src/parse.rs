@@ -120,7 +120,7 @@ impl<'text> Numbers<'text> {
     }
 
     fn wrong(&self, what: &str) -> BadInput {
-        BadInput(format!("input `scp`, line {}: {what}", self.line))
+        BadInput::at_line("scp", self.line, what)
     }
 }
 
@@ -158,6 +158,13 @@ mod tests {
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.0.starts_with(&format!("input `scp`, {expected}")), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        for whole in ["2 3\n5 6\n17\n2 1\n3 1\n\n2\n", "4 2\n2 3 4\n1 3 4\n"] {
+            sateen::testing::damage_input("scp", whole, || parse(&sateen::input_text("scp")?));
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::search::Known;
 use crate::tour::Tour;
 
+// ANCHOR: shared
 /// The best tour so far. The tour itself and not only its length: whoever found it may be gone, and done
 /// again it is not found below a path that its own length closes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,6 +31,7 @@ impl Incumbent {
         }
     }
 }
+// ANCHOR_END: shared
 
 /// A tour that all hosts hear of.
 impl Known for Shared<Incumbent> {

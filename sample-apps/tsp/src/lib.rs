@@ -115,9 +115,7 @@ fn below(source: Source, path: Vec<u8>, incumbent: Shared<Incumbent>) -> Found {
 /// The same, knowing only `best`. With `in_turn`, the most promising is done before the others are spawned.
 #[job]
 fn below_alone(source: Source, path: Vec<u8>, best: Tour, in_turn: bool) -> Found {
-    divide(source, path, best, in_turn, |path, best| {
-        below_alone::spawn(source, path, best.clone(), in_turn)
-    })
+    divide(source, path, best, in_turn, |path, best| below_alone::spawn(source, path, best.clone(), in_turn))
 }
 
 /// Spawns jobs for all that may come after `path` and takes together what they find.
@@ -141,9 +139,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     let mut children = search.children(&path);
     children.reverse();
     let to = |city: u8| [path.as_slice(), &[city]].concat();
-    if in_turn
-        && let Some((_, city)) = children.pop()
-    {
+    if in_turn && let Some((_, city)) = children.pop() {
         // The others are to know at least what the most promising one has found.
         let found = spawn(to(city), &search.known).sync();
         search.nodes += found.nodes;

@@ -18,9 +18,7 @@ pub fn parse(text: &str) -> Result<Ways, BadInput> {
     let mut reader = Reader { lines: Lines::of(text), count: None, kind: None, layout: None };
     loop {
         let Some((number, line)) = reader.lines.next() else {
-            return Err(BadInput(
-                "tsp: the file ends where NODE_COORD_SECTION or EDGE_WEIGHT_SECTION is expected".to_owned(),
-            ));
+            return Err(reader.lines.end("NODE_COORD_SECTION or EDGE_WEIGHT_SECTION"));
         };
         let (word, value) = line.split_once(':').unwrap_or((line, ""));
         match word.trim_ascii() {
@@ -275,15 +273,21 @@ fn geographic(from: (f64, f64), to: (f64, f64)) -> i64 {
 /// The lines that are not blank, without blanks around them.
 struct Lines<'text> {
     lines: std::iter::Enumerate<std::str::Lines<'text>>,
+    /// The number of the last one.
+    last: usize,
 }
 
 impl<'text> Lines<'text> {
     fn of(text: &'text str) -> Self {
-        Self { lines: text.lines().enumerate() }
+        Self { lines: text.lines().enumerate(), last: 1 }
     }
 
     fn expect(&mut self, what: &str) -> Result<(usize, &'text str), BadInput> {
-        self.next().ok_or_else(|| BadInput(format!("tsp: the file ends where {what} is expected")))
+        self.next().ok_or_else(|| self.end(what))
+    }
+
+    fn end(&self, what: &str) -> BadInput {
+        wrong(self.last, &format!("the file ends where {what} is expected"))
     }
 }
 
@@ -292,19 +296,22 @@ impl<'text> Iterator for Lines<'text> {
     type Item = (usize, &'text str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.lines
-            .by_ref()
+        let found = (self.lines.by_ref())
             .map(|(index, line)| (index + 1, line.trim_ascii()))
-            .find(|(_, line)| !line.is_empty())
+            .find(|(_, line)| !line.is_empty())?;
+        self.last = found.0;
+        Some(found)
     }
 }
 
 fn wrong(number: usize, what: &str) -> BadInput {
-    BadInput(format!("tsp, line {number}: {what}"))
+    BadInput::at_line("tsp", number, what)
 }
 
 #[cfg(test)]
 mod tests {
+    use sateen::testing::damage_input;
+
     use super::*;
 
     fn error(text: &str) -> String {
@@ -352,46 +359,58 @@ mod tests {
     fn errors_name_the_line_and_what_is_expected() {
         assert_eq!(
             error(""),
-            "tsp: the file ends where NODE_COORD_SECTION or EDGE_WEIGHT_SECTION is expected"
+            "input `tsp`, line 1: the file ends where NODE_COORD_SECTION or EDGE_WEIGHT_SECTION is expected"
         );
         assert_eq!(
             error("\nTYPE: ATSP"),
-            "tsp, line 2: the type `ATSP` where TSP, a symmetric one, is expected"
+            "input `tsp`, line 2: the type `ATSP` where TSP, a symmetric one, is expected"
         );
         assert_eq!(
             error("DIMENSION: 100"),
-            "tsp, line 1: `100` where the number of cities is expected, 3 to 64"
+            "input `tsp`, line 1: `100` where the number of cities is expected, 3 to 64"
         );
-        assert_eq!(error("SPEED: 3"), "tsp, line 1: `SPEED` where a keyword of TSPLIB is expected");
-        assert_eq!(error("NODE_COORD_SECTION"), "tsp, line 1: DIMENSION is expected before this section");
+        assert_eq!(error("SPEED: 3"), "input `tsp`, line 1: `SPEED` where a keyword of TSPLIB is expected");
+        assert_eq!(
+            error("NODE_COORD_SECTION"),
+            "input `tsp`, line 1: DIMENSION is expected before this section"
+        );
         assert!(error("EDGE_WEIGHT_TYPE: XRAY1").contains("one of EXPLICIT, EUC_2D"));
         let coordinates = "DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n";
-        assert_eq!(error(coordinates), "tsp: the file ends where city 2 of 3 is expected");
-        assert_eq!(error(&format!("{coordinates}1 2 3")), "tsp, line 5: city 1 a second time");
+        assert_eq!(error(coordinates), "input `tsp`, line 4: the file ends where city 2 of 3 is expected");
+        assert_eq!(error(&format!("{coordinates}1 2 3")), "input `tsp`, line 5: city 1 a second time");
         assert_eq!(
             error(&format!("{coordinates}2 x 3")),
-            "tsp, line 5: `2 x 3` where a city's number, 1 to 3, and its two coordinates are expected"
+            "input `tsp`, line 5: `2 x 3` where a city's number, 1 to 3, and its two coordinates are expected"
         );
         assert_eq!(
             error(&format!("{coordinates}2 1 3\n3 1 2\n4 1 1")),
-            "tsp, line 7: `4 1 1` where EOF is expected"
+            "input `tsp`, line 7: `4 1 1` where EOF is expected"
         );
         assert_eq!(
             error(&explicit("UPPER_ROW", "1 2 3 4 5 -6")),
-            "tsp, line 7: `-6` where the length of the way from city 3 to 4 is expected, a whole number from 0 to 10000000"
+            "input `tsp`, line 7: `-6` where the length of the way from city 3 to 4 is expected, a whole number from 0 to 10000000"
         );
         assert_eq!(
             error(&explicit("UPPER_ROW", "1 2 3 4 5 6 7")),
-            "tsp, line 7: `7` where the section's end is expected"
+            "input `tsp`, line 7: `7` where the section's end is expected"
         );
         assert_eq!(
             error(&explicit("UPPER_ROW", "1 2 3 4 5")),
-            "tsp, line 8: `EOF` where the length of the way from city 3 to 4 is expected, a whole number from 0 to 10000000"
+            "input `tsp`, line 8: `EOF` where the length of the way from city 3 to 4 is expected, a whole number from 0 to 10000000"
         );
         assert_eq!(
             error(&explicit("FULL_MATRIX", "0 1 2 3\n9 0 4 5\n2 4 0 6\n3 5 6 0")),
-            "tsp, line 8: the way from city 2 to 1 is as long as back in a symmetric instance, but here it is 9"
+            "input `tsp`, line 8: the way from city 2 to 1 is as long as back in a symmetric instance, but here it is 9"
         );
         assert!(error(&explicit("SPIRAL", "")).contains("one of FULL_MATRIX"));
+    }
+
+    #[test]
+    fn damage_is_told_by_its_line() {
+        let read = || parse(&sateen::input_text("tsp")?);
+        damage_input("tsp", explicit("LOWER_DIAG_ROW", "0\n1 0\n2 4 0\n3 5 6 0"), read);
+        let coordinates = "NAME : x\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : GEO\nDISPLAY_DATA_SECTION\n1 1 1\n2 2 2\n\
+                           3 3 3\nNODE_COORD_SECTION\n1 16.47 96.10\n2 -20.09 92.54\n3 2e1 93\nEOF\n";
+        damage_input("tsp", coordinates, read);
     }
 }

@@ -115,7 +115,8 @@ fn a_shared_tour_saves_paths() {
 #[test]
 fn bad_input_is_refused() {
     set_input("tsp", "TYPE: TSP\nDIMENSION: many\n");
-    let refused = BadInput("tsp, line 2: `many` where the number of cities is expected, 3 to 64".to_owned());
+    let refused =
+        BadInput("input `tsp`, line 2: `many` where the number of cities is expected, 3 to 64".to_owned());
     assert_eq!(main(None, None), Err(refused.clone()));
     assert_eq!(plain(None, None), Err(refused));
     let refused = BadInput("2 cities cannot be generated, but 3 to 64 can".to_owned());

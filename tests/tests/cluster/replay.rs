@@ -88,3 +88,18 @@ fn the_root_job_gives_the_runs_result_or_its_failure() {
     let object = cluster.sateen(["replay", &root, "--json"]);
     assert_eq!((object.code, &object.json()["error"]["exit_code"]), (Some(1), &1.into()), "{object:?}");
 }
+
+#[test]
+fn a_job_that_reads_shared_objects_cannot_be_run_alone() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit_module(probe::module_path(), &["--function", "least_of_results", "3000000"]);
+    let expected = format!("{}\n", ::probe::objects::least_of_results(3_000_000));
+    cluster.done(run, &expected);
+    let key_of_reader = key(&cluster, run, |node| node["function"] == "search_least");
+    let why = ["reads shared objects of run", "cannot be run again alone", "the root job"];
+    cluster.sateen(["replay", &key_of_reader]).fails_with(2, &why);
+    // The root makes its own.
+    let root = key(&cluster, run, |node| node["parent"].is_null());
+    let replayed = cluster.sateen(["replay", &root, "--quiet", "--threads", "2"]);
+    assert_eq!(replayed.result(), expected);
+}

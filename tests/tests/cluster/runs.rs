@@ -105,6 +105,10 @@ fn inputs_travel_with_the_run() {
     let alone = sateen_tests::command::run(["run", &module, "--input", &input]);
     let there = cluster.sateen(["submit", &module, "--input", &input, "--wait"]);
     assert_eq!(there.result(), alone.result());
+    // What is wrong with it is told with the file's name, which no host knows.
+    std::fs::write(&file, "p cnf 2 1\n1 x 0\n").expect("a file can be written");
+    let told = format!("input `cnf` ({}), line 2: `x` where a literal", file.display());
+    cluster.sateen(["submit", &module, "--input", &input, "--wait"]).fails_with(2, &[&told]);
 }
 
 /// A late host changes nothing about who waits for whom: a run submitted to nobody begins by itself.

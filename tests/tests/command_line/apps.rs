@@ -17,6 +17,11 @@ fn run_app(name: &str, threads: &str, arguments: &[&str], inputs: &[(&str, &str)
 /// `run APP ARG… --input NAME=TEXT…`, with files that hold these texts.
 fn run_texts(name: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
     let folder = TempDir::new().expect("a temporary folder can be made");
+    run_texts_in(&folder, name, arguments, inputs)
+}
+
+/// The same, with files in `folder`.
+fn run_texts_in(folder: &TempDir, name: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
     let given: Vec<String> = (inputs.iter())
         .map(|(input, text)| {
             let path = folder.path().join(input);
@@ -50,8 +55,6 @@ fn setcover_finds_published_optima() {
         assert!(alone.starts_with(optimum), "{file}: {alone}");
         assert_eq!(alone, together);
     }
-    run_texts("setcover", &[], &[("scp", "1 2\n1 1\n1 3\n")])
-        .fails_with(2, &["input `scp`, line 3: `3` where a column that covers row 1 of 1 is expected"]);
     run_app("setcover", "1", &[], &[]).fails_with(2, &["the app needs the input `scp`"]);
 }
 
@@ -69,8 +72,6 @@ fn align_scores_what_parasail_scores() {
     let scores = table.result().lines().skip(1).map(|line| line.split('\t').nth(2).expect("a score"));
     assert_eq!(scores.take(7).collect::<Vec<_>>(), ["775", "645", "291", "273", "103", "128", "47"]);
 
-    run_texts("align", &["DNA"], &[("queries", ">a\nAC\nAQ\n"), ("subjects", ">b\nA\n")])
-        .fails_with(2, &["input `queries`, line 3: `Q` is no letter of EDNAFULL"]);
     run_texts("align", &["PAM"], &[("queries", ">a\nA\n"), ("subjects", ">b\nA\n")])
         .fails_with(2, &["no matrix `PAM`; BLOSUM62 (proteins) or EDNAFULL (DNA) is expected"]);
 }
@@ -84,8 +85,6 @@ fn grammar_finds_the_smallest_automaton() {
     let train = "4 2\n1 1 0\n0 1 1\n1 2 1 1\n0 2 0 1\n";
     let found = run_texts("grammar", &[], &[("train", train), ("test", "2 2\n1 3 0 1 1\n1 1 1\n")]);
     assert_eq!(found.result(), "2\n0.5000\n");
-    run_texts("grammar", &[], &[("train", "2 2\n1 1 0\n0 1 0\n")])
-        .fails_with(2, &["input `train`, line 3: the same string as on line 2, with the other label"]);
 }
 
 #[test]
@@ -98,8 +97,6 @@ fn tsp_finds_published_optima() {
         assert!(alone.starts_with(optimum), "{file}: {alone}");
         assert_eq!(alone, together);
     }
-    run_texts("tsp", &[], &[("tsp", "TYPE: TSP\nDIMENSION: 2\n")])
-        .fails_with(2, &["tsp, line 2: `2` where the number of cities is expected, 3 to 64"]);
 }
 
 #[test]
@@ -110,8 +107,6 @@ fn qap_finds_published_optima() {
         assert!(alone.starts_with(optimum), "{file}: {alone}");
         assert_eq!(alone, together);
     }
-    run_texts("qap", &[], &[("dat", "1\n0\n\nx\n")])
-        .fails_with(2, &["dat, line 4: `x` where row 1, column 1 of the matrix B is expected"]);
 }
 
 #[test]
@@ -125,8 +120,6 @@ fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
     assert_eq!(alone.trim_end(), natively);
     let shared = run_app("barneshut", "4", &["2000", "2", "--", "--shared"], &[]);
     assert_eq!(shared.result(), alone);
-    run_texts("barneshut", &["file", "1"], &[("bodies", "2\n5\n1 2 3 4\n")])
-        .fails_with(2, &["bodies, line 3: `1 2 3 4` where body 1 of 2 is expected"]);
 }
 
 #[test]
@@ -141,8 +134,6 @@ fn othello_counts_solves_and_searches() {
             .map(|words| run_app("othello", threads, words, &[]).result().to_owned());
         assert!(with.ends_with("\nD3\n") && with == without, "{with} {without}");
     }
-    run_texts("othello", &["solve", "2"], &[("positions", "X O\nXO-\n")])
-        .fails_with(2, &["positions, line 2: `XO-` where 64 squares and the side to move are expected"]);
 }
 
 #[test]
@@ -155,6 +146,86 @@ fn raytracer_draws_the_same_bits_on_any_number_of_workers_and_natively() {
         let drawn = run_texts("raytracer", &["--threads", threads], &[("scene", scene)]);
         assert!(drawn.code == Some(0) && drawn.stdout == natively, "{}", drawn.stderr);
     }
-    run_texts("raytracer", &[], &[("scene", "size 9 9\nsphere ball 0 0 0 1\n")])
-        .fails_with(2, &["scene, line 2: the material `ball` is not described above"]);
+}
+
+/// An app, its arguments, its inputs of which the first is wrong, and what is said of it behind the file's name.
+type Malformed =
+    (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+
+const MALFORMED: [Malformed; 14] = [
+    (
+        "tsp",
+        &[],
+        &[("tsp", "TYPE: TSP\nDIMENSION: 2\n")],
+        "line 2: `2` where the number of cities is expected, 3 to 64",
+    ),
+    (
+        "tsp",
+        &[],
+        &[("tsp", "DIMENSION: 3\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n1 3 4\n")],
+        "line 4: the file ends where city 2 of 3 is expected",
+    ),
+    ("qap", &[], &[("dat", "1\n0\n\nx\n")], "line 4: `x` where row 1, column 1 of the matrix B is expected"),
+    (
+        "align",
+        &["DNA"],
+        &[("queries", ">a\nAC\nAQ\n"), ("subjects", ">b\nA\n")],
+        "line 3: `Q` is no letter of EDNAFULL",
+    ),
+    (
+        "align",
+        &["DNA"],
+        &[("subjects", "ACGT\n"), ("queries", ">b\nA\n")],
+        "line 1: `>` and a sequence's name are expected",
+    ),
+    (
+        "grammar",
+        &[],
+        &[("train", "2 2\n1 1 0\n0 1 0\n")],
+        "line 3: the same string as on line 2, with the other label",
+    ),
+    (
+        "grammar",
+        &[],
+        &[("test", "1 2\n1 2 0\n"), ("train", "1 2\n1 1 0\n")],
+        "line 2: the line ends where symbol 2 of 2 is expected",
+    ),
+    (
+        "raytracer",
+        &[],
+        &[("scene", "size 9 9\nsphere ball 0 0 0 1\n")],
+        "line 2: the material `ball` is not described above",
+    ),
+    (
+        "setcover",
+        &[],
+        &[("scp", "1 2\n1 1\n1 3\n")],
+        "line 3: `3` where a column that covers row 1 of 1 is expected",
+    ),
+    ("sat", &[], &[("cnf", "c fine\np cnf 2 2\n1 -2 0\n1 x 0\n")], "line 4: `x` where a literal, or 0 at"),
+    ("sat", &[], &[("cnf", "c fine\np cnf two 2\n")], "line 2: `p cnf two 2` is no header; `p cnf VARIABLES"),
+    ("knapsack", &[], &[("items", "2 5\n7 3\n\n8\n")], "line 4: the item's weight is missing"),
+    (
+        "barneshut",
+        &["file", "1"],
+        &[("bodies", "2\n5\n1 2 3 4\n")],
+        "line 3: `1 2 3 4` where body 1 of 2 is expected",
+    ),
+    (
+        "othello",
+        &["solve", "2"],
+        &[("positions", "X O\nXO-\n")],
+        "line 2: `XO-` where 64 squares and the side to move are expected",
+    ),
+];
+
+#[test]
+fn a_malformed_file_is_told_with_its_line_and_what_is_expected() {
+    for (name, arguments, inputs, told) in MALFORMED {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let input = inputs[0].0;
+        let file = folder.path().join(input).display().to_string();
+        run_texts_in(&folder, name, arguments, inputs)
+            .fails_with(2, &[&format!("input `{input}` ({file}), {told}")]);
+    }
 }

@@ -56,6 +56,27 @@ fn a_module_for_a_newer_abi() {
     run_bytes(&wat::bytes(&newer)).fails_with(2, &["version 2 of the ABI", "update Sateen"]);
 }
 
+/// Where every job has an instance of its own, what it returns is decoded by who syncs it.
+#[test]
+fn what_another_version_of_an_app_has_written_breaks_the_abi() {
+    let words = ["job `", "the result of `older` breaks the ABI: 1 bytes are no ", "OfAnotherVersion"];
+    run_probe("result_of_another_version", &["--pristine"]).fails_with(1, &words);
+    run_probe("parameters_of_another_version", &["--pristine"])
+        .fails_with(1, &["job `newer` failed: its parameters break the ABI: 1 bytes are no "]);
+}
+
+#[test]
+fn a_guard_that_is_never_true_is_named_with_the_time_it_took() {
+    run_probe("wait_before_the_door", &["--pristine", "--guard-limit", "300ms"])
+        .fails_with(3, &["the guard `is_open` of the job `enter` was false for 0.3", "--guard-limit"]);
+}
+
+#[test]
+fn an_update_that_panics_fails_the_run_by_its_name() {
+    let failed = run_probe("panic_in_update", &[]);
+    failed.fails_with(1, &["the update `Door::slam` failed: the door slams: wind, at ", "objects.rs:"]);
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let folder = TempDir::new().expect("a temporary folder can be made");
@@ -121,20 +142,6 @@ fn an_input_that_nobody_reads_is_told_and_does_no_harm() {
     let ended = run_probe("balanced", &["10", "--input", "spare=/dev/null"]);
     assert_eq!((ended.code, ended.text()), (Some(0), "55\n"));
     ended.says_one_line(&["the input `spare` was never read"]);
-}
-
-#[test]
-fn malformed_dimacs_names_the_line() {
-    let folder = TempDir::new().expect("a temporary folder can be made");
-    for (name, text, line) in [
-        ("letters", "c fine\np cnf 2 2\n1 -2 0\n1 x 0\n", "line 4"),
-        ("header", "c fine\np cnf two 2\n", "line 2"),
-        ("variable", "p cnf 2 1\n1 3 0\n", "line 2"),
-    ] {
-        let input = format!("cnf={}", file(&folder, name, text.as_bytes()).display());
-        run(["run".as_ref(), app("sat").as_os_str(), "--input".as_ref(), input.as_ref()])
-            .fails_with(2, &[line]);
-    }
 }
 
 #[test]

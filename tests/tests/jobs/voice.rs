@@ -101,7 +101,9 @@ fn inputs_that_are_missing_or_no_text_are_bad_input() {
     let missing = with_inputs("read_text", &[], shared(1)).map(|_| ());
     assert!(matches!(missing, Err(RunError::BadInput(why)) if why.contains("--input text=FILE")));
     let binary = with_inputs("read_text", &[("text", b"ab\xff")], shared(1)).map(|_| ());
-    assert!(matches!(binary, Err(RunError::BadInput(why)) if why.contains("byte 2 is not UTF-8")));
+    assert!(
+        matches!(binary, Err(RunError::BadInput(why)) if why.contains("line 1: text in UTF-8 is expected, and byte 2 "))
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn stories_go_as_they_are_told() {
-    let folder = sateen_tests::root().join("tests/stories");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stories");
     let blesses = std::env::var_os("SATEEN_BLESS").is_some();
     let seeds_to = std::env::var_os("SATEEN_TOLD");
     let mut wrong = String::new();

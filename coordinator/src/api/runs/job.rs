@@ -19,10 +19,11 @@ pub async fn show(
     let found = with_chronicle(&api, run, move |chronicle, row, names| {
         let found = chronicle.find(from, to, 2);
         let [found] = found.as_slice() else { return Err(found.len()) };
-        chronicle.job(found.job, names, &row.spec.arguments).ok_or(0)
+        let details = chronicle.job(found.job, names, &row.spec.arguments).ok_or(0_usize)?;
+        Ok((details, found.can_run_alone()))
     });
-    let mut details = match found.await? {
-        Ok(details) => details,
+    let (mut details, can_run_alone) = match found.await? {
+        Ok(found) => found,
         Err(0) => {
             return Err(Problem::not_found(format!(
                 "run {run} has no job whose key begins with `{job}`, or its tree has no room for it"
@@ -34,7 +35,7 @@ pub async fn show(
             )));
         }
     };
-    if details.is_root || details.parameters.is_some() {
+    if can_run_alone {
         details.replay = Some(format!("sateen replay {} --run {run}", details.job));
     }
     Ok(Json(details))

@@ -24,6 +24,7 @@ pub(super) const UNSAVED: u8 = 8;
 pub(super) const FRESH: u8 = 16;
 /// It has its place among those that may go.
 pub(super) const LEAF: u8 = 32;
+pub(super) const SHARES: u8 = 64;
 /// The flags that people see.
 pub(super) const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
 
@@ -102,6 +103,11 @@ impl Node {
     /// It, or a job above it, was lost before.
     pub fn is_redone(&self) -> bool {
         self.flags & REDONE != 0
+    }
+
+    /// Its parameters mention shared objects of its run.
+    pub fn shares(&self) -> bool {
+        self.flags & SHARES != 0
     }
 
     /// What people see of its flags: 1 redone, 2 has parameters.

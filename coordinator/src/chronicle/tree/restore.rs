@@ -3,7 +3,7 @@
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
-use super::node::{HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, SHOWN_FLAGS, UNKNOWN_WORK};
+use super::node::{HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, SHARES, SHOWN_FLAGS, UNKNOWN_WORK};
 use super::{DepthCounts, PARAMETERS_OVERHEAD, Parameters, Tree};
 use crate::chronicle::state::JobState;
 
@@ -53,7 +53,7 @@ impl Tree {
             depth: node.depth,
             worker: node.worker,
             state: node.state,
-            flags: node.flags & (SHOWN_FLAGS | NO_ROOM),
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES),
             parameters: match self.parameters(place) {
                 Parameters::Known(bytes) => Some(bytes.to_vec()),
                 Parameters::NotSent | Parameters::NoRoom => None,

@@ -11,6 +11,7 @@ fn note(job: u64, parent: Option<u64>, depth: u32, what: NoteKind) -> JobNote {
         what,
         ago_ms: 0,
         parameters: None,
+        shares: false,
     }
 }
 
@@ -267,7 +268,7 @@ fn what_is_saved_is_restored() {
     let mut tree = tree();
     tree.host(HostId(2), "two", "there");
     tree.note(0, 0, &begun(1, None, 0));
-    tree.note(1, 4, &JobNote { parameters: Some(vec![1, 2]), ..begun(2, Some(1), 1) });
+    tree.note(1, 4, &JobNote { parameters: Some(vec![1, 2]), shares: true, ..begun(2, Some(1), 1) });
     tree.note(1, 9, &note(2, Some(1), 1, NoteKind::Done { work_ns: 77 }));
     tree.note(1, 9, &begun(3, Some(99), 4));
     let places = tree.take_unsaved(2);
@@ -281,6 +282,7 @@ fn what_is_saved_is_restored() {
         assert_eq!(bytes(&other), bytes(&tree));
     }
     assert_eq!(other.parameters(1), Parameters::Known(&[1, 2]));
+    assert_eq!([0, 1].map(|place| other.get(place).map(Node::shares)), [Some(false), Some(true)]);
 }
 
 /// A million jobs: what they take, and that nothing about them takes long.

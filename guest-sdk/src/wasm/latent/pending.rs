@@ -10,6 +10,7 @@ use super::stack::{
     set_depth, set_top, top,
 };
 use crate::wasm::abi::{self, Fault, Synced};
+use crate::wasm::undecodable;
 use crate::{Job, JobError, codec};
 
 /// Marks a handle's address, which is a multiple of 8: the stack was full, and this is where the job's
@@ -181,7 +182,7 @@ impl<J: Job> Claimed<J> {
             }
             Synced::Done(length) => match codec::decode(&abi::take(length)) {
                 Ok(result) => Self::Result(result),
-                Err(error) => abi::fail(Fault::Encoding, &error),
+                Err(error) => undecodable(&format!("the result of `{}` breaks", J::NAME), &error),
             },
             Synced::Failed(length) => Self::Failed(length),
         }

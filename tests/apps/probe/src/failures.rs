@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use sateen::prelude::*;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::shapes::fib;
 
@@ -47,6 +48,46 @@ fn trap_here() -> u64 {
     core::arch::wasm32::unreachable();
     #[cfg(not(target_family = "wasm"))]
     panic!("unreachable");
+}
+
+/// What one version of an app writes and another does not read.
+#[derive(Debug)]
+pub struct OfAnotherVersion(u64);
+
+impl Serialize for OfAnotherVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for OfAnotherVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <(u64, u64)>::deserialize(deserializer).map(|(_, number)| Self(number))
+    }
+}
+
+/// Returns what whoever syncs it cannot read.
+#[job]
+pub fn older(number: u64) -> OfAnotherVersion {
+    OfAnotherVersion(number)
+}
+
+/// Gets what it cannot read.
+#[job]
+pub fn newer(given: OfAnotherVersion) -> u64 {
+    given.0
+}
+
+/// A result of another type.
+#[main]
+pub fn result_of_another_version() -> u64 {
+    older::spawn(7).sync().0
+}
+
+/// Parameters of another type.
+#[main]
+pub fn parameters_of_another_version() -> u64 {
+    newer::spawn(OfAnotherVersion(7)).sync()
 }
 
 /// A job that traps.

@@ -1,9 +1,9 @@
-//! Plants bugs in the protocol, one at a time, and says how many seeds catch each:
-//! `cargo run --release -p sateen-simulator --bin planted [--seeds N] [NAME…]`.
+//! Plants bugs in the protocol, one at a time, and says what catches each: how many seeds, which of the
+//! protocol's own tests, which stories: `cargo run --release -p sateen-simulator --bin planted [--seeds N] [NAME…]`.
 //!
 //! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
-//! protocol and the simulator are copied to `target/planted` and built there. The exit code is 1 if a bug
-//! is not caught, 2 if one does not fit the source any more.
+//! protocol, the simulator and the stories are copied to `target/planted` and built there. The exit code is 1 if
+//! nothing catches a bug, 2 if one does not fit the source any more.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -11,6 +11,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+/// The stories as a package of their own: that of all tests needs the whole repo.
+const STORIES: &str = "\
+[package]
+name = \"sateen-stories\"
+version.workspace = true
+edition.workspace = true
+
+[dependencies]
+sateen-driven.workspace = true
+sateen-protocol.workspace = true
+serde.workspace = true
+";
 
 struct Bug {
     name: String,
@@ -54,7 +67,8 @@ fn plant_all(seeds: u64, names: &BTreeSet<String>) -> io::Result<usize> {
     }
     bugs.retain(|bug| names.is_empty() || names.contains(&bug.name));
     bugs.sort_by(|one, other| one.name.cmp(&other.name));
-    println!("| bug | what | seeds of {seeds} that catch it | first |\n| --- | --- | --- | --- |");
+    println!("| bug | what | seeds of {seeds} that catch it | first | tests that do | stories that do |");
+    println!("| --- | --- | --- | --- | --- | --- |");
     let mut missed = 0;
     for bug in &bugs {
         let original = fs::read_to_string(root.join(&bug.file))?;
@@ -63,11 +77,13 @@ fn plant_all(seeds: u64, names: &BTreeSet<String>) -> io::Result<usize> {
             return Err(io::Error::other(error));
         }
         fs::write(copy.join(&bug.file), original.replacen(&bug.from, &bug.to, 1))?;
-        let caught = run_seeds(&copy, seeds)?;
+        let (tests, stories) = (run_tests(&copy)?, run_stories(&copy)?);
+        let caught = if seeds > 0 { run_seeds(&copy, seeds)? } else { BTreeSet::new() };
         fs::write(copy.join(&bug.file), original)?;
-        missed += usize::from(caught.is_empty());
+        missed += usize::from(caught.is_empty() && tests.is_empty() && stories.is_empty());
         let first = caught.first().map_or_else(|| "-".to_owned(), u64::to_string);
-        println!("| {} | {} | {} | {first} |", bug.name, bug.what, caught.len());
+        let (tests, stories) = (few(&tests), few(&stories));
+        println!("| {} | {} | {} | {first} | {tests} | {stories} |", bug.name, bug.what, caught.len());
     }
     Ok(missed)
 }
@@ -89,10 +105,53 @@ fn read_bug(path: &Path) -> io::Result<Bug> {
     })
 }
 
+/// Some names of what caught a bug, and how many more there are.
+fn few(names: &BTreeSet<String>) -> String {
+    const SHOWN_MAX: usize = 3;
+    let mut shown: Vec<String> = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect();
+    if names.len() > SHOWN_MAX {
+        shown.push(format!("{} more", names.len() - SHOWN_MAX));
+    }
+    if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
+}
+
 /// The seeds that break a law.
 fn run_seeds(copy: &Path, seeds: u64) -> io::Result<BTreeSet<u64>> {
+    let text = test(copy, &["-p", "sateen-simulator", "--test", "seeds"], seeds)?;
+    let seed = |line: &str| line.strip_prefix("seed ")?.split_once(':')?.0.parse().ok();
+    Ok(text.lines().filter_map(seed).collect())
+}
+
+/// The protocol's tests that fail.
+fn run_tests(copy: &Path) -> io::Result<BTreeSet<String>> {
+    let text = test(copy, &["-p", "sateen-protocol", "--lib"], 0)?;
+    let failed = |line: &str| {
+        let path = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+        path.rsplit("::").next().map(str::to_owned)
+    };
+    Ok(text.lines().filter_map(failed).collect())
+}
+
+/// The stories that go another way. Where a machine panics, that is the one that was told last.
+fn run_stories(copy: &Path) -> io::Result<BTreeSet<String>> {
+    let text = test(copy, &["-p", "sateen-stories", "--test", "stories"], 0)?;
+    if text.contains("test result: ok") {
+        return Ok(BTreeSet::new());
+    }
+    let name = |line: &str| line.split_once(".txt:").map(|(name, _)| format!("{name}.txt"));
+    let mut failed: BTreeSet<String> = text.lines().filter_map(name).collect();
+    if failed.is_empty() {
+        let last = text.lines().filter_map(|line| line.strip_prefix("story ")).next_back();
+        failed.insert(last.unwrap_or("all").to_owned());
+    }
+    Ok(failed)
+}
+
+/// What the tests of a package of the copy say.
+fn test(copy: &Path, package: &[&str], seeds: u64) -> io::Result<String> {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["test", "--quiet", "--release", "-p", "sateen-simulator", "--test", "seeds"])
+        .args(["test", "--release"])
+        .args(package)
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", copy.join("target"))
         // Most of the time goes into building.
@@ -101,17 +160,17 @@ fn run_seeds(copy: &Path, seeds: u64) -> io::Result<BTreeSet<u64>> {
         .env("SATEEN_SEEDS", seeds.to_string())
         .output()?;
     let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    if !text.contains("running 1 test") {
-        return Err(io::Error::other(format!("the tests do not build:\n{text}")));
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if text.contains("\nrunning ") {
+        Ok(text)
+    } else {
+        Err(io::Error::other(format!("the tests do not build:\n{text}")))
     }
-    let seed = |line: &str| line.strip_prefix("seed ")?.split_once(':')?.0.parse().ok();
-    Ok(text.lines().filter_map(seed).collect())
 }
 
-/// A workspace of nothing but the protocol and the simulator.
+/// A workspace of nothing but the protocol, the simulator and the stories.
 fn copy_sources(root: &Path, copy: &Path) -> io::Result<()> {
-    for folder in ["protocol", "tests/simulator"] {
+    for folder in ["protocol", "tests/simulator", "tests/driven", "tests/stories", "tests/tests/stories"] {
         let place = copy.join(folder);
         if place.exists() {
             fs::remove_dir_all(&place)?;
@@ -123,12 +182,13 @@ fn copy_sources(root: &Path, copy: &Path) -> io::Result<()> {
         .take_while(|line| !line.starts_with("[profile.release.package"))
         .filter(|line| !line.starts_with("default-members"))
         .map(|line| match line.starts_with("members") {
-            true => "members = [\"protocol\", \"tests/simulator\"]".to_owned(),
+            true => "members = [\"protocol\", \"tests\", \"tests/driven\", \"tests/simulator\"]".to_owned(),
             false => line.to_owned(),
         })
         .collect();
     fs::write(copy.join("Cargo.toml"), lines.join("\n"))?;
     fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
+    fs::write(copy.join("tests/Cargo.toml"), STORIES)?;
     Ok(())
 }
 
