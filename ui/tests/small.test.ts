@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { bytes, clock, count, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, idleWhy, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -63,10 +63,22 @@ describe('a timeline', () => {
     rows: [{ host: 'h', host_name: 'h', site: 's', worker: 0, work: [1, 0.5, null], recover: [0, 0, null], steal: [0, 0.25, null], wait: [0, 0, null] }],
     idle_why: [{ from_ms: 0, to_ms: 100, host: 'h', text: 'old' }, { from_ms: 50, to_ms: 100, host: 'h', text: 'new' }],
   };
-  it('adds up what a worker did', () => {
-    expect(shares(value, value.rows[0], 0, 500)).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
-    expect(shares(value, value.rows[0], 500, 750)).toBeNull();
-    expect([idleWhy(value.idle_why, 'h', 70), idleWhy(value.idle_why, 'x', 70)]).toEqual(['new', null]);
+  it('adds up what workers did, and says it', () => {
+    const what = shares(value, value.rows, 0, 500);
+    expect(what).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
+    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle 13 %');
+    expect(shares(value, value.rows, 500, 750)).toBeNull();
+    expect(shares(value, [], 0, 500)).toBeNull();
+    const other = { ...value.rows[0], work: [0, 0, 0], recover: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
+    expect(shares(value, [value.rows[0], other], 0, 500)).toEqual({ work: 0.375, recover: 0, steal: 0.0625, wait: 0.5, idle: 0.0625 });
+  });
+  it('says why a worker did not work: what is told of it, or else what it did instead', () => {
+    const idle = { work: 0.1, recover: 0, steal: 0, wait: 0, idle: 0.9 };
+    const why = (host: string, ms: number, what = idle) => idleWhy(value.idle_why, host, ms, what);
+    expect([why('h', 70), why('h', 20), why('h', 70, { ...idle, work: 1, idle: 0 })]).toEqual(['new', 'old', null]);
+    expect(why('x', 70)).toMatch(/nothing is known/);
+    expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had any to give/);
+    expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
   });
   it('has few marks', () => {
     expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
@@ -85,5 +97,10 @@ describe('a timeline', () => {
     window.pan(-500);
     window.bounds(0, 40_000);
     expect([window.fromMs, window.toMs]).toEqual([22_500, 27_500]);
+    window.heightPx = 90;
+    window.reveal(9, 5000);
+    expect([window.fromMs, window.toMs, window.topPx]).toEqual([2500, 7500, 90]);
+    window.reveal(8, 3000);
+    expect([window.fromMs, window.topPx]).toEqual([2500, 90]);
   });
 });
