@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** A busy machine is slow; what never comes is still told by its name, before the test's own limit is over. */
+const WAIT_MS_MAX = 120_000;
 export const SHOTS = fileURLToPath(new URL('shots', import.meta.url));
 export const BUILT = fileURLToPath(new URL('../dist', import.meta.url));
 
@@ -34,6 +36,7 @@ export function launch(): Promise<Browser> {
 export async function open(browser: Browser, options: BrowserContextOptions = {}): Promise<{ page: Page; mistakes: string[] }> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_MS_MAX);
   const mistakes: string[] = [];
   page.on('pageerror', (error) => mistakes.push(String(error)));
   page.on('console', (message) => {

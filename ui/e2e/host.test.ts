@@ -79,6 +79,6 @@ it('leaves when it is told to, once that is confirmed', async () => {
   page.once('dialog', (dialog) => void dialog.accept());
   await page.getByRole('button', { name: 'Finish and leave' }).click();
   await page.getByText('The host does not answer: it has ended').waitFor();
-  await expect.poll(hosts, { timeout: 30_000 }).toEqual(['bob']);
+  await expect.poll(hosts).toEqual(['bob']);
   await page.context().close();
 });

@@ -106,7 +106,7 @@ it('says that the connection is lost, since when, and finds it again', async () 
   expect(await page.locator('.banner').innerText()).toMatch(/What you see is of \d\d:\d\d:\d\d\./);
   expect(await page.getByText(/jobs shown/).count()).toBeGreaterThan(0);
   const again = await serve({ port, dist: BUILT });
-  await banner.waitFor({ state: 'detached', timeout: 20_000 });
+  await banner.waitFor({ state: 'detached' });
   await page.getByText(/of [\d,]+ jobs shown/).waitFor();
   await again.close();
   await page.context().close();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { sentence, stopped } from '../src/lib/api.ts';
-import { bytes, clock, count, percent, seconds, short } from '../src/lib/format.ts';
+import { bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
@@ -33,6 +33,12 @@ describe('figures', () => {
     expect([bytes(0), bytes(1536), bytes(5 << 20)]).toEqual(['0 B', '1.5 KiB', '5 MiB']);
     expect([percent(0), percent(0.0004), percent(0.1234, 1), percent(null)]).toEqual(['0 %', '< 0.1 %', '12.3 %', '–']);
     expect([clock(0), clock(65_000), clock(3_723_000)]).toEqual(['0:00', '1:05', '1:02:03']);
+  });
+  it('times name the day and the year only if they are others', () => {
+    const now = new Date(2026, 10, 21, 12);
+    const at = (...when: [number, number, number, number, number]) => moment(new Date(...when).toISOString(), now);
+    expect([at(2026, 10, 21, 9, 5), at(2026, 10, 20, 9, 5), at(2025, 10, 20, 9, 5)]).toEqual(['09:05:00', '20 Nov, 09:05', '20 Nov 2025, 09:05']);
+    expect([moment(null), moment('soon')]).toEqual(['–', 'soon']);
   });
   it('sentences end', () => {
     expect([sentence('run 9 is not known'), stopped('ada left'), stopped('why?')]).toEqual(['Run 9 is not known.', 'ada left.', 'why?']);

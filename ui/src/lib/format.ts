@@ -65,15 +65,14 @@ export function percent(share: number | null | undefined, digits = 0): string {
   return value > 0 && value < 0.1 && digits < 2 ? '< 0.1 %' : `${trimmed(value, digits)} %`;
 }
 
-/** Local date and time. */
-export function moment(text: string | null | undefined): string {
+/** Local time; the day and the year only if they are others. */
+export function moment(text: string | null | undefined, now = new Date()): string {
   if (!text) return '–';
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return text;
-  const today = new Date().toDateString() === date.toDateString();
-  return today
-    ? date.toLocaleTimeString('en-GB')
-    : date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+  if (now.toDateString() === date.toDateString()) return date.toLocaleTimeString('en-GB');
+  const year = now.getFullYear() === date.getFullYear() ? undefined : 'numeric';
+  return date.toLocaleString('en-GB', { day: 'numeric', month: 'short', year, hour: '2-digit', minute: '2-digit' });
 }
 
 /** 12:34:56. */
