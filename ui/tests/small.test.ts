@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { sentence, stopped } from '../src/lib/api.ts';
-import { bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
+import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
@@ -39,6 +39,12 @@ describe('figures', () => {
     const at = (...when: [number, number, number, number, number]) => moment(new Date(...when).toISOString(), now);
     expect([at(2026, 10, 21, 9, 5), at(2026, 10, 20, 9, 5), at(2025, 10, 20, 9, 5)]).toEqual(['09:05:00', '20 Nov, 09:05', '20 Nov 2025, 09:05']);
     expect([moment(null), moment('soon')]).toEqual(['–', 'soon']);
+  });
+  it('marks of an axis are told apart', () => {
+    for (const step of CLOCK_STEPS_S) {
+      const marks = [0, 1, 2, 3, 4].map((at) => clock(at * step * 1000));
+      expect(new Set(marks).size, marks.join()).toBe(marks.length);
+    }
   });
   it('sentences end', () => {
     expect([sentence('run 9 is not known'), stopped('ada left'), stopped('why?')]).toEqual(['Run 9 is not known.', 'ada left.', 'why?']);

@@ -42,6 +42,9 @@ export function millis(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : seconds(value / 1000);
 }
 
+/** Steps of an axis whose marks `clock` tells apart, in seconds. */
+export const CLOCK_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
+
 /** As on a stopwatch, for axes: 0:05, 12:30, 1:02:03. */
 export function clock(ms: number): string {
   const all = Math.max(0, Math.round(ms / 1000));
