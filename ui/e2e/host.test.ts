@@ -31,26 +31,14 @@ it.each([
   ['dark', 1440],
   ['light', 390],
   ['dark', 390],
-] as const)('axe finds nothing in the %s theme, %i pixels wide, in no state', async (colorScheme, width) => {
+] as const)('axe finds nothing in the %s theme, %i pixels wide', async (colorScheme, width) => {
   const { page, mistakes } = await open(browser, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
-  const looksWell = async (name: string) => {
-    await page.screenshot({ path: `${SHOTS}/host-${name}-${width}-${colorScheme}.png`, fullPage: true });
-    expect(await violations(page), name).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  };
   await page.goto(address);
   await state(page).getByText('works: 1 of 1 workers are busy').waitFor();
   await page.getByRole('cell', { name: 'main 60' }).waitFor();
-  await looksWell('works');
-  await page.getByLabel('Pause').selectOption('for 30 minutes');
-  await page.getByRole('button', { name: 'Pause' }).click();
-  await state(page).getByText(/^paused/).waitFor();
-  await looksWell('paused');
-  await page.getByRole('button', { name: 'Resume' }).click();
-  await state(page).getByText(/^(works|waits)/).waitFor();
-  await page.route('**/status.json', (route) => route.abort());
-  await page.getByText('The host does not answer').waitFor();
-  await looksWell('lost');
+  await page.screenshot({ path: `${SHOTS}/host-${width}-${colorScheme}.png`, fullPage: true });
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
   expect(mistakes).toEqual([]);
   await page.context().close();
 });
