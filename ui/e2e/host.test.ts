@@ -55,6 +55,19 @@ it('keeps its own policy, and tells the same as the coordinator', async () => {
   await page.context().close();
 });
 
+it('pauses for as long as it is told, and resumes', async () => {
+  const { page } = await open(browser, { bypassCSP: true });
+  await page.goto(address);
+  await state(page).getByText(/^works/).waitFor();
+  await page.getByRole('combobox', { name: 'Pause' }).selectOption('for 30 minutes');
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
+  await state(page).getByText('paused by its user for 30m').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await state(page).getByText(/^works/).waitFor();
+  await page.context().close();
+});
+
 it('leaves when it is told to, once that is confirmed', async () => {
   const { page } = await open(browser);
   const hosts = async () => (await grid.api<{ name: string }[]>('hosts')).map((host) => host.name).toSorted();
