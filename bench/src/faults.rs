@@ -84,9 +84,13 @@ fn tolerance() -> Result<Vec<Figure>> {
     );
     let all: Vec<Samples> = all.into_iter().map(|(_, ratios)| ratios).collect();
     figures.push(
-        Figure::ratio(BENCH, "fault tolerance on, geometric mean over the apps", Samples::geometric_mean(&all))
-            .against("off")
-            .goal(1.01, 1.003),
+        Figure::ratio(
+            BENCH,
+            "fault tolerance on, geometric mean over the apps",
+            Samples::geometric_mean(&all),
+        )
+        .against("off")
+        .goal(1.01, 1.003),
     );
     Ok(figures)
 }

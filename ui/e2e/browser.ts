@@ -1,12 +1,15 @@
 /** The distribution's Chromium. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** A busy machine is slow; what never comes is still told by its name, before the test's own limit is over. */
+const WAIT_MS_MAX = 120_000;
 export const SHOTS = fileURLToPath(new URL('shots', import.meta.url));
 export const BUILT = fileURLToPath(new URL('../dist', import.meta.url));
 
@@ -33,6 +36,7 @@ export function launch(): Promise<Browser> {
 export async function open(browser: Browser, options: BrowserContextOptions = {}): Promise<{ page: Page; mistakes: string[] }> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_MS_MAX);
   const mistakes: string[] = [];
   page.on('pageerror', (error) => mistakes.push(String(error)));
   page.on('console', (message) => {
@@ -45,4 +49,23 @@ export async function open(browser: Browser, options: BrowserContextOptions = {}
 /** The number behind a figure's name. */
 export async function figure(page: Page, name: string): Promise<string> {
   return page.locator('dl > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('.value').innerText();
+}
+
+interface Violation {
+  id: string;
+  help: string;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong with a page. */
+export async function violations(page: Page): Promise<string[]> {
+  // By the debugger, which the page's policy does not bind.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: unknown[] }> } };
+    return (await axe.run({ resultTypes: ['violations'] })).violations;
+  });
+  return (found as Violation[]).map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary?.slice(0, 200)}`).join(' | ')}`);
 }

@@ -91,7 +91,7 @@ it('counts what the coordinator counts, before and after a host is killed, and s
   await page.goto(`${grid.url}/runs/${run}/tree`);
   await until('jobs were stolen', async () => (await grid.api<Run>(`runs/${run}`)).jobs.stolen >= 3);
   await grid.sateen('suspend', run);
-  await page.getByRole('button', { name: 'Resume…' }).waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: 'Resume…' }).waitFor();
   await sameCounts(page, run);
   await page.screenshot({ path: `${SHOTS}/real-suspended.png` });
   await grid.sateen('resume', run);
@@ -112,7 +112,7 @@ it('counts what the coordinator counts, before and after a host is killed, and s
   await page.getByText('Connection lost, trying again.').waitFor();
   expect(await page.locator('.banner').innerText()).toMatch(/What you see is of \d\d:\d\d:\d\d\./);
   await grid.startCoordinator();
-  await page.getByText('Connection lost, trying again.').waitFor({ state: 'detached', timeout: 30_000 });
+  await page.getByText('Connection lost, trying again.').waitFor({ state: 'detached' });
 
   await grid.sateen('wait', run);
   expect(await grid.sateen('result', run)).toBe(ANSWER);
@@ -167,11 +167,11 @@ it('publishes a module that is dropped, runs it, suspends and cancels it', async
   await page.getByRole('dialog').getByRole('button', { name: 'No' }).click();
   await page.getByRole('button', { name: 'Suspend…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
-  await page.getByRole('button', { name: 'Resume…' }).waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: 'Resume…' }).waitFor();
   await page.getByRole('button', { name: 'Cancel…' }).click();
   await page.screenshot({ path: `${SHOTS}/real-cancel.png` });
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
-  await page.getByRole('status').getByText('cancelled').first().waitFor({ timeout: 60_000 });
+  await page.getByRole('status').getByText('cancelled').first().waitFor();
   expect(await page.getByRole('button', { name: 'Cancel…' }).count()).toBe(0);
   expect(mistakes).toEqual([]);
   await page.context().close();
@@ -187,7 +187,7 @@ it('says why a module is refused, and why a run fails', async () => {
   await page.goto(`${grid.url}/apps?app=nqueens`);
   await page.getByLabel('Arguments').fill('many');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
-  await page.getByRole('heading', { name: 'Why there is no result' }).waitFor({ timeout: 60_000 });
+  await page.getByRole('heading', { name: 'Why there is no result' }).waitFor();
   await page.context().close();
 });
 

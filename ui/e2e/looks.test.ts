@@ -1,16 +1,14 @@
 /** Every page with a grid that was never there: accessibility, both themes, wide and narrow, hostile names. */
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { BUILT, SHOTS, launch, open } from './browser.ts';
+import { BUILT, SHOTS, launch, open, violations } from './browser.ts';
 import { serve, type Served } from './synthetic/server.ts';
+import { tag } from './synthetic/tree.ts';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TAG = '9e3779b97f4a7c14';
+/** A job of the first run, with a parent, brothers and children. */
+const TAG = tag(1, 5);
 const PAGES: { [name: string]: string } = {
   overview: '/',
   run: '/runs/1',
@@ -44,22 +42,6 @@ afterAll(async () => {
 async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('main h1') !== null && document.querySelector('[aria-busy=true]') === null);
   await page.waitForTimeout(400);
-}
-
-interface Violation {
-  id: string;
-  help: string;
-  nodes: { html: string; failureSummary?: string }[];
-}
-
-async function violations(page: Page): Promise<string[]> {
-  // By the debugger, which the page's policy does not bind.
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: unknown[] }> } };
-    return (await axe.run({ resultTypes: ['violations'] })).violations;
-  });
-  return (found as Violation[]).map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary?.slice(0, 200)}`).join(' | ')}`);
 }
 
 describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
@@ -124,7 +106,7 @@ it('says that the connection is lost, since when, and finds it again', async () 
   expect(await page.locator('.banner').innerText()).toMatch(/What you see is of \d\d:\d\d:\d\d\./);
   expect(await page.getByText(/jobs shown/).count()).toBeGreaterThan(0);
   const again = await serve({ port, dist: BUILT });
-  await banner.waitFor({ state: 'detached', timeout: 20_000 });
+  await banner.waitFor({ state: 'detached' });
   await page.getByText(/of [\d,]+ jobs shown/).waitFor();
   await again.close();
   await page.context().close();
@@ -168,15 +150,93 @@ describe('the tree', () => {
     const { page } = await open(browser, { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.goto(`${served.url}/runs/2/tree`);
     await settled(page);
-    await page.getByPlaceholder('Function or tag').fill('count_l');
+    await page.getByPlaceholder('Function or job').fill('count_l');
     await page.getByText(/30 of [\d,]+ found shown/).waitFor();
     await page.getByRole('list', { name: 'Jobs found' }).getByRole('button').nth(3).click();
-    const tag = new URL(page.url()).searchParams.get('job') ?? '';
+    const job = new URL(page.url()).searchParams.get('job') ?? '';
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('Copied.').waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`sateen replay ${tag}`);
-    await page.getByPlaceholder('Function or tag').fill(tag.slice(0, 10));
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`sateen replay ${job} --run 2`);
+    const words = page.getByPlaceholder('Function or job');
+    await words.fill(job.slice(0, 10));
     await page.getByText('1 of 1 found shown').waitFor();
+    await words.fill('count_l');
+    await page.getByText(/30 of [\d,]+ found shown/).waitFor();
+    await words.press('Enter');
+    const next = new URL(page.url()).searchParams;
+    expect(next.get('job')).not.toBe(job);
+    await page.goto(page.url());
+    await settled(page);
+    expect(await words.inputValue()).toBe('count_l');
+    expect(await page.getByRole('complementary').locator('.key').innerText()).toBe(next.get('job'));
+    await page.context().close();
+  });
+
+  it('asks for the job that is chosen once, and says why it cannot be run again', async () => {
+    const { page } = await open(browser);
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/jobs/')) asked.push(request.url());
+    });
+    await page.goto(`${served.url}/runs/2/tree?job=${tag(2, 15)}`);
+    await page.getByText('It cannot be replayed without its parameters.').waitFor();
+    expect(await page.getByText('sateen replay').count()).toBe(0);
+    await page.waitForTimeout(1000);
+    expect(asked.length).toBe(1);
+    await page.context().close();
+  });
+
+  it('draws the chosen job among those around it, from where one goes on', async () => {
+    const { page, mistakes } = await open(browser);
+    await page.goto(`${served.url}/runs/2/tree`);
+    await settled(page);
+    const around = page.getByRole('region', { name: 'Around this job' });
+    expect(await around.count()).toBe(0);
+    await page.goto(`${served.url}/runs/2/tree?job=${tag(2, 5)}`);
+    await around.waitFor();
+    const chosen = () => new URL(page.url()).searchParams.get('job');
+    const of = (role: string) => around.getByRole('button', { name: new RegExp(`^${role}:`) });
+    const said = await around.getByText(/brothers? shown/).innerText();
+    expect(said).toMatch(new RegExp(`^${await of('brother').count()} of \\d+ brothers? shown, ${await of('child').count()} of \\d+ child`));
+    expect(await of('chosen').getAttribute('aria-current')).toBe('true');
+    // As many lines as there are jobs below another.
+    expect(await around.locator('path').count()).toBe((await around.getByRole('button').count()) - 1);
+    await of('child').first().click();
+    expect(chosen()).not.toBe(tag(2, 5));
+    expect(await page.getByRole('complementary').locator('.key').innerText()).toBe(chosen());
+    await of('parent').click();
+    expect(chosen()).toBe(tag(2, 5));
+    // The same by keys, and the focus goes along.
+    await of('chosen').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    expect(chosen()).not.toBe(tag(2, 5));
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    expect(chosen()).toBe(tag(2, 5));
+    await page.getByRole('complementary').getByRole('button', { name: 'Close' }).click();
+    await around.waitFor({ state: 'detached' });
+    expect(mistakes).toEqual([]);
+    await page.context().close();
+  });
+
+  it('goes back to where one was', async () => {
+    const { page } = await open(browser, { reducedMotion: 'reduce' });
+    await page.goto(`${served.url}/runs/2/tree`);
+    await settled(page);
+    const crumbs = page.getByRole('navigation', { name: 'Where in the tree' });
+    const whole = await crumbs.innerText();
+    await page.getByRole('application').focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'Enter', '+', '+']) await page.keyboard.press(key);
+    await expect.poll(() => new URL(page.url()).searchParams.get('view')).not.toBeNull();
+    expect(await crumbs.innerText()).not.toBe(whole);
+    const inSight = page.getByText(/^In sight:/);
+    const closer = await inSight.innerText();
+    await page.goBack();
+    await expect.poll(() => crumbs.innerText()).toBe(whole);
+    await expect.poll(() => inSight.innerText()).not.toBe(closer);
+    await page.goForward();
+    await expect.poll(() => inSight.innerText()).toBe(closer);
     await page.context().close();
   });
 
@@ -215,6 +275,41 @@ describe('the tree', () => {
     await page.getByText('No job of run 2 has the tag ffffffffffffffff.').waitFor();
     await page.context().close();
   });
+});
+
+it('links to a moment of a worker, and says what it did then', async () => {
+  const { page } = await open(browser);
+  await page.goto(`${served.url}/runs/1/timeline`);
+  await settled(page);
+  await page.getByText(/^From 0:00 to [\d:]+, all workers shown: work \d+ %/).waitFor();
+  const canvas = page.getByRole('application');
+  await canvas.focus();
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+  const told = page.getByText(/, worker 1, 0:\d\d: work \d+ %/);
+  await told.waitFor();
+  const text = await told.innerText();
+  await page.goto(page.url());
+  await settled(page);
+  expect(await told.innerText()).toBe(text);
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await page.getByText('Choose a moment of a worker').waitFor();
+  expect(new URL(page.url()).searchParams.get('moment')).toBeNull();
+  await page.context().close();
+});
+
+it('shows an address that one comes to as it says, from the same page, too', async () => {
+  const { page } = await open(browser);
+  await page.goto(`${served.url}/hosts?q=ada`);
+  await settled(page);
+  const all = page.getByText(/^48 of 48 shown$/);
+  expect(await all.count()).toBe(0);
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Hosts' }).click();
+  await all.waitFor();
+  await page.goBack();
+  await all.waitFor({ state: 'detached' });
+  expect(await page.getByPlaceholder('Name, id, version').inputValue()).toBe('ada');
+  await page.context().close();
 });
 
 it('refuses a module with the reason', async () => {

@@ -116,7 +116,7 @@ it('shows all of them, pans and zooms, and is not large', async () => {
   expect(figures.tab_bytes).toBeLessThanOrEqual(TAB_BYTES_MAX);
 
   // A search through all of them, and a job far below.
-  await page.getByPlaceholder('Function or tag').fill('count_right');
+  await page.getByPlaceholder('Function or job').fill('count_right');
   await page.getByText(/30 of \d{3},\d{3} found shown/).waitFor();
   await page.getByRole('list', { name: 'Jobs found' }).getByRole('button').last().click();
   await page.getByRole('complementary').getByRole('button', { name: 'Copy' }).waitFor();

@@ -52,10 +52,14 @@ export class Grid {
     await killed(this.#coordinator);
   }
 
-  async addHost(name: string, site: string): Promise<void> {
-    this.#hosts.set(name, this.#spawn('sateen-host', name, ['--coordinator', this.url, '--name', name, '--site', site, '--threads', '1']));
+  /** Gives the address of its own page. */
+  async addHost(name: string, site: string): Promise<string> {
+    const page = `127.0.0.1:${await freePort()}`;
+    const flags = ['--coordinator', this.url, '--name', name, '--site', site, '--threads', '1', '--page', page];
+    this.#hosts.set(name, this.#spawn('sateen-host', name, flags));
     const isThere = async () => (await this.api<{ name: string; connected: boolean }[]>('hosts')).some((host) => host.name === name && host.connected);
     await until(`${name} has joined`, isThere, () => this.log(name));
+    return `http://${page}/`;
   }
 
   async killHost(name: string): Promise<void> {

@@ -7,5 +7,7 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 180_000,
     hookTimeout: 120_000,
+    // As long as a wait in the browser.
+    expect: { poll: { timeout: 120_000 } },
   },
 });

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 
 import { dice, frame, grow, snapshot, type Synthetic } from '../e2e/synthetic/tree.ts';
 import { parseFrame } from '../src/lib/feed/frame.ts';
-import { NOBODY, Tree } from '../src/lib/tree/columns.ts';
+import { NOBODY, STATES, Tree } from '../src/lib/tree/columns.ts';
+import { whereabouts } from '../src/lib/tree/describe.ts';
 import { Layout, type Measure } from '../src/lib/tree/layout.ts';
+import { BOX_PX, BROTHERS_SHOWN, CHILDREN_SHOWN, bond, drawn, neighbourhood } from '../src/lib/tree/neighbours.ts';
 import { search } from '../src/lib/tree/search.ts';
 import { ROW_PX, View } from '../src/lib/tree/view.ts';
 
@@ -176,12 +178,82 @@ describe('the view', () => {
 
   it('keeps to a part that the address names only if it is one', () => {
     view.focusOn(NOBODY);
-    for (const [left, right] of [[Number.NaN, 1], [0.5, 0.2], [-1, 2], [0.2, 0.2]]) {
-      view.setWindow(left, right);
-      expect([view.left, view.right]).toEqual([0, 1]);
+    expect(view.part).toBeNull();
+    for (const part of ['', 'x-1', '0.5-0.2', '-1-2', '0.2-0.2', '0.1-0.2-0.3', '0..1-0.2']) {
+      view.part = part;
+      expect([view.left, view.right], part).toEqual([0, 1]);
     }
-    view.setWindow(0.25, 0.5);
+    view.part = '0.25-0.5';
     expect([view.left, view.right]).toEqual([0.25, 0.5]);
+    view.part = null;
+    expect([view.left, view.right]).toEqual([0, 1]);
+  });
+
+  it('is the same again from an address, however close it is', () => {
+    for (const px of [3, 500, 900]) {
+      view.focusOn(NOBODY);
+      for (let once = 0; once < 40; once += 1) view.zoom(2, px);
+      const [left, right] = [view.left, view.right];
+      const { part } = view;
+      view.focusOn(NOBODY);
+      view.part = part;
+      expect(Math.abs(view.left - left)).toBeLessThan((right - left) / 100);
+      expect(Math.abs(view.right - right)).toBeLessThan((right - left) / 100);
+    }
+  });
+});
+
+describe('the neighbourhood', () => {
+  const grown = grow(400, 1, 0);
+  // One job with many children, some of them stolen, of which one was adopted and one reused.
+  for (let place = 100; place < 150; place += 1) grown.parent[place] = 7;
+  const { tree, layout } = laidOut(grown);
+  tree.tables = { ...tree.tables, hosts: ['ada', 'bob', 'cyd'].map((name) => ({ id: name, name, site: '' })) };
+  for (let place = 100; place < 110; place += 1) tree.host[place] = 1;
+  for (let place = 110; place < 113; place += 1) tree.host[place] = 2;
+  tree.state[100] = STATES.indexOf('adopted');
+  tree.state[101] = STATES.indexOf('reused');
+  const of = (place: number) => neighbourhood(tree, layout, place);
+  const places = (place: number, role: string) => of(place).jobs.filter((job) => job.role === role).map((job) => job.place);
+
+  it('is the parent, brothers and children, the widest of them, and says how many there are', () => {
+    const widest = (all: number[], limit: number) =>
+      all.toSorted((a, b) => layout.width[layout.position[b]] - layout.width[layout.position[a]]).slice(0, limit);
+    const children = [...layout.childrenOf(7)];
+    expect(children.length).toBeGreaterThanOrEqual(50);
+    expect(of(7).children).toEqual({ shown: CHILDREN_SHOWN, count: children.length });
+    expect(new Set(places(7, 'child'))).toEqual(new Set(widest(children, CHILDREN_SHOWN)));
+    expect(places(7, 'parent')).toEqual([tree.parent[7]]);
+    // The chosen one is there, however narrow it is.
+    const narrowest = widest(children, children.length).at(-1) ?? NOBODY;
+    expect(places(narrowest, 'chosen')).toEqual([narrowest]);
+    expect(of(narrowest).brothers).toEqual({ shown: BROTHERS_SHOWN - 1, count: children.length - 1 });
+    expect(places(narrowest, 'parent')).toEqual([7]);
+    expect(places(0, 'parent')).toEqual([]);
+    expect([places(0, 'chosen'), of(0).brothers.count]).toEqual([[0], 0]);
+  });
+
+  it('tells who took what from whom', () => {
+    expect([100, 101, 102, 120].map((place) => bond(tree, place))).toEqual(['adopted', 'reused', 'stolen', 'spawned']);
+    expect(of(7).steals).toEqual([{ thief: 'bob', victim: 'ada', count: 8 }, { thief: 'cyd', victim: 'ada', count: 3 }]);
+    expect(of(102).steals).toContainEqual({ thief: 'bob', victim: 'ada', count: 1 });
+    expect(whereabouts(tree, 102)).toBe('done on bob, stolen from ada');
+    expect(whereabouts(tree, 120)).toBe('done on ada');
+  });
+
+  it.each([390, 1200])('is drawn in %i pixels, no box over another, each below or beside its parent', (widthPx) => {
+    const { boxes, heightPx } = drawn(of(7).jobs, widthPx);
+    expect(boxes.length).toBe(of(7).jobs.length);
+    for (const [at, box] of boxes.entries()) {
+      expect(box.x).toBeGreaterThanOrEqual(0);
+      expect(box.x + box.width).toBeLessThanOrEqual(widthPx);
+      expect(box.y + BOX_PX).toBeLessThanOrEqual(heightPx);
+      expect(box.link !== '').toBe(box.role !== 'parent');
+      for (const other of boxes.slice(at + 1)) {
+        const isApart = other.x >= box.x + box.width || box.x >= other.x + other.width || other.y >= box.y + BOX_PX || box.y >= other.y + BOX_PX;
+        expect(isApart).toBe(true);
+      }
+    }
   });
 });
 

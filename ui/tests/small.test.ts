@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
 import { sentence, stopped } from '../src/lib/api.ts';
-import { bytes, clock, count, percent, seconds, short } from '../src/lib/format.ts';
+import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, idleWhy, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -33,6 +33,18 @@ describe('figures', () => {
     expect([bytes(0), bytes(1536), bytes(5 << 20)]).toEqual(['0 B', '1.5 KiB', '5 MiB']);
     expect([percent(0), percent(0.0004), percent(0.1234, 1), percent(null)]).toEqual(['0 %', '< 0.1 %', '12.3 %', '–']);
     expect([clock(0), clock(65_000), clock(3_723_000)]).toEqual(['0:00', '1:05', '1:02:03']);
+  });
+  it('times name the day and the year only if they are others', () => {
+    const now = new Date(2026, 10, 21, 12);
+    const at = (...when: [number, number, number, number, number]) => moment(new Date(...when).toISOString(), now);
+    expect([at(2026, 10, 21, 9, 5), at(2026, 10, 20, 9, 5), at(2025, 10, 20, 9, 5)]).toEqual(['09:05:00', '20 Nov, 09:05', '20 Nov 2025, 09:05']);
+    expect([moment(null), moment('soon')]).toEqual(['–', 'soon']);
+  });
+  it('marks of an axis are told apart', () => {
+    for (const step of CLOCK_STEPS_S) {
+      const marks = [0, 1, 2, 3, 4].map((at) => clock(at * step * 1000));
+      expect(new Set(marks).size, marks.join()).toBe(marks.length);
+    }
   });
   it('sentences end', () => {
     expect([sentence('run 9 is not known'), stopped('ada left'), stopped('why?')]).toEqual(['Run 9 is not known.', 'ada left.', 'why?']);
@@ -63,10 +75,22 @@ describe('a timeline', () => {
     rows: [{ host: 'h', host_name: 'h', site: 's', worker: 0, work: [1, 0.5, null], recover: [0, 0, null], steal: [0, 0.25, null], wait: [0, 0, null] }],
     idle_why: [{ from_ms: 0, to_ms: 100, host: 'h', text: 'old' }, { from_ms: 50, to_ms: 100, host: 'h', text: 'new' }],
   };
-  it('adds up what a worker did', () => {
-    expect(shares(value, value.rows[0], 0, 500)).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
-    expect(shares(value, value.rows[0], 500, 750)).toBeNull();
-    expect([idleWhy(value.idle_why, 'h', 70), idleWhy(value.idle_why, 'x', 70)]).toEqual(['new', null]);
+  it('adds up what workers did, and says it', () => {
+    const what = shares(value, value.rows, 0, 500);
+    expect(what).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
+    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle 13 %');
+    expect(shares(value, value.rows, 500, 750)).toBeNull();
+    expect(shares(value, [], 0, 500)).toBeNull();
+    const other = { ...value.rows[0], work: [0, 0, 0], recover: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
+    expect(shares(value, [value.rows[0], other], 0, 500)).toEqual({ work: 0.375, recover: 0, steal: 0.0625, wait: 0.5, idle: 0.0625 });
+  });
+  it('says why a worker did not work: what is told of it, or else what it did instead', () => {
+    const idle = { work: 0.1, recover: 0, steal: 0, wait: 0, idle: 0.9 };
+    const why = (host: string, ms: number, what = idle) => idleWhy(value.idle_why, host, ms, what);
+    expect([why('h', 70), why('h', 20), why('h', 70, { ...idle, work: 1, idle: 0 })]).toEqual(['new', 'old', null]);
+    expect(why('x', 70)).toMatch(/nothing is known/);
+    expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had any to give/);
+    expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
   });
   it('has few marks', () => {
     expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
@@ -85,5 +109,10 @@ describe('a timeline', () => {
     window.pan(-500);
     window.bounds(0, 40_000);
     expect([window.fromMs, window.toMs]).toEqual([22_500, 27_500]);
+    window.heightPx = 90;
+    window.reveal(9, 5000);
+    expect([window.fromMs, window.toMs, window.topPx]).toEqual([2500, 7500, 90]);
+    window.reveal(8, 3000);
+    expect([window.fromMs, window.topPx]).toEqual([2500, 90]);
   });
 });

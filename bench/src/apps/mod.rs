@@ -126,8 +126,8 @@ impl Search {
         }
         let [with, without]: [Samples; 2] = [with, without].map(|all| all.into_iter().collect());
         let name = format!("{app} {}, {what} with a shared bound", instance.join(" "));
-        let figure = Figure::ratio(BENCH, name, with.over(&without))
-            .against(format!("{way}: {}", without.median()));
+        let figure =
+            Figure::ratio(BENCH, name, with.over(&without)).against(format!("{way}: {}", without.median()));
         // The other way loses what could be done at once.
         Ok(if self.without == AT_ONCE { figure.goal(0.6, 0.6) } else { figure })
     }

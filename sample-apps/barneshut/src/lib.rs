@@ -180,7 +180,13 @@ struct Sky {
 impl Sky {
     fn of(bodies: &Bodies, needs_energy: bool) -> Self {
         let Bodies { law, masses, places, .. } = bodies;
-        Self { law: *law, masses: masses.clone(), places: places.clone(), needs_energy, tree: OnceCell::new() }
+        Self {
+            law: *law,
+            masses: masses.clone(),
+            places: places.clone(),
+            needs_energy,
+            tree: OnceCell::new(),
+        }
     }
 
     /// The tree of these bodies: that of the last job here, if that had the same ones, since a sandbox gets

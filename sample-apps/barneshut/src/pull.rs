@@ -56,7 +56,8 @@ impl<'a> Deserialize<'a> for Vectors {
 /// The same vector in single precision, if that has the same bits in double precision again.
 fn single(vector: &Vector) -> Option<[f32; 3]> {
     let single = vector.map(|part| part as f32);
-    let is_same = single.iter().zip(vector).all(|(single, part)| f64::from(*single).to_bits() == part.to_bits());
+    let is_same =
+        single.iter().zip(vector).all(|(single, part)| f64::from(*single).to_bits() == part.to_bits());
     is_same.then_some(single)
 }
 

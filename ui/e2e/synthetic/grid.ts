@@ -6,7 +6,7 @@ import { dice, KINDS, tag } from './tree.ts';
 export const SITES = ['amsterdam', 'delft', 'leiden', 'utrecht'];
 const NOW = Date.now();
 export const ago = (seconds: number) => new Date(NOW - seconds * 1000).toISOString();
-const hash = (seed: number) => Array.from({ length: 4 }, (_, at) => tag(seed, seed * 9 + at).toString(16).padStart(16, '0')).join('');
+const hash = (seed: number) => Array.from({ length: 4 }, (_, at) => tag(seed, seed * 9 + at)).join('');
 
 export function jobs(executed: number): Jobs {
   return {
@@ -43,7 +43,7 @@ export function hosts(count: number): Host[] {
       jobs: jobs(Math.floor(random() * 4000)),
       state: isPaused ? 'paused' : isIdle ? 'idle' : 'working',
       busy: isPaused || isIdle ? 0 : Math.max(1, Math.floor(threads * (0.6 + 0.4 * random()))),
-      speed: 0.5 + random() * 1.2,
+      speed: at % 5 === 4 ? null : 0.5 + random() * 1.2,
       steals_in: Math.floor(random() * 900),
       steals_out: Math.floor(random() * 900),
       rtt_ms: 0.4 + random() * 40,
@@ -61,7 +61,7 @@ export const APPS: App[] = ['nqueens', 'knapsack', 'raytracer', 'sat', 'othello'
   entry_points: at === 3 ? ['main', 'count', 'check'] : ['main'],
   jobs: KINDS.slice(0, 2 + (at % 3)),
   abi: 1,
-  limits: [],
+  limits: at === 1 ? ['256 MiB of memory an instance', '4 MiB a result'] : [],
   arguments: at === 0 ? 'N' : null,
 }));
 
@@ -104,7 +104,7 @@ export function run(number: number, seconds: number, executed: number): Run {
         ? {
             kind: 'job',
             message: 'the job `combine_the_boards` panicked at src/lib.rs:41: index out of bounds: the len is 8 but the index is 9',
-            job: tag(4, 11).toString(16).padStart(16, '0'),
+            job: tag(4, 11),
             backtrace: ['core::panicking::panic_bounds_check', 'sat::combine_the_boards', 'sateen::wasm::run', '__sateen_job'],
           }
         : null,
@@ -143,7 +143,7 @@ export function events(seconds: number): RunEvent[] {
     ['root_lost', 48_000, 'the root was lost with ada; bob has it now'],
   ];
   for (let at = 0; at < seconds / 20; at += 1) told.push(['host_joined', 61_000 + at * 20_000, `gus${at} of utrecht joined with 4 workers`]);
-  return told.map(([kind, t_ms, text], at) => ({ number: at + 1, t_ms, kind, text, host: null, job: kind === 'adopted' ? tag(1, 7).toString(16).padStart(16, '0') : null }));
+  return told.map(([kind, t_ms, text], at) => ({ number: at + 1, t_ms, kind, text, host: null, job: kind === 'adopted' ? tag(1, 7) : null }));
 }
 
 export function runValue(number: number, seconds: number, executed: number): RunValue {
@@ -165,7 +165,7 @@ export function runValue(number: number, seconds: number, executed: number): Run
     remaining_why: isOver ? null : about.state === 'running' ? 'too few jobs of the upper levels have ended to say' : `the run is ${about.state}`,
     parallelism: about.state === 'queued' ? null : isOver ? 41.2 : 33.1,
     critical_path: about.state === 'queued' ? [] : Array.from({ length: 9 }, (_, depth) => ({
-      job: tag(number, depth).toString(16).padStart(16, '0'),
+      job: tag(number, depth),
       function: depth === 0 ? 'main' : KINDS[depth % 4],
       work_s: (about.work_s * 0.8 ** depth) / 2,
       host: hosts(6)[depth % 6].name,

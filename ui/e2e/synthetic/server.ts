@@ -8,11 +8,13 @@ import { extname, join, normalize } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 
 import { ALERTS, APPS, hosts, run, runValue, timeline } from './grid.ts';
-import { frame, grow, KINDS, run as goesOn, snapshot, tag, type Synthetic } from './tree.ts';
+import { frame, grow, KINDS, run as goesOn, placeOf, snapshot, tag, type Synthetic } from './tree.ts';
 
 const TICK_MS = 250;
 /** Records in each delta of the run of a million jobs. */
 const CHANGES = 1000;
+/** Of so many jobs, the last one's parameters are not sent. */
+const UNSENT = 16;
 /** Jobs of the runs. */
 const JOBS: { [run: number]: number } = { 1: 6000, 2: 5000, 3: 0, 4: 800, 5: 1500, 6: 1_000_000, 7: 40 };
 const TYPES: { [extension: string]: string } = {
@@ -172,22 +174,25 @@ export async function serve(options: Options): Promise<Served> {
       problem(422, 'the module is refused: it imports `wasi_snapshot_preview1.fd_write`, and guests get the ABI and nothing else');
     } else if (first === 'apps') json(named(APPS));
     else if (first === 'runs' && third === 'log') {
-      const lines = Array.from({ length: 40 }, (_, at) => ({ number: at + 1, host: 'h7919', job: tag(1, at).toString(16).padStart(16, '0'), text: `row ${at}: ${at * 31} ways so far` }));
+      const lines = Array.from({ length: 40 }, (_, at) => ({ number: at + 1, host: 'h7919', job: tag(1, at), text: `row ${at}: ${at * 31} ways so far` }));
       json({ lines: lines.filter((line) => line.number > Number(url.searchParams.get('after'))), dropped: 0 });
     } else if (first === 'runs' && third === 'result') {
       response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end('95815104\n');
     } else if (first === 'runs' && third === 'jobs') {
       const tree = treeOf(Number(second));
-      for (let place = 0; place < tree.jobs; place += 1) {
-        if (tag(Number(second), place).toString(16).padStart(16, '0') !== fourth) continue;
-        const children = Array.from({ length: 3 }, (_, at) => at + place * 3 + 1).filter((child) => child < tree.jobs);
+      const place = placeOf(Number(second), fourth);
+      if (place < tree.jobs && tag(Number(second), place) === fourth) {
+        const children: number[] = [];
+        for (let child = place + 1; child < known(Number(second)); child += 1) if (tree.parent[child] === place) children.push(child);
         json(named({
-          job: fourth, function: KINDS[place % 4], is_root: place === 0, depth: tree.depth[place],
-          parameters: '0c11000000040800010203', parameters_text: '(17, 4, [0, 1, 2, 3])', parameters_why: null,
+          job: fourth, function: place === 0 ? 'main' : KINDS[tree.kind[place]], is_root: place === 0, depth: tree.depth[place],
+          ...(place % UNSENT === UNSENT - 1
+            ? { parameters: null, parameters_text: null, parameters_why: 'its host did not send them: they are too long' }
+            : { parameters: '0c11000000040800010203', parameters_text: '(17, 4, [0, 1, 2, 3])', parameters_why: null }),
           host: 'h7919', host_name: 'ada', state: 'done', redone: false, begun_ms: 12, ended_ms: 900, work_s: 0.31,
-          parent: place === 0 ? null : tag(Number(second), tree.parent[place]).toString(16).padStart(16, '0'),
-          children: children.map((child) => ({ job: tag(Number(second), child).toString(16).padStart(16, '0'), function: KINDS[1], state: 'done', work_s: 0.1 })),
-          children_left_out: 0, replay: `sateen replay ${fourth}`,
+          parent: place === 0 ? null : tag(Number(second), tree.parent[place]),
+          children: children.map((child) => ({ job: tag(Number(second), child), function: KINDS[tree.kind[child]], state: 'done', work_s: 0.1 })),
+          children_left_out: 0, replay: place % UNSENT === UNSENT - 1 ? null : `sateen replay ${fourth} --run ${second}`,
         }));
         return;
       }

@@ -42,6 +42,9 @@ export function millis(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : seconds(value / 1000);
 }
 
+/** Steps of an axis whose marks `clock` tells apart, in seconds. */
+export const CLOCK_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
+
 /** As on a stopwatch, for axes: 0:05, 12:30, 1:02:03. */
 export function clock(ms: number): string {
   const all = Math.max(0, Math.round(ms / 1000));
@@ -65,15 +68,14 @@ export function percent(share: number | null | undefined, digits = 0): string {
   return value > 0 && value < 0.1 && digits < 2 ? '< 0.1 %' : `${trimmed(value, digits)} %`;
 }
 
-/** Local date and time. */
-export function moment(text: string | null | undefined): string {
+/** Local time; the day and the year only if they are others. */
+export function moment(text: string | null | undefined, now = new Date()): string {
   if (!text) return '–';
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return text;
-  const today = new Date().toDateString() === date.toDateString();
-  return today
-    ? date.toLocaleTimeString('en-GB')
-    : date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+  if (now.toDateString() === date.toDateString()) return date.toLocaleTimeString('en-GB');
+  const year = now.getFullYear() === date.getFullYear() ? undefined : 'numeric';
+  return date.toLocaleString('en-GB', { day: 'numeric', month: 'short', year, hour: '2-digit', minute: '2-digit' });
 }
 
 /** 12:34:56. */

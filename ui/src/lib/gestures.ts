@@ -13,6 +13,8 @@ export interface Gestures {
   busy?(isBusy: boolean): void;
 }
 
+/** By a key or a button. */
+export const ZOOM_STEP = 1.6;
 const TAP_PX_MAX = 5;
 const DOUBLE_TAP_MS_MAX = 350;
 const WHEEL_LINE_PX = 16;

@@ -38,6 +38,8 @@ function decoded(text: string): string {
 class Router {
   route = $state.raw<Route>(parse(location.pathname));
   query = $state.raw(new URLSearchParams(location.search));
+  /** Counts addresses that one came to; what a page itself says of its address is none. */
+  visit = $state(0);
 
   constructor() {
     addEventListener('popstate', () => this.#read());
@@ -56,6 +58,7 @@ class Router {
   #read(): void {
     this.route = parse(location.pathname);
     this.query = new URLSearchParams(location.search);
+    this.visit += 1;
   }
 
   go(address: string): void {

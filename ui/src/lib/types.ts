@@ -5,6 +5,7 @@ import type { Grid, Run as ApiRun, RunDetails, RunEvent as ApiRunEvent, TreeTabl
 export type {
   Alert,
   App,
+  CriticalJob,
   Depth as DepthCount,
   Host,
   IdleWhy as IdleSpan,

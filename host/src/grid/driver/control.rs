@@ -100,7 +100,9 @@ impl Driver {
                     "a pause is at most a year; leave it open, or leave the grid".to_owned(),
                 );
             }
-            Some(time) => (format!("paused by its user for {} s", time.as_secs()), Some(now + time)),
+            Some(time) => {
+                (format!("paused by its user for {}", humantime::format_duration(time)), Some(now + time))
+            }
             None => ("paused by its user".to_owned(), None),
         };
         info!(reason, "takes no work");

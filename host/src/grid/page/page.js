@@ -5,8 +5,8 @@ const PERIOD_MS = 1000;
 const byId = (id) => document.getElementById(id);
 
 const seconds = (s) => {
-  if (s < 1) return `${Math.round(s * 1000)} ms`;
-  if (s < 120) return `${s.toFixed(1)} s`;
+  if (s > 0 && s < 1) return `${Math.round(s * 1000)} ms`;
+  if (s < 120) return `${Number(s.toFixed(1))} s`;
   if (s < 7200) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
   return `${(s / 3600).toFixed(1)} h`;
 };
@@ -67,12 +67,13 @@ function show(status) {
     );
     return row;
   }));
+  byId('some-runs').hidden = status.runs.length === 0;
   byId('no-runs').hidden = status.runs.length > 0;
   list('grid', [
     ['Coordinator', status.coordinator],
     ['This host', status.id ?? 'not in the grid yet'],
     ['Site', status.site],
-    ['Connected', status.connected_s === null ? 'no' : `for ${seconds(status.connected_s)}`],
+    ['Connected', status.connected_s === null ? 'no' : `for ${seconds(Math.floor(status.connected_s))}`],
     ['Version', status.version],
   ]);
   list('may', [

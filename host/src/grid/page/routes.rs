@@ -35,6 +35,7 @@ pub fn router(requests: impl Fn(Incoming) + Send + Sync + 'static, token: String
         .route("/", get(page))
         .route("/page.css", get(async || of_type("text/css; charset=utf-8", include_str!("page.css"))))
         .route("/page.js", get(async || of_type("text/javascript; charset=utf-8", include_str!("page.js"))))
+        .route("/icon.svg", get(async || of_type("image/svg+xml", include_str!("icon.svg"))))
         .route("/status.json", get(status))
         .route("/pause", post(pause))
         .route("/resume", post(resume))

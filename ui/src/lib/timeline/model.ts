@@ -1,5 +1,6 @@
 /** Rows of a timeline: workers, by site and host, and which of them and what time are seen. */
 
+import { percent } from '../format.ts';
 import { ACTIVITIES, type Activity } from '../palette.ts';
 import type { IdleSpan, TimelineRow, TimelineValue } from '../types.ts';
 
@@ -64,6 +65,14 @@ export class Window {
     this.topPx = Math.max(0, Math.min(this.topPx + px, rows * ROW_PX - this.heightPx));
   }
 
+  /** Moves as little as brings a moment of a row into sight. */
+  reveal(row: number, ms: number): void {
+    const y = row * ROW_PX;
+    if (y < this.topPx) this.topPx = y;
+    else if (y + ROW_PX > this.topPx + this.heightPx) this.topPx = y + ROW_PX - this.heightPx;
+    if (ms < this.fromMs || ms > this.toMs) this.pan(this.x(ms) - this.widthPx / 2);
+  }
+
   show(fromMs: number, toMs: number): void {
     if (!(toMs - fromMs >= SPAN_MS_MIN)) return;
     this.#set(fromMs, toMs - fromMs);
@@ -85,21 +94,20 @@ export class Window {
   }
 }
 
-/** What a worker did between two times: shares of what is known; null if it was not there. */
-export function shares(
-  value: TimelineValue,
-  row: TimelineRow,
-  fromMs: number,
-  toMs: number,
-): (Record<Activity, number> & { idle: number }) | null {
+export type Shares = Record<Activity, number> & { idle: number };
+
+/** What workers did between two times: means over what is known of them; null if none was there. */
+export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number, toMs: number): Shares | null {
   const first = Math.max(0, Math.floor((fromMs - value.from_ms) / value.bucket_ms));
-  const end = Math.min(row.work.length, Math.ceil((toMs - value.from_ms) / value.bucket_ms));
+  const last = Math.ceil((toMs - value.from_ms) / value.bucket_ms);
   const sums = { work: 0, recover: 0, steal: 0, wait: 0, idle: 0 };
   let buckets = 0;
-  for (let at = first; at < end; at += 1) {
-    if (row.work[at] === null || row.work[at] === undefined) continue;
-    buckets += 1;
-    for (const activity of ACTIVITIES) sums[activity] += row[activity][at] ?? 0;
+  for (const row of rows) {
+    for (let at = first; at < Math.min(row.work.length, last); at += 1) {
+      if (row.work[at] === null) continue;
+      buckets += 1;
+      for (const activity of ACTIVITIES) sums[activity] += row[activity][at] ?? 0;
+    }
   }
   if (buckets === 0) return null;
   for (const activity of ACTIVITIES) sums[activity] /= buckets;
@@ -107,9 +115,26 @@ export function shares(
   return sums;
 }
 
-/** Why this host had nothing to do at this time, as far as that is told. */
-export function idleWhy(spans: IdleSpan[], host: string, ms: number): string | null {
-  return spans.findLast((span) => (span.host ?? host) === host && span.from_ms <= ms && ms <= (span.to_ms ?? Infinity))?.text ?? null;
+/** Shares in words, those that are not nothing. */
+export function said(what: Shares): string {
+  const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= 0.005);
+  return parts.map((one) => `${one} ${percent(what[one])}`).join(', ');
+}
+
+/** From this share on, it wants to be explained why a worker did not work. */
+const EXPLAINED_MIN = 0.2;
+const REASONS = {
+  steal: 'it looked for work, and no host had any to give',
+  wait: 'jobs of its host waited for results of others, and there was nothing else to do',
+  idle: 'of the rest nothing is known: its machine may have had other things to do',
+};
+
+/** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
+export function idleWhy(spans: IdleSpan[], host: string, ms: number, what: Shares): string | null {
+  if (what.steal + what.wait + what.idle < EXPLAINED_MIN) return null;
+  const told = spans.findLast((span) => (span.host ?? host) === host && span.from_ms <= ms && ms <= (span.to_ms ?? Infinity));
+  const most = (['steal', 'wait', 'idle'] as const).reduce((most, one) => (what[one] > what[most] ? one : most));
+  return told?.text ?? REASONS[most];
 }
 
 /** Times at which an axis has its marks. */

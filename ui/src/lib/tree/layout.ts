@@ -218,13 +218,25 @@ export class Layout {
     return path.reverse();
   }
 
-  /** So many children of a place, and how many there are. */
-  children(place: number, limit: number): { places: number[]; count: number } {
+  /** The children of a place, or the roots, in their order. */
+  *childrenOf(place: number): Generator<number> {
+    const first = place === NOBODY ? (this.length > 0 ? this.order[0] : NOBODY) : (this.first[place] ?? NOBODY);
+    for (let child = first; child !== NOBODY; child = this.next[child]) yield child;
+  }
+
+  /** The widest children of a place, or roots, and how many there are. `kept` is among them in any case. */
+  widest(place: number, limit: number, kept = NOBODY): { places: number[]; count: number } {
     const places: number[] = [];
+    const widthOf = (one: number) => (one === kept ? Infinity : this.width[this.position[one]]);
     let count = 0;
-    for (let child = this.first[place]; child !== NOBODY && child !== undefined; child = this.next[child]) {
-      if (count < limit) places.push(child);
+    for (const child of this.childrenOf(place)) {
       count += 1;
+      const width = widthOf(child);
+      if (places.length === limit && (limit === 0 || widthOf(places[limit - 1]) >= width)) continue;
+      let at = places.length;
+      while (at > 0 && widthOf(places[at - 1]) < width) at -= 1;
+      places.splice(at, 0, child);
+      if (places.length > limit) places.pop();
     }
     return { places, count };
   }

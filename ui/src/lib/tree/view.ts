@@ -6,6 +6,8 @@ import type { Layout } from './layout.ts';
 export const ROW_PX = 22;
 /** A view is not narrower than this share of its frame. */
 const SPAN_MIN = 1e-9;
+/** Of a share in an address: enough for the narrowest view. */
+const PART_DIGITS = 12;
 
 export class View {
   /** The job that is the frame; `NOBODY` for the whole. */
@@ -65,10 +67,19 @@ export class View {
     this.right = Math.min(1, this.left + span);
   }
 
-  setWindow(left: number, right: number): void {
-    if (!(left >= 0 && right <= 1 && right - left >= SPAN_MIN)) return;
-    this.left = left;
-    this.right = right;
+  /** The part of the frame that is seen, for an address; null for all of it. */
+  get part(): string | null {
+    const digits = (share: number) => String(Number(share.toPrecision(PART_DIGITS)));
+    return this.left === 0 && this.right === 1 ? null : `${digits(this.left)}-${digits(this.right)}`;
+  }
+
+  /** What is no part of a frame changes nothing. */
+  set part(part: string | null) {
+    const [, left, right] = (part ?? '0-1').match(/^([\d.]+(?:e-\d+)?)-([\d.]+(?:e-\d+)?)$/) ?? [];
+    // The narrowest view may be a trace narrower, once it is written.
+    if (!(Number(left) >= 0 && Number(right) <= 1 && Number(right) - Number(left) >= SPAN_MIN / 2)) return;
+    this.left = Number(left);
+    this.right = Number(right);
   }
 
   /** All of `place`'s subtree. */
