@@ -147,6 +147,7 @@ fn note(job: u64, what: NoteKind) -> JobNote {
         what,
         ago_ms: 0,
         parameters: None,
+        shares: false,
     }
 }
 

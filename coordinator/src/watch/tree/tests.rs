@@ -43,7 +43,7 @@ fn note(job: u64, what: NoteKind) -> JobNote {
     let parent = (job > 0).then_some(JobTag(job / 2));
     let kind = if job == 0 { ROOT_KIND } else { 0 };
     let depth = (job + 1).ilog2();
-    JobNote { job: JobTag(job), parent, kind, depth, what, ago_ms: 0, parameters: None }
+    JobNote { job: JobTag(job), parent, kind, depth, what, ago_ms: 0, parameters: None, shares: false }
 }
 
 /// Some see every tick, some only now and then: what they have of a tree in which jobs make room for others is
