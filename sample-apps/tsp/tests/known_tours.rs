@@ -108,8 +108,8 @@ fn a_shared_tour_saves_paths() {
     let counted = |count: Result<u64, BadInput>| count.expect("so many cities can be made");
     let shared = counted(nodes(Some(40), Some(1)));
     assert!(shared > 0 && shared < counted(in_turn(Some(40), Some(1))));
-    let shared = counted(nodes(Some(15), Some(1)));
-    assert!(shared > 0 && shared < counted(unshared(Some(15), Some(1))));
+    let shared = counted(nodes(Some(22), Some(2)));
+    assert!(shared > 0 && shared < counted(unshared(Some(22), Some(2))));
 }
 
 #[test]
