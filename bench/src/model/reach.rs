@@ -54,10 +54,10 @@ fn measure(latency: Duration) -> Result<Reach> {
     let root = cluster.root_host(run);
     let proxy = Proxy::start(cluster.address(), latency);
     cluster.start_host_with("far", "there", &proxy.url(), &["--direct", "off"]);
-    await_count(&cluster, "far", "busy", |busy| busy > 0)?;
+    await_count(&cluster, "far", "/busy", |busy| busy > 0)?;
     await_count(&cluster, &root, "aborted", |aborted| aborted > 0)?;
     let aborted = Instant::now();
-    await_count(&cluster, "far", "busy", |busy| busy == 0)?;
+    await_count(&cluster, "far", "/busy", |busy| busy == 0)?;
     let stopped_s = aborted.elapsed().as_secs_f64();
     Ok(Reach { elapsed_s: grid::wait(&cluster, run, Some("0"))?, stopped_s })
 }
@@ -68,11 +68,11 @@ fn await_count(cluster: &Cluster, host: &str, field: &str, is_enough: impl Fn(u6
         let ended = cluster.tell_host(host, &["status", "--json"]);
         let status: Value = serde_json::from_slice(&ended.stdout).context(ended.stderr)?;
         let count: u64 = (status["runs"].as_array().into_iter().flatten())
-            .filter_map(|run| run["counts"][field].as_u64())
+            .filter_map(|run| run["counts"].pointer(field)?.as_u64())
             .sum();
         if is_enough(count) {
             return Ok(());
         }
     }
-    bail!("host {host} never has the right count `{field}`")
+    bail!("host {host} never has the right count {field}")
 }

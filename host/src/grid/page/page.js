@@ -62,8 +62,8 @@ function show(status) {
     const busy = run.loading ? 'loading' : `${run.counts.busy} of ${run.counts.workers}`;
     row.append(
       element('td', run.run), element('td', run.app.slice(0, 12)), element('td', called, 'called'),
-      element('td', busy, 'number'), element('td', count(run.counts.executed), 'number'),
-      element('td', count(run.counts.stolen), 'number'), element('td', seconds(run.counts.work_ns / 1e9), 'number'),
+      element('td', busy, 'number'), element('td', count(run.counts.jobs.executed), 'number'),
+      element('td', count(run.counts.jobs.stolen), 'number'), element('td', seconds(run.counts.work_ns / 1e9), 'number'),
     );
     return row;
   }));
