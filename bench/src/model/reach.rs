@@ -55,7 +55,7 @@ fn measure(latency: Duration) -> Result<Reach> {
     let proxy = Proxy::start(cluster.address(), latency);
     cluster.start_host_with("far", "there", &proxy.url(), &["--direct", "off"]);
     await_count(&cluster, "far", "/busy", |busy| busy > 0)?;
-    await_count(&cluster, &root, "aborted", |aborted| aborted > 0)?;
+    await_count(&cluster, &root, "/jobs/aborted", |aborted| aborted > 0)?;
     let aborted = Instant::now();
     await_count(&cluster, "far", "/busy", |busy| busy == 0)?;
     let stopped_s = aborted.elapsed().as_secs_f64();
