@@ -36,7 +36,7 @@ pub struct Submit {
     /// A module, which is published first if need be; or a published app's name or hash
     #[arg(value_name = "APP")]
     pub app: String,
-    /// The app's own arguments; those that begin with a dash go behind `--`
+    /// The app's own arguments; flags of its own, too, behind `--` if `sateen` knows them as well
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub arguments: Vec<String>,
     /// Call another entry point of the app
@@ -67,7 +67,7 @@ pub struct Submit {
     #[arg(long, value_enum, default_value_t = FaultTolerance::Full)]
     pub fault_tolerance: FaultTolerance,
     /// How often finished work is recorded; a crash loses about as much of each worker
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
     pub record_every: Duration,
     /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! The command line, parsed into plain values.
 
+mod apps;
 mod grid;
 
 use std::path::PathBuf;
@@ -109,7 +110,7 @@ pub struct Run {
     /// The app's module
     #[arg(value_name = "APP.wasm")]
     pub app: PathBuf,
-    /// The app's own arguments; those that begin with a dash go behind `--`
+    /// The app's own arguments; flags of its own, too, behind `--` if `sateen` knows them as well
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub arguments: Vec<String>,
     /// Workers, if not one for each core
@@ -177,7 +178,7 @@ pub struct LimitFlags {
 
 /// The command, or the exit code after help was shown or an error said.
 pub fn parse() -> Result<Command, ExitCode> {
-    match Sateen::try_parse() {
+    match apps::parse::<Sateen>(std::env::args_os()) {
         Ok(sateen) => Ok(sateen.command),
         Err(error) if error.use_stderr() => {
             say(one_line(&error));

@@ -118,7 +118,7 @@ fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
     assert_eq!(alone, together);
     let natively = barneshut::plain("2000".to_owned(), 2).expect("so many bodies can be made");
     assert_eq!(alone.trim_end(), natively);
-    let shared = run_app("barneshut", "4", &["2000", "2", "--", "--shared"], &[]);
+    let shared = run_app("barneshut", "4", &["2000", "2", "--shared"], &[]);
     assert_eq!(shared.result(), alone);
 }
 
@@ -130,7 +130,7 @@ fn othello_counts_solves_and_searches() {
             let positions = [("positions", "fforum-1-19-odd.obf")];
             assert_eq!(run_app("othello", threads, &["solve", line], &positions).result(), score);
         }
-        let [with, without] = [&["search", "8"][..], &["search", "8", "--", "--no-abort"]]
+        let [with, without] = [&["search", "8"][..], &["search", "8", "--no-abort"]]
             .map(|words| run_app("othello", threads, words, &[]).result().to_owned());
         assert!(with.ends_with("\nD3\n") && with == without, "{with} {without}");
     }
