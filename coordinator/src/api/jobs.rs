@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use serde::Deserialize;
 
@@ -13,7 +12,6 @@ use super::types::{AppOfRun, Job, RunLimits};
 use super::{Api, runs};
 use crate::chronicle::{FoundJob, hex};
 use crate::driver::Gone;
-use crate::limits::TREE_PARAMETERS_BYTES_MAX;
 use crate::store::sql;
 
 /// Fewer digits of a key are too easily another's.
@@ -103,19 +101,8 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
     };
     let parameters = match &job.parameters {
         _ if is_root => None,
-        Some(bytes) => Some(hex(bytes)),
-        None if !job.had_no_room => {
-            return gone(format!(
-                "hosts send the coordinator those of at most {NOTED_PARAMETERS_BYTES_MAX} bytes; choose a job \
-                 above or below it"
-            ));
-        }
-        None => {
-            return gone(format!(
-                "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
-                TREE_PARAMETERS_BYTES_MAX >> 20
-            ));
-        }
+        Ok(bytes) => Some(hex(bytes)),
+        Err(missing) => return gone(missing.to_string()),
     };
     let spec = row.spec;
     Ok(Json(Job {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 
-use super::{Chronicle, ChronicleChanges, Parameters};
+use super::{Chronicle, ChronicleChanges, Missing};
 use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
 
 /// The chronicles of all runs.
@@ -31,10 +31,8 @@ pub struct FoundJob {
     pub kind: u32,
     /// Spawns below the root.
     pub depth: u32,
-    /// Its parameters.
-    pub parameters: Option<Vec<u8>>,
-    /// If they are not known: that is so because there was no room.
-    pub had_no_room: bool,
+    /// Its parameters, encoded. The root has its run's arguments in their place.
+    pub parameters: Result<Vec<u8>, Missing>,
     /// Its parameters mention shared objects, which nobody has but the hosts of its run.
     pub shares: bool,
 }
@@ -42,7 +40,7 @@ pub struct FoundJob {
 impl FoundJob {
     /// Whether the coordinator has all that it takes to run it again.
     pub fn can_run_alone(&self) -> bool {
-        self.kind == ROOT_KIND || (self.parameters.is_some() && !self.shares)
+        self.kind == ROOT_KIND || (self.parameters.is_ok() && !self.shares)
     }
 }
 
@@ -161,17 +159,12 @@ impl Chronicle {
         let places = self.tree.between(from, to, limit).into_iter();
         let found = places.filter_map(|place| {
             let node = self.tree.get(place)?;
-            let parameters = self.tree.parameters(place);
             Some(FoundJob {
                 job: node.tag,
                 kind: node.kind(),
                 depth: u32::from(node.depth),
-                had_no_room: parameters == Parameters::NoRoom,
                 shares: node.shares(),
-                parameters: match parameters {
-                    Parameters::Known(bytes) => Some(bytes.to_vec()),
-                    Parameters::NotSent | Parameters::NoRoom => None,
-                },
+                parameters: self.tree.parameters(place).map(<[u8]>::to_vec),
             })
         });
         found.collect()

@@ -33,7 +33,7 @@ pub use all::{Chronicles, FoundJob};
 pub use saved::{ChronicleChanges, Looks, Summary};
 pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
-pub use tree::{Parameters, SavedJob};
+pub use tree::{Missing, SavedJob};
 
 /// Why nothing is done in a run that rests.
 const SUSPENDED: &str = "the run is suspended, until somebody resumes it";

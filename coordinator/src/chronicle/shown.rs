@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, Parameters, ROOT};
+use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
 use super::{Chronicle, state::JobState};
 use crate::api::types::{
     self, ChildJob, CriticalJob, Depth, JobDetails, Log, RunEvent, SeriesOfRun, TimelineRow, Tree, TreeHost,
@@ -160,13 +160,8 @@ impl Chronicle {
         let (host, host_name, _) = self.host_of(node.host);
         let (parameters, parameters_text, parameters_why) = match self.tree.parameters(place) {
             _ if is_root => (None, Some(arguments.join(" ")), None),
-            Parameters::Known(bytes) => (Some(hex(bytes)), as_text(bytes), None),
-            Parameters::NotSent => {
-                (None, None, Some("its host did not send them: they are too long".to_owned()))
-            }
-            Parameters::NoRoom => {
-                (None, None, Some("the coordinator had no room left for this run's parameters".to_owned()))
-            }
+            Ok(bytes) => (Some(hex(bytes)), as_text(bytes), None),
+            Err(missing) => (None, None, Some(missing.to_string())),
         };
         let mut children: Vec<&Node> = self.tree.nodes().filter(|child| child.parent == place).collect();
         children.sort_by_key(|child| std::cmp::Reverse(child.work_ns()));

@@ -37,10 +37,22 @@ fn parameters_are_kept_as_long_as_there_is_room() {
     // Once more is no more.
     chronicle.note(host(2), &[begun(2, Some(vec![8])), begun(4, Some(vec![1; 3]))]);
     let found = chronicle.find(JobTag(0), JobTag(9), 9);
-    let length = |job: usize| found[job - 1].parameters.as_ref().map(Vec::len);
-    assert_eq!((length(1), length(2), length(3), length(4)), (None, Some(large.len()), None, Some(3)));
-    assert_eq!((found[0].had_no_room, found[2].had_no_room), (false, true));
+    let length = |job: usize| found[job - 1].parameters.as_ref().map(Vec::len).map_err(|missing| *missing);
+    assert_eq!((length(1), length(2)), (Err(Missing::TooLong), Ok(large.len())));
+    assert_eq!((length(3), length(4)), (Err(Missing::NoRoom), Ok(3)));
     assert_eq!(chronicle.find(JobTag(2), JobTag(3), 9).len(), 2);
+}
+
+#[test]
+fn why_parameters_are_missing_is_told() {
+    let mut chronicle = Chronicle::default();
+    let done = NoteKind::Done { work_ns: 1 };
+    let reused = JobNote { parameters: Some(vec![5]), ..note(3, NoteKind::Reused) };
+    chronicle.note(host(1), &[begun(1, None), note(2, done), reused, note(4, NoteKind::Adopted)]);
+    chronicle.note(host(1), &[note(1, done)]);
+    let found = chronicle.find(JobTag(0), JobTag(9), 9);
+    let found: Vec<_> = found.into_iter().map(|job| job.parameters).collect();
+    assert_eq!(found, [Err(Missing::TooLong), Err(Missing::Unheard), Ok(vec![5]), Err(Missing::TooLong)]);
 }
 
 #[test]

@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
+use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag};
+use thiserror::Error;
 
 use super::state::{Group, JobState};
 use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
@@ -23,14 +25,23 @@ const CHUNK: usize = 1 << 14;
 /// What is counted for parameters beside their bytes.
 const PARAMETERS_OVERHEAD: usize = 64;
 
-/// What is known of a job's parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameters<'a> {
-    /// These are they.
-    Known(&'a [u8]),
-    /// Its host did not send them; the root's are in its run.
-    NotSent,
+/// Why a job's parameters are not known; the root's are in its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Missing {
+    /// Its host did not send them.
+    #[error(
+        "they are longer than the {NOTED_PARAMETERS_BYTES_MAX} bytes that hosts send the coordinator; choose a job \
+         above or below it"
+    )]
+    TooLong,
+    /// The notes with them were lost.
+    #[error("the coordinator did not hear how it began; choose a job above or below it")]
+    Unheard,
     /// They came when there was no room left for them.
+    #[error(
+        "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
+        TREE_PARAMETERS_BYTES_MAX >> 20
+    )]
     NoRoom,
 }
 
@@ -146,12 +157,13 @@ impl Tree {
         self.without_room
     }
 
-    /// What is known of a job's parameters.
-    pub fn parameters(&self, place: u32) -> Parameters<'_> {
+    /// A job's parameters, encoded.
+    pub fn parameters(&self, place: u32) -> Result<&[u8], Missing> {
         match (self.parameters.get(&place), self.get(place)) {
-            (Some(bytes), _) => Parameters::Known(bytes),
-            (None, Some(node)) if node.flags & NO_ROOM != 0 => Parameters::NoRoom,
-            _ => Parameters::NotSent,
+            (Some(bytes), _) => Ok(bytes),
+            (None, Some(node)) if node.flags & NO_ROOM != 0 => Err(Missing::NoRoom),
+            (None, Some(node)) if node.came_with_parameters() => Err(Missing::TooLong),
+            _ => Err(Missing::Unheard),
         }
     }
 

@@ -209,7 +209,7 @@ pub struct JobNote {
     pub what: NoteKind,
     /// How long before it was sent, in milliseconds.
     pub ago_ms: u32,
-    /// Of a job that begins, so that people can run it again: its encoded parameters, if they are no
+    /// Of a job that begins, or need not, so that people can run it again: its encoded parameters, if they are no
     /// longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
     pub parameters: Option<Vec<u8>>,
     /// Its parameters mention shared objects: it is a job of this run and of no other.

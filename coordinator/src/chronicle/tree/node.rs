@@ -110,6 +110,11 @@ impl Node {
         self.flags & SHARES != 0
     }
 
+    /// Something was heard of it that comes with its parameters, if those are not too long.
+    pub(super) fn came_with_parameters(&self) -> bool {
+        self.worker != NO_WORKER || matches!(self.state, JobState::Reused | JobState::Adopted)
+    }
+
     /// What people see of its flags: 1 redone, 2 has parameters.
     pub fn flags(&self) -> u8 {
         self.flags & SHOWN_FLAGS

@@ -4,7 +4,7 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::node::{HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, SHARES, SHOWN_FLAGS, UNKNOWN_WORK};
-use super::{DepthCounts, PARAMETERS_OVERHEAD, Parameters, Tree};
+use super::{DepthCounts, PARAMETERS_OVERHEAD, Tree};
 use crate::chronicle::state::JobState;
 
 /// A job as it is saved.
@@ -54,10 +54,7 @@ impl Tree {
             worker: node.worker,
             state: node.state,
             flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES),
-            parameters: match self.parameters(place) {
-                Parameters::Known(bytes) => Some(bytes.to_vec()),
-                Parameters::NotSent | Parameters::NoRoom => None,
-            },
+            parameters: self.parameters(place).ok().map(<[u8]>::to_vec),
         })
     }
 
