@@ -43,7 +43,8 @@ pub fn bench() -> Result<Vec<Figure>> {
     let mut grid = Cluster::start(&[]);
     let process = grid.coordinator().id();
     let submitted = grid::submit(&grid, "apps/fib.wasm", &["1"])?;
-    let (mut host, run) = ForgedHost::with_root(grid.address());
+    let (mut host, _) = ForgedHost::join(&grid.address().to_string(), "forged");
+    let (run, _) = host.take_root();
     ensure!(run == RunId(submitted), "another run than the one submitted");
     let (memory_mib, processor) = (resident_mib(process)?, processor_s(process)?);
     let mut jobs = Jobs { begun: 0 };

@@ -11,7 +11,7 @@ use crate::server::{Server, detail, eventually};
 fn run_at(server: &Server, name: &str) -> u64 {
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(server, name);
+    let (mut host, _) = Host::join(&server.address, name);
     let (given, number) = host.take_root();
     let note = |job: u64, what, parameters| JobNote {
         job: JobTag(job << 32),

@@ -100,7 +100,7 @@ fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
     let server = Server::from_child(child, folder);
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
 
     let limit = |bytes| {

@@ -21,8 +21,8 @@ fn relayed(host: &mut Host) -> (HostId, Vec<u8>) {
 #[test]
 fn frames_go_from_host_to_host_in_order() {
     let server = Server::start();
-    let (mut one, (one_id, ..)) = Host::join(&server, "one");
-    let (mut two, (two_id, ..)) = Host::join(&server, "two");
+    let (mut one, (one_id, ..)) = Host::join(&server.address, "one");
+    let (mut two, (two_id, ..)) = Host::join(&server.address, "two");
     let frames: Vec<Vec<u8>> = (0..1000_u32).map(|number| number.to_le_bytes().to_vec()).collect();
     for frame in &frames {
         one.send(&[ToCoordinator::Relay { to: two_id, frame: frame.clone() }]);
@@ -41,8 +41,8 @@ fn frames_go_from_host_to_host_in_order() {
 #[test]
 fn whom_nobody_knows_is_unreachable() {
     let server = Server::start();
-    let (mut one, _) = Host::join(&server, "one");
-    let (mut two, (two_id, ..)) = Host::join(&server, "two");
+    let (mut one, _) = Host::join(&server.address, "one");
+    let (mut two, (two_id, ..)) = Host::join(&server.address, "two");
     two.send(&[ToCoordinator::Leaving]);
     two.until(|message| matches!(message, ToHost::Farewell).then_some(()));
     for gone in [HostId(1), two_id] {
@@ -58,8 +58,8 @@ fn whom_nobody_knows_is_unreachable() {
 #[test]
 fn a_frame_right_after_the_hello_is_passed_on() {
     let server = Server::start();
-    let (mut one, (one_id, ..)) = Host::join(&server, "one");
-    let mut two = Host::connect(&server);
+    let (mut one, (one_id, ..)) = Host::join(&server.address, "one");
+    let mut two = Host::connect(&server.address);
     two.send(&[hello("two", None, Vec::new()), ToCoordinator::Relay { to: one_id, frame: vec![5] }]);
     assert_eq!(relayed(&mut one).1, vec![5]);
 }
@@ -67,8 +67,8 @@ fn a_frame_right_after_the_hello_is_passed_on() {
 #[test]
 fn who_breaks_the_protocol_is_told_and_cut_off() {
     let server = Server::start();
-    let (mut good, (good_id, ..)) = Host::join(&server, "good");
-    let joined = |server: &Server| Host::join(server, "bad").0;
+    let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
+    let joined = |server: &Server| Host::join(&server.address, "bad").0;
     let mut cases = 0;
     let mut check = |mut bad: Host, word: &str| {
         let (refused, closed) = bad.cut_off();
@@ -96,22 +96,22 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
     bad.send(&[hello("bad", None, Vec::new())]);
     check(bad, "hello twice");
 
-    let mut bad = Host::connect(&server);
+    let mut bad = Host::connect(&server.address);
     bad.send(&[ToCoordinator::Relay { to: good_id, frame: vec![1] }]);
     check(bad, "did not say hello");
 
-    let mut bad = Host::connect(&server);
+    let mut bad = Host::connect(&server.address);
     bad.send(&[ToCoordinator::Leaving]);
     check(bad, "did not say hello");
 
-    let (_, (_, _, grid)) = Host::join(&server, "other");
-    let mut bad = Host::connect(&server);
+    let (_, (_, _, grid)) = Host::join(&server.address, "other");
+    let mut bad = Host::connect(&server.address);
     bad.send(&[hello("bad", Some((good_id, 1, grid)), Vec::new())]);
     check(bad, "claims the identity");
 
     // Those are counted, and nobody else suffers.
     assert_eq!(cases, 10);
-    let (mut peer, (peer_id, ..)) = Host::join(&server, "peer");
+    let (mut peer, (peer_id, ..)) = Host::join(&server.address, "peer");
     good.send(&[ToCoordinator::Relay { to: peer_id, frame: vec![3] }]);
     assert_eq!(relayed(&mut peer), (good_id, vec![3]));
     assert_eq!(server.json("/api/v1/status")["misbehaviours"], cases);
@@ -120,7 +120,7 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
 #[test]
 fn a_message_longer_than_a_frame_is_refused_unread() {
     let server = Server::start();
-    let (mut bad, _) = Host::join(&server, "bad");
+    let (mut bad, _) = Host::join(&server.address, "bad");
     bad.try_send(Message::Binary(vec![1; FRAME_BYTES_MAX + 1].into()));
     let (refused, _) = bad.cut_off();
     assert!(
@@ -133,9 +133,9 @@ fn a_message_longer_than_a_frame_is_refused_unread() {
 #[test]
 fn a_flood_ends_with_the_flooding_hosts_link() {
     let server = Server::start();
-    let (mut bad, _) = Host::join(&server, "bad");
+    let (mut bad, _) = Host::join(&server.address, "bad");
     let pongs: Vec<ToCoordinator> = (0..1000).map(|ping| ToCoordinator::Pong { ping }).collect();
-    let (mut good, _) = Host::join(&server, "good");
+    let (mut good, _) = Host::join(&server.address, "good");
     for _ in 0..1000 {
         let mut encoder = sateen_protocol::codec::Encoder::default();
         pongs.iter().for_each(|pong| encoder.push(pong).expect("short"));
@@ -151,9 +151,9 @@ fn a_flood_ends_with_the_flooding_hosts_link() {
 #[test]
 fn who_takes_nothing_does_not_hold_up_others() {
     let server = Server::start();
-    let (mut sender, _) = Host::join(&server, "sender");
-    let (_deaf, (deaf_id, ..)) = Host::join(&server, "deaf");
-    let (mut good, (good_id, ..)) = Host::join(&server, "good");
+    let (mut sender, _) = Host::join(&server.address, "sender");
+    let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
+    let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
     // More than a socket's buffers take, less than is allowed to wait.
     for _ in 0..100 {
         sender.send(&[ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] }]);
@@ -165,8 +165,8 @@ fn who_takes_nothing_does_not_hold_up_others() {
 #[test]
 fn who_sends_without_end_to_one_that_takes_nothing_is_cut_off() {
     let server = Server::start();
-    let (mut sender, _) = Host::join(&server, "sender");
-    let (_deaf, (deaf_id, ..)) = Host::join(&server, "deaf");
+    let (mut sender, _) = Host::join(&server.address, "sender");
+    let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
     let relay = ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] };
     let frames = sateen_protocol::codec::encode(&relay).expect("short");
     for _ in 0..1000 {
@@ -194,7 +194,7 @@ fn a_web_page_cannot_open_a_link() {
 fn links_that_close_are_forgotten() {
     let server = Server::start();
     for _ in 0..20 {
-        drop(Host::join(&server, "brief"));
+        drop(Host::join(&server.address, "brief"));
     }
     eventually("no link is left", || (server.json("/api/v1/status")["links"] == 0).then_some(()));
     eventually("no host is left", || (server.json("/api/v1/status")["hosts"] == 0).then_some(()));

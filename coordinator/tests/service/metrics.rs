@@ -32,7 +32,7 @@ fn absurd_reports_break_no_metric() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "liar");
+    let (mut host, _) = Host::join(&server.address, "liar");
     let (given, _) = host.take_root();
     let held = HeldCounts { begun: u64::MAX, done: u64::MAX, failed: u64::MAX, aborted: u64::MAX };
     let mut absurd = Counts {

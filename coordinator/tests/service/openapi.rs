@@ -105,7 +105,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     let server = Server::start();
     let hash = server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
     crate::watch::begin_some_jobs(&mut host, given);
     host.send(&[said(given)]);

@@ -38,7 +38,7 @@ fn a_result_that_a_host_may_forget_survives_kill_9() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
     host.finish(given, number, text("42"));
     host.await_acknowledgement(given);
@@ -53,11 +53,11 @@ fn a_host_that_comes_back_goes_on_with_its_root_job() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, identity) = Host::join(&server, "one");
+    let (mut host, identity) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
     let server = server.kill_and_restart();
     assert_eq!(server.run(run)["state"], "running");
-    let (mut host, again) = Host::join_as(&server, "one", Some(identity), vec![(given, number)]);
+    let (mut host, again) = Host::join_as(&server.address, "one", Some(identity), vec![(given, number)]);
     assert_eq!(again, identity);
     host.finish(given, number, text("42"));
     host.await_acknowledgement(given);
@@ -69,7 +69,7 @@ fn terminated_it_says_goodbye_and_leaves_one_file() {
     let mut server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let status = std::thread::scope(|scope| {
         let address = server.url(&format!("/api/v1/runs/{run}/wait?timeout_s=600"));
         let waiting = scope.spawn(move || {
@@ -94,7 +94,7 @@ fn what_people_look_at_survives_kill_9() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut one, _) = Host::join(&server, "one");
+    let (mut one, _) = Host::join(&server.address, "one");
     let (given, number) = one.take_root();
     let note = |job, kind, what, parameters| JobNote {
         job: JobTag(job),
@@ -125,7 +125,7 @@ fn what_people_look_at_survives_kill_9() {
     ]);
     eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
     drop(one);
-    let (mut two, identity) = Host::join(&server, "two");
+    let (mut two, identity) = Host::join(&server.address, "two");
     let (_, number_of_two) = two.take_root();
     assert_ne!(number, number_of_two);
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, NoteKind::Done { work_ns: 7 }, None)];
@@ -167,7 +167,7 @@ fn what_people_look_at_survives_kill_9() {
     assert_eq!(looks(&server), before);
 
     // Its host comes back with the root: nothing was lost.
-    let (mut two, _) = Host::join_as(&server, "two", Some(identity), vec![(given, number_of_two)]);
+    let (mut two, _) = Host::join_as(&server.address, "two", Some(identity), vec![(given, number_of_two)]);
     assert_eq!(server.run(run)["root_losses"], 1);
     two.finish(given, number_of_two, text("42"));
     two.await_acknowledgement(given);
@@ -196,12 +196,12 @@ fn a_root_whose_host_went_while_the_coordinator_was_away_is_counted_as_lost() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut one, _) = Host::join(&server, "one");
+    let (mut one, _) = Host::join(&server.address, "one");
     one.take_root();
     std::thread::sleep(SAVED_WITHIN);
     let server = server.kill_and_restart();
     drop(one);
-    let (mut two, _) = Host::join(&server, "two");
+    let (mut two, _) = Host::join(&server.address, "two");
     two.take_root();
     assert_eq!(server.run(run)["root_losses"], 1);
 }
@@ -211,10 +211,10 @@ fn a_root_whose_host_leaves_is_not_lost() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut one, _) = Host::join(&server, "one");
+    let (mut one, _) = Host::join(&server.address, "one");
     one.take_root();
     one.send(&[ToCoordinator::Leaving]);
-    let (mut two, _) = Host::join(&server, "two");
+    let (mut two, _) = Host::join(&server.address, "two");
     two.take_root();
     assert_eq!(server.run(run)["root_losses"], 0);
 }
@@ -224,7 +224,7 @@ fn entries_of_a_run_survive_kill_9() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let (given, _) = host.take_root();
     let finished = Finished { outcome: text("1"), work_ns: 9, span_ns: 9 };
     let entry = |byte| Entry {

@@ -12,7 +12,7 @@ fn a_run_ends_with_the_roots_result() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, (id, ..)) = Host::join(&server, "one");
+    let (mut host, (id, ..)) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
     assert_eq!(given, RunId(run));
     let seen = server.run(run);
@@ -125,7 +125,7 @@ fn a_job_is_found_by_its_key(server: &Server, run: u64) {
 fn failures_are_told_apart() {
     let server = Server::start();
     server.publish();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let failure = JobFailure {
         job: "work".to_owned(),
         message: "divide by zero".to_owned(),
@@ -163,7 +163,7 @@ fn bytes_come_out_as_they_are() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (mut host, _) = Host::join(&server, "one");
+    let (mut host, _) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
     // Long enough to come in fragments.
     let bytes: Vec<u8> = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect();

@@ -238,7 +238,7 @@ fn begun() -> (Server, Host, u64) {
     let server = Server::start();
     server.publish();
     let run = server.submit();
-    let (host, _) = Host::join(&server, "one");
+    let (host, _) = Host::join(&server.address, "one");
     (server, host, run)
 }
 
@@ -249,7 +249,7 @@ fn a_page_is_told_of_the_grid() {
     page.until("the snapshot", |page| page.values.get("grid").map(|_| ()));
     server.publish();
     let run = server.submit();
-    let (host, _) = Host::join(&server, "one");
+    let (host, _) = Host::join(&server.address, "one");
     page.until("the run and the host", |page| {
         let grid = &page.values["grid"];
         (grid["runs"][0]["run"] == run && grid["hosts"][0]["name"] == "one").then_some(())

@@ -191,6 +191,12 @@ impl Cluster {
         self.gone.push(process);
     }
 
+    /// The number of a host's process.
+    #[track_caller]
+    pub fn host_process(&self, name: &str) -> u32 {
+        self.hosts.get(name).unwrap_or_else(|| panic!("there is a host {name}")).id()
+    }
+
     /// Waits until a host has ended by itself, and gives its exit code.
     #[track_caller]
     pub fn host_ended(&mut self, name: &str) -> Option<i32> {
