@@ -104,6 +104,12 @@ pub const STEAL_REST_MAX: Duration = Duration::from_millis(50);
 pub const STEAL_REST_WIDE_MAX: Duration = Duration::from_millis(200);
 /// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
 pub const RECONCILE: Duration = Duration::from_secs(1);
+/// Finished work is recorded so often, in milliseconds, unless a run says otherwise.
+pub const RECORD_EVERY_MS: u32 = 500;
+/// Results that took less are not worth an entry, however often they are recorded.
+pub const RECORDED_WORK_MIN: Duration = Duration::from_millis(5);
+/// Nor are those that took less than such a part of the time between two recordings: a crash loses more.
+pub const RECORDED_PARTS: u32 = 50;
 /// Entries and notes wait so long for company.
 pub const FLUSH: Duration = Duration::from_millis(100);
 /// How often a host tells the coordinator its counts.

@@ -1,8 +1,10 @@
 //! What a run is made of.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{BlobHash, Steals};
+use crate::{BlobHash, Steals, limits};
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +61,17 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// What a result must have taken at least to be worth an entry, of work that is recorded every `every`.
+    pub fn recorded_work_min(every: Duration) -> Duration {
+        limits::RECORDED_WORK_MIN.max(every / limits::RECORDED_PARTS)
+    }
+
+    /// The same of this run.
+    pub fn recorded_work_ns_min(&self) -> u64 {
+        let every = Duration::from_millis(self.record_every_ms.into());
+        u64::try_from(Self::recorded_work_min(every).as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// What distinguishes its jobs from those of the same app with other inputs: a job may read any of
     /// them. Empty without inputs, so that pure jobs are the same in all runs.
     pub fn salt(&self) -> Vec<u8> {

@@ -4,6 +4,8 @@
 //! that somebody is hungry. So it is *coarse*: each spawn of it is exposed, which its rarity pays for; unless
 //! its parameters are so large that it does not.
 
+use std::time::Duration;
+
 /// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
 const FINE_SPAWNS_A_BEAT: u64 = 16;
 /// A fine kind is judged again after so many heartbeats,
@@ -16,6 +18,15 @@ const COST_MAX_NS: u64 = 1_000_000;
 const EXPOSURE_NS: u64 = 1_000;
 /// and what each byte of its parameters adds, which is written, copied and, mostly, read again.
 const BYTE_NS: u64 = 2;
+
+/// What exposing a job with so many bytes of parameters costs, about.
+pub fn exposure_cost(bytes: usize) -> Duration {
+    Duration::from_nanos(exposure_ns(bytes as u64))
+}
+
+fn exposure_ns(bytes: u64) -> u64 {
+    EXPOSURE_NS.saturating_add(BYTE_NS.saturating_mul(bytes))
+}
 
 /// What is known of a kind in one guest.
 #[derive(Debug)]
@@ -76,7 +87,7 @@ impl Grain {
 
     fn end_window(&mut self) -> bool {
         if let Some(bytes) = self.exposed_bytes.checked_div(self.exposed) {
-            self.exposure_ns = EXPOSURE_NS + BYTE_NS * bytes;
+            self.exposure_ns = exposure_ns(bytes);
         }
         let is_seldom = (1..COARSE_SPAWNS_A_WINDOW).contains(&self.spawned);
         let is_dear = self.spawned.saturating_mul(self.exposure_ns) > COST_MAX_NS;

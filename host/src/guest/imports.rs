@@ -10,7 +10,7 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 use super::any::sync_any;
 use super::grain::Grain;
 use super::heartbeat::KIND_BYTES;
-use super::memory::{broken, read, read_text, write};
+use super::memory::{broken, part, read, read_text, write};
 use super::objects::{self, tell_news};
 use super::state::{
     Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below,
@@ -18,7 +18,7 @@ use super::state::{
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Outcome, Place, Waited, wait_for};
+use crate::scheduler::{Job, LateKey, Outcome, Place, Waited, wait_for};
 
 /// Names of jobs and inputs are short.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -147,6 +147,7 @@ fn expose(
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
+    guest.pace.count_exposed(parameters.len());
     if let Some(live) = guest.kinds.iter_mut().find(|live| live.kind == kind as usize) {
         live.grain.count_exposed(parameters.len());
     }
@@ -233,11 +234,11 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         guest.free_number(number);
         return RECLAIMED | depth;
     };
-    let key = remote.key(job.kind, &parameters, &job.objects);
+    let key = Arc::new(LateKey::of(remote.parts.keys.clone(), &job, parameters));
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.lookup_bound;
     guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));
-    guest.recordings.push(Recording { number, job, key, parameters, is_redone, lookup_bound, work, span });
+    guest.recordings.push(Recording { number, job, key, is_redone, lookup_bound, work, span });
     update_lookup_below(caller.as_context_mut());
     RECLAIMED_RECORD | depth
 }
@@ -249,16 +250,17 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
         let message = format!("it records the job number {number}, which it was not asked to");
         return Err(broken(caller.data(), message));
     };
-    let result = read(&caller, result, length, limit, "the result of a job")?;
+    let (work, span) = caller.data_mut().clock.total_work_and_span();
+    let work = work.saturating_sub(recording.work);
+    let bytes = part(&caller, result, length, limit, "the result of a job")?;
+    let result = caller.data().shared.is_worth_recording(work).then(|| bytes.to_vec());
     let guest = caller.data_mut();
-    let (work, span) = guest.clock.total_work_and_span();
-    let outcome = Outcome {
-        result: Ok(result),
-        span: span.saturating_sub(recording.span),
-        work: work.saturating_sub(recording.work),
-        objects: guest.objects.take_mentioned(),
-    };
-    guest.shared.record_in_place(&recording.job, &recording.parameters, &outcome);
+    let objects = guest.objects.take_mentioned();
+    if let Some(result) = result {
+        let span = span.saturating_sub(recording.span);
+        let outcome = Outcome { result: Ok(result), span, work, objects };
+        guest.shared.record_in_place(&recording.job, &recording.key, &outcome);
+    }
     Ok(())
 }
 

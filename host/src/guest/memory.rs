@@ -28,6 +28,17 @@ pub fn read(
     limit: usize,
     what: &str,
 ) -> wasmtime::Result<Vec<u8>> {
+    part(caller, address, length, limit, what).map(<[u8]>::to_vec)
+}
+
+/// The same where it stands.
+pub fn part<'a>(
+    caller: &'a Caller<'_, Guest>,
+    address: u32,
+    length: u32,
+    limit: usize,
+    what: &str,
+) -> wasmtime::Result<&'a [u8]> {
     if length as usize > limit {
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Output {
             what: what.to_owned(),
@@ -38,7 +49,7 @@ pub fn read(
     let data = memory(caller)?.data(caller);
     let bytes =
         (address as usize).checked_add(length as usize).and_then(|end| data.get(address as usize..end));
-    bytes.map(<[u8]>::to_vec).ok_or_else(|| {
+    bytes.ok_or_else(|| {
         broken(caller.data(), format!("{what} is at {address}, {length} bytes long, outside its memory"))
     })
 }

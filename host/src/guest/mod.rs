@@ -7,6 +7,7 @@ mod heartbeat;
 mod imports;
 mod memory;
 mod objects;
+mod pace;
 mod state;
 mod stopped;
 mod task;

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use sateen_protocol::{Bytes, JobKey, JobTag};
+use sateen_protocol::{Bytes, JobTag};
 use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
 use super::grain::Grain;
 use super::memory::{room, write};
 use super::objects::GuestObjects;
+use super::pace::Pace;
 use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::portion::Notice;
-use crate::scheduler::{Alarm, Ancestry, Job, Place, ROOT, Remote, Shared, Task, TaskId, own_index};
+use crate::scheduler::{Alarm, Ancestry, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, own_index};
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,21 +82,11 @@ pub struct LiveKind {
 /// So many of a job's recorded ancestors within its instance travel with it.
 const RECORDED_ABOVE_MAX: usize = 16;
 
-/// So many times in the interval of recording, jobs are exposed for their results to be recorded. What a call
-/// in place has finished can be recorded only of jobs that were exposed before they began; so a subtree that
-/// is done within the time between two exposures is lost if the job above it is.
-const EXPOSURES: u32 = 4;
-/// So many are exposed at a time, the oldest first, which are the largest: each costs some microseconds.
-const EXPOSED_IN_BETWEEN_MAX: usize = 2;
-/// So many once in each interval; what is left follows in the next.
-const EXPOSED_MAX: usize = 256;
-
 /// A job that the guest calls in place and whose result it will report.
 pub struct Recording {
     pub number: u32,
     pub job: Arc<Job>,
-    pub key: JobKey,
-    pub parameters: Vec<u8>,
+    pub key: Arc<LateKey>,
     /// It, or a job above it, was lost in a crash.
     pub is_redone: bool,
     /// How deep spawns were looked up outside of it.
@@ -124,11 +115,8 @@ pub struct Guest {
     pub is_urgent: Arc<AtomicBool>,
     /// Calls in place that will be reported, the innermost last.
     pub recordings: Vec<Recording>,
-    /// The work up to which something was exposed so that it be recorded, and how often.
-    recorded_to: Duration,
-    exposures: u32,
-    /// So many more jobs are to be exposed to be recorded, though there are enough for those who are hungry.
-    exposed_to_record: Option<usize>,
+    /// When more jobs are exposed than those who are hungry need.
+    pub pace: Pace,
     pub memory: Option<Memory>,
     /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
     pub stack_pointer: Option<Global>,
@@ -159,9 +147,7 @@ impl Guest {
             begun: None,
             is_urgent: task.is_urgent,
             recordings: Vec::new(),
-            recorded_to: Duration::ZERO,
-            exposures: 0,
-            exposed_to_record: None,
+            pace: Pace::default(),
             memory: None,
             stack_pointer: None,
             control: None,
@@ -222,14 +208,8 @@ impl Guest {
     /// recorded.
     pub fn is_time_to_record(&mut self) -> bool {
         let Some(every) = self.record_every() else { return false };
-        let is_time = self.clock.own_work() >= self.recorded_to + every / EXPOSURES;
-        if is_time {
-            self.recorded_to = self.clock.own_work();
-            self.exposures += 1;
-            let is_turn_of_all = self.exposures.is_multiple_of(EXPOSURES);
-            self.exposed_to_record = Some(if is_turn_of_all { EXPOSED_MAX } else { EXPOSED_IN_BETWEEN_MAX });
-        }
-        is_time
+        let work = self.clock.own_work();
+        self.pace.is_time(every, work)
     }
 
     /// Whether another exposed job is welcome.
@@ -237,18 +217,14 @@ impl Guest {
         if self.outstanding() >= self.shared.limits().exposed_jobs_max {
             return false;
         }
-        match self.exposed_to_record {
+        match self.pace.takes_more() {
             _ if self.shared.is_draining() => true,
-            Some(0) if self.shared.is_hungry() => self.shared.takes_more(),
-            Some(0) => {
-                // The guest, which offers all it has, ends here.
-                self.exposed_to_record = None;
+            Some(false) if self.shared.is_hungry() => self.shared.takes_more(),
+            Some(false) => {
+                self.pace.end();
                 false
             }
-            Some(left) => {
-                self.exposed_to_record = Some(left - 1);
-                true
-            }
+            Some(true) => true,
             None => self.shared.takes_more(),
         }
     }
@@ -311,11 +287,11 @@ impl Guest {
 
     /// The calls that will be recorded and that a job is within which was spawned at this depth: what is
     /// recorded of it is superfluous when one of them is. The innermost suffice.
-    pub fn recorded_above(&self, depth: u32) -> Vec<JobKey> {
+    pub fn recorded_above(&self, depth: u32) -> Vec<Arc<LateKey>> {
         let above: Vec<&Recording> =
             self.recordings.iter().filter(|recording| recording.job.spawned_at < depth).collect();
         let skipped = above.len().saturating_sub(RECORDED_ABOVE_MAX);
-        above.into_iter().skip(skipped).map(|recording| recording.key).collect()
+        above.into_iter().skip(skipped).map(|recording| recording.key.clone()).collect()
     }
 
     /// Whether a spawn from this depth is of a job called in place that was lost in a crash.

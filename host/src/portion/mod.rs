@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use sateen_protocol::host::Notice;
+use sateen_protocol::limits::RECORD_EVERY_MS;
 use sateen_protocol::message::LogLine;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
@@ -16,7 +17,7 @@ use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
 use crate::failure::RunError;
 use crate::module::App;
 use crate::run::TICK;
-use crate::scheduler::{Ending, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
+use crate::scheduler::{Ending, Keys, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
 
 /// The heartbeat sleeps after so many beats in which no guest computed.
 const QUIET_BEATS: u32 = 8;
@@ -44,7 +45,7 @@ pub struct PortionOptions {
 }
 
 impl Default for PortionOptions {
-    /// `main` without inputs, on all cores; recorded ten times a second.
+    /// `main` without inputs, on all cores; recorded as often as runs are that do not say.
     fn default() -> Self {
         Self {
             function: "main".to_owned(),
@@ -53,7 +54,7 @@ impl Default for PortionOptions {
             run_name: Vec::new(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             priority: Priority::Normal,
-            record_every: Some(Duration::from_millis(100)),
+            record_every: Some(Duration::from_millis(RECORD_EVERY_MS.into())),
             notify: Arc::new(|_| {}),
         }
     }
@@ -79,12 +80,12 @@ impl Portion {
         let salt_within_run = [options.salt.as_slice(), b" in ", &options.run_name].concat();
         let parts = RemoteParts {
             root,
-            root_key: app.main_keys(&options.function, &options.salt),
+            keys: Arc::new(Keys {
+                root: app.main_keys(&options.function, &options.salt),
+                by_kind: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
+                within_run: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &salt_within_run)).collect(),
+            }),
             function: options.function,
-            keys: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
-            keys_within_run: (app.0.jobs.iter())
-                .map(|(name, _)| app.job_keys(name, &salt_within_run))
-                .collect(),
             run_name: options.run_name,
             record_every: options.record_every,
             notify: options.notify,
@@ -210,12 +211,14 @@ fn beat(shared: &Shared) {
     let mut quiet = 0;
     while shared.wait(TICK).is_none() {
         shared.look_for_objects();
+        remote.send_recorded(false);
         if remote.is_computing() || shared.objects.is_anybody_waiting() {
             quiet = 0;
             shared.app.0.engine.inner.increment_epoch();
         } else if quiet < QUIET_BEATS {
             quiet += 1;
         } else {
+            remote.send_recorded(true);
             remote.sleep_until_computing(|| shared.is_stopping());
             quiet = 0;
         }

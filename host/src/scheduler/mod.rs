@@ -6,6 +6,7 @@ mod figures;
 mod grain;
 mod idle;
 mod job;
+mod keys;
 mod objects;
 mod pause;
 mod permits;
@@ -18,6 +19,7 @@ mod worker;
 
 pub use figures::{JobCounts, Snapshot};
 pub use job::{Job, Outcome, Waited, wait_for, wait_until};
+pub use keys::{Keys, LateKey};
 pub use objects::{Behind, Object, ObjectFigures, wait_for_objects};
 pub use place::{Ancestry, Place};
 pub use priority::Priority;

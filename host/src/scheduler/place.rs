@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use sateen_protocol::{JobKey, JobNumber, Lineage};
 
+use super::keys::LateKey;
+
 /// Where one exposed job stands.
 pub struct Place {
     pub parent: Parent,
@@ -26,7 +28,7 @@ pub enum Parent {
     Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },
     /// A task of this host; and those of the job's ancestors that the task calls in place and that will
     /// be recorded.
-    Task(Arc<Ancestry>, Vec<JobKey>),
+    Task(Arc<Ancestry>, Vec<Arc<LateKey>>),
 }
 
 /// A job with an instance of its own, as its children see it.
@@ -62,7 +64,7 @@ impl Place {
     pub fn below(
         parent: &Arc<Ancestry>,
         spawned_at: u32,
-        within: Vec<JobKey>,
+        within: Vec<Arc<LateKey>>,
         redone: bool,
         lookup_bound: u32,
     ) -> Self {
@@ -91,7 +93,8 @@ impl Place {
             Parent::Elsewhere { key, lineage, .. } => (*key, lineage.clone()),
             // The task comes last: the nearest that has an instance of its own.
             Parent::Task(parent, within) => {
-                let above = within.iter().fold(parent.lineage.clone(), |above, key| above.child(key));
+                let lineage = parent.lineage.clone();
+                let above = within.iter().fold(lineage, |above, key| above.child(&key.get()));
                 (compute(), above.child(&parent.key))
             }
         }

@@ -4,17 +4,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_deque::{Injector, Steal};
 use parking_lot::{Mutex, RwLock};
 use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
-use sateen_protocol::{JobKey, JobNumber, JobTag, KeyMaker};
+use sateen_protocol::{JobKey, JobNumber, JobTag};
 use wasmtime::ModuleExport;
 
 use super::activity::Activity;
 use super::job::Job;
+use super::keys::Keys;
 use super::objects::Object;
 use super::place::{Ancestry, Place};
 use crate::portion::Notice;
@@ -31,15 +32,15 @@ const LOOKUPS_MAX: usize = 4096;
 /// microseconds each.
 const MISSES_MAX: usize = 100_000;
 
+/// So long a recorded result waits for others: each time that the driver and the store are woken costs as much
+/// as some dozen records.
+const RECORDED_DELAY: Duration = Duration::from_millis(50);
+
 /// What a [`Remote`] is made of.
 pub struct RemoteParts {
     pub function: String,
     pub root: ModuleExport,
-    pub root_key: KeyMaker,
-    /// By kind.
-    pub keys: Vec<KeyMaker>,
-    /// By kind, of jobs whose parameters mention shared objects: these are the run's own.
-    pub keys_within_run: Vec<KeyMaker>,
+    pub keys: Arc<Keys>,
     /// What tells the run from others.
     pub run_name: Vec<u8>,
     pub record_every: Option<Duration>,
@@ -73,6 +74,8 @@ pub struct Remote {
     resting: AtomicUsize,
     announced: Mutex<usize>,
     beat: Beat,
+    /// Notices of recorded results that wait for company, and since when the first does.
+    recorded: Mutex<(Option<Instant>, Vec<Notice>)>,
     pub figures: RemoteFigures,
     pub activity: Activity,
 }
@@ -111,13 +114,38 @@ impl Remote {
             resting: AtomicUsize::new(0),
             announced: Mutex::new(0),
             beat: Beat::default(),
+            recorded: Mutex::default(),
             figures: RemoteFigures::default(),
         }
     }
 
+    /// Tells the driver, after what was recorded before.
     pub fn notify(&self, notice: Notice) {
+        self.tell(&mut self.recorded.lock(), Some(notice));
+    }
+
+    /// Tells the driver soon.
+    pub fn notify_recorded(&self, notice: Notice) {
+        let mut recorded = self.recorded.lock();
+        recorded.0.get_or_insert_with(Instant::now);
+        recorded.1.push(notice);
+    }
+
+    /// Tells the driver what was recorded, if that has waited for long enough, or nobody computes who would
+    /// record more.
+    pub fn send_recorded(&self, is_last: bool) {
+        let mut recorded = self.recorded.lock();
+        if recorded.0.is_some_and(|since| is_last || since.elapsed() >= RECORDED_DELAY) {
+            self.tell(&mut recorded, None);
+        }
+    }
+
+    /// Under their lock, so that nothing overtakes them.
+    fn tell(&self, (since, recorded): &mut (Option<Instant>, Vec<Notice>), more: Option<Notice>) {
+        *since = None;
+        let all = recorded.drain(..).chain(more);
         if !self.is_closed.load(SeqCst) {
-            (self.parts.notify)(notice);
+            all.for_each(|notice| (self.parts.notify)(notice));
         }
     }
 
@@ -128,11 +156,7 @@ impl Remote {
 
     /// The key of a job of this kind, whose parameters mention these objects.
     pub fn key(&self, kind: usize, parameters: &[u8], objects: &[Arc<Object>]) -> JobKey {
-        if objects.is_empty() {
-            return self.parts.keys.get(kind).unwrap_or(&self.parts.root_key).key(parameters);
-        }
-        let keys = self.parts.keys_within_run.get(kind).unwrap_or(&self.parts.root_key);
-        keys.key(&with_names(parameters, objects))
+        self.parts.keys.key(kind, parameters, objects)
     }
 
     pub fn thieves(&self) -> usize {
@@ -261,26 +285,6 @@ impl Remote {
         self.notify(Notice::Abandoned { number });
         true
     }
-}
-
-/// `parameters` with the objects' names in place of their ids, which are random and stand for nothing else.
-fn with_names(parameters: &[u8], objects: &[Arc<Object>]) -> Vec<u8> {
-    let mut named = parameters.to_owned();
-    let renamed: HashMap<[u8; 16], [u8; 16]> =
-        objects.iter().map(|object| (object.id.0, object.name().0)).filter(|(id, name)| id != name).collect();
-    let mut at = 0;
-    while !renamed.is_empty()
-        && let Some(window) = named[at..].first_chunk()
-    {
-        match renamed.get(window) {
-            Some(name) => {
-                named[at..at + 16].copy_from_slice(name);
-                at += 16;
-            }
-            None => at += 1,
-        }
-    }
-    named
 }
 
 fn next_open(queue: &Injector<Arc<Job>>) -> Option<Arc<Job>> {

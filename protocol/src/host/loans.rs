@@ -5,7 +5,6 @@ use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, StealId, Time};
 
 use super::part::{Held, LoanState, Owner, Part};
-use super::records::RECORDED_WORK_NS_MIN;
 use super::{Command, Event, Host, Misbehaviour};
 
 impl Host {
@@ -22,10 +21,11 @@ impl Host {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
             Outcome::Failed(_) => NoteKind::Failed,
         };
+        let is_worth_it = finished.work_ns >= part.spec.recorded_work_ns_min();
         self.note(run, &spec, what);
         // Sent over the network, it is in the table, too: it survives if its owner does not receive it
         // (2005 result table, section 3.1).
-        if is_orphan || finished.work_ns >= RECORDED_WORK_NS_MIN {
+        if is_orphan || is_worth_it {
             self.record(now, run, spec.key, spec.depth, spec.lineage.clone(), finished);
         }
         if is_orphan {

@@ -11,8 +11,6 @@ use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumb
 use super::part::{Owner, Part};
 use super::{Command, Host};
 
-/// Results that took less are not worth an entry.
-pub const RECORDED_WORK_NS_MIN: u64 = 5_000_000;
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host.
 const OUTBOX_MAX: usize = 16 * 1024;
 

@@ -427,7 +427,9 @@ impl Host {
             NoteKind::Aborted => held.aborted += 1,
             NoteKind::Lost | NoteKind::Reused | NoteKind::Adopted => {}
         }
-        let has_parameters = matches!(what, NoteKind::Begun { .. }) && spec.kind != ROOT_KIND;
+        // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
+        let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
+        let has_parameters = is_first && spec.kind != ROOT_KIND;
         let note = JobNote {
             job: spec.key.tag(),
             parent: spec.lineage.0.last().copied(),

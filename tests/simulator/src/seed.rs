@@ -208,7 +208,7 @@ fn run_spec(tree: &Tree, random: &mut Random, kind: usize) -> RunSpec {
             _ => Stealing::ClusterAware,
         },
         fault_tolerance,
-        record_every_ms: [50, 100, 100, 1000][random.below(4)],
+        record_every_ms: [50, 100, 500, 1000][random.below(4)],
     }
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use sateen_protocol::{BlobHash, RunLimits, RunSpec};
+use sateen_protocol::{BlobHash, RunLimits, RunSpec, limits};
 
 use super::super::problem::Problem;
 use super::super::types::{Submission, Submitted};
@@ -13,7 +13,6 @@ use crate::driver::Request;
 use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX};
 use crate::store::sql::AppRow;
 
-const RECORD_EVERY_MS: u32 = 100;
 /// An hour: less often is as good as never.
 const RECORD_EVERY_MS_MAX: u32 = 3_600_000;
 
@@ -49,7 +48,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             arguments.len()
         )));
     }
-    let record_every_ms = submission.record_every_ms.unwrap_or(RECORD_EVERY_MS);
+    let record_every_ms = submission.record_every_ms.unwrap_or(limits::RECORD_EVERY_MS);
     if !(1..=RECORD_EVERY_MS_MAX).contains(&record_every_ms) {
         return Err(Problem::unprocessable(format!(
             "record_every_ms is {record_every_ms}; it must be from 1 to {RECORD_EVERY_MS_MAX}"

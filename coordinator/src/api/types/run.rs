@@ -119,7 +119,7 @@ pub struct Figures {
     pub jobs: Jobs,
     /// Steals between hosts.
     pub steals: Steals,
-    /// Processor time in guests, of all hosts. What a host did in the last tenth of a second before a crash
+    /// Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
     /// is not known.
     pub work_s: f64,
     /// Of this, what is behind the result: each job once. Known once it is over.

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use crossbeam_deque::Injector;
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND};
+use sateen_protocol::{
+    Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
+};
 
 use super::{ROOT, Remote};
 use crate::failure::JobFailure;
 use crate::portion::Notice;
 use crate::scheduler::job::{Job, Outcome};
+use crate::scheduler::keys::LateKey;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 use crate::scheduler::shared::Shared;
-
-/// Results that took less are not worth saving.
-const RECORDED_WORK_MIN: Duration = Duration::from_millis(5);
 
 /// What portions do, called from their driver's thread.
 impl Shared {
@@ -163,7 +163,7 @@ impl Shared {
                 }
                 return;
             }
-            if let Some(ancestry) = ancestry.filter(|_| remote.parts.record_every.is_some()) {
+            if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work)) {
                 remote.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
             }
         }
@@ -171,13 +171,19 @@ impl Shared {
         self.wake(job.owner);
     }
 
-    /// A job that its owner has called in place gave `result`.
-    pub fn record_in_place(&self, job: &Job, parameters: &[u8], outcome: &Outcome) {
+    /// Whether the result of so much work is recorded.
+    pub fn is_worth_recording(&self, work: Duration) -> bool {
+        let every = self.remote.as_ref().and_then(|remote| remote.parts.record_every);
+        every.is_some_and(|every| work >= RunSpec::recorded_work_min(every))
+    }
+
+    /// A job that its owner has called in place has come to its end.
+    pub fn record_in_place(&self, job: &Job, key: &LateKey, outcome: &Outcome) {
         if let (Some(remote), Some(place)) = (&self.remote, &job.place)
-            && remote.parts.record_every.is_some()
+            && self.is_worth_recording(outcome.work)
         {
             remote.record(outcome, || {
-                let (key, lineage) = place.identity(|| remote.key(job.kind, parameters, &job.objects));
+                let (key, lineage) = place.identity(|| key.get());
                 (key, lineage, place.depth)
             });
         }
@@ -196,9 +202,9 @@ impl Remote {
 
     fn record(&self, outcome: &Outcome, identity: impl FnOnce() -> (JobKey, Lineage, u32)) {
         // An object may be gone when its mention is found in a table.
-        if outcome.work >= RECORDED_WORK_MIN && outcome.objects.is_empty() {
+        if outcome.objects.is_empty() {
             let (key, lineage, depth) = identity();
-            self.notify(Notice::Recorded { key, depth, lineage, finished: sent(outcome) });
+            self.notify_recorded(Notice::Recorded { key, depth, lineage, finished: sent(outcome) });
         }
     }
 

@@ -83,7 +83,7 @@ fn spec(tree: &Tree, stealing: Stealing, fault_tolerance: FaultTolerance) -> Run
         strict_nan: false,
         stealing,
         fault_tolerance,
-        record_every_ms: 100,
+        record_every_ms: limits::RECORD_EVERY_MS,
     }
 }
 
