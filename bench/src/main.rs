@@ -13,6 +13,7 @@ mod machine;
 mod measure;
 mod model;
 mod native;
+mod profile;
 mod record;
 mod report;
 mod sandbox;

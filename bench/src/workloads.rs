@@ -74,7 +74,7 @@ pub const WORKLOADS: [Workload; 13] = [
     },
     Workload {
         name: "grammar",
-        arguments: "2 5",
+        arguments: "3 5",
         inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
     },
     // Whose shortest tour is found soon: here, too, it makes no difference who searches which part first.

@@ -35,6 +35,11 @@ pub struct Bodies {
 }
 
 impl Bodies {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
     /// The speeds half a step later, and the places a whole step later: the first part of a leapfrog
     /// step. `changes` are those of the speeds at the places where the bodies are.
     pub fn kick_and_drift(&mut self, changes: &[Vector]) {

@@ -43,9 +43,10 @@ pub fn main(bodies: String, steps: u64, flags: Vec<String>) -> Result<String, Ba
     let bodies = opening(&bodies, steps)?;
     let course = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => simulate(bodies, steps, |bodies, moment, _| {
+            // The tree waits for the first pulls, so that others who are to make it too begin as soon as this one.
             let sky = Rc::new(Sky::of(bodies, moment.needs_energy));
-            let count = sky.tree().count();
-            sky.tree().unsorted(&pulls(Rc::clone(&sky), 0, count))
+            let found = pulls(Rc::clone(&sky), 0, bodies.count());
+            sky.tree().unsorted(&found)
         }),
         ["--shared"] => simulate_shared(bodies, steps),
         [flag, ..] => {
@@ -96,7 +97,7 @@ fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
         if moment.step > 0 {
             world.make_step(moment.step, changes.clone());
         }
-        let count = world.read().tree().count();
+        let count = world.read().bodies.count();
         let mut found = pulls_in(world.clone(), moment, 0, count);
         let world = world.read();
         if found.count() != count {

@@ -1,27 +1,27 @@
 //! What fault tolerance costs, and what faults cost: real processes, then the experiments of the papers in
 //! virtual time.
 
+mod tolerance;
+
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use sateen_simulator::experiments::faults::{Happens, Row, table};
 use sateen_tests::cluster::Cluster;
 
 use crate::figure::{Figure, shown};
 use crate::grid;
 use crate::measure::Samples;
-use crate::workloads::WORKLOADS;
 
 const BENCH: &str = "faults";
 const ROUNDS: usize = 5;
-const TOLERANCE_ROUNDS: usize = 16;
 /// Some ten seconds on two hosts.
 const QUEENS: (&str, &str) = ("16", "14772512");
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
     let mut figures = simulated();
-    figures.extend(tolerance()?);
+    figures.extend(tolerance::figures()?);
     figures.push(two_of_four()?);
     figures.push(coordinator()?);
     Ok(figures)
@@ -32,67 +32,6 @@ pub fn bench() -> Result<Vec<Figure>> {
 fn hosts(names: &[&'static str]) -> Cluster {
     let hosts: Vec<(&str, &str)> = names.iter().map(|name| (*name, "here")).collect();
     Cluster::start(&hosts)
-}
-
-/// Fault tolerance on over off, nobody crashes: the processor time of a host that is alone, as it then does the
-/// same work each time.
-fn tolerance() -> Result<Vec<Figure>> {
-    let cluster = hosts(&["a"]);
-    let mut figures = Vec::new();
-    let mut all: Vec<(String, Samples)> = Vec::new();
-    for workload in &WORKLOADS {
-        let files = grid::input_words(&cluster, workload)?;
-        let module = format!("apps/{}.wasm", workload.name);
-        let seconds = |tolerance: &str| -> Result<f64> {
-            let options =
-                ["--fault-tolerance", tolerance].into_iter().chain(files.iter().map(String::as_str));
-            let words: Vec<&str> = options.chain(["--"]).chain(workload.words()).collect();
-            let before = grid::processor_seconds(&cluster, "a")?;
-            grid::run(&cluster, &module, &words, None)?;
-            Ok(grid::processor_seconds(&cluster, "a")? - before)
-        };
-        let (mut ratios, mut without) = (Vec::new(), Vec::new());
-        for nth in 0..=TOLERANCE_ROUNDS {
-            eprintln!("faults: {}, tolerance on and off, round {nth} of {TOLERANCE_ROUNDS}", workload.name);
-            // On and off, then off and on: what drifts hits both alike.
-            let (on, off) = if nth % 2 == 0 {
-                let on = seconds("full")?;
-                (on, seconds("off")?)
-            } else {
-                let off = seconds("off")?;
-                (seconds("full")?, off)
-            };
-            if nth > 0 {
-                ratios.push(on / off);
-                without.push(off);
-            }
-        }
-        let [ratios, without]: [Samples; 2] = [ratios, without].map(|all| all.into_iter().collect());
-        eprintln!("faults: {}: {}", workload.name, shown(ratios.median()));
-        figures.push(
-            Figure::ratio(BENCH, format!("{}, fault tolerance on", workload.label()), ratios.clone())
-                .against(format!("off, {} s", shown(without.median()))),
-        );
-        all.push((workload.label(), ratios));
-    }
-    let worst = all.iter().max_by(|one, other| one.1.median().total_cmp(&other.1.median()));
-    let (worst, ratios) = worst.context("there are apps")?;
-    figures.push(
-        Figure::ratio(BENCH, "fault tolerance on, worst app", ratios.clone())
-            .against(format!("off; it is {worst}"))
-            .goal(1.01, 1.003),
-    );
-    let all: Vec<Samples> = all.into_iter().map(|(_, ratios)| ratios).collect();
-    figures.push(
-        Figure::ratio(
-            BENCH,
-            "fault tolerance on, geometric mean over the apps",
-            Samples::geometric_mean(&all),
-        )
-        .against("off")
-        .goal(1.01, 1.003),
-    );
-    Ok(figures)
 }
 
 /// Four hosts on this machine, of which two are killed at half time. The machine's cores are as many before as
