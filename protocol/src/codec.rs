@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn bytes_are_the_same_in_every_release() {
-        assert_eq!(encode(&steal(300)), Ok(vec![vec![2, 0, 0, 3, 172, 2, 1]]));
+        assert_eq!(encode(&steal(300)), Ok(vec![vec![3, 0, 0, 3, 172, 2, 1]]));
     }
 
     #[test]
@@ -214,20 +214,20 @@ mod tests {
         let mut decoder = Decoder::default();
         let mut decode = |frame: &[u8]| decoder.decode::<PeerMessage>(frame).map(|_| ());
         assert_eq!(decode(&[]), Err(FrameError::Empty(0)));
-        assert_eq!(decode(&[2]), Err(FrameError::Empty(1)));
+        assert_eq!(decode(&[PROTOCOL_VERSION]), Err(FrameError::Empty(1)));
         assert_eq!(decode(&[9, 0, 0]), Err(FrameError::Version(9)));
-        assert_eq!(decode(&[2, 7, 0]), Err(FrameError::Kind(7)));
-        assert!(matches!(decode(&[2, 0, 99]), Err(FrameError::Message(_))));
-        assert!(matches!(decode(&[2, 0, 0, 3, 172]), Err(FrameError::Message(_))));
+        assert_eq!(decode(&[PROTOCOL_VERSION, 7, 0]), Err(FrameError::Kind(7)));
+        assert!(matches!(decode(&[PROTOCOL_VERSION, 0, 99]), Err(FrameError::Message(_))));
+        assert!(matches!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 172]), Err(FrameError::Message(_))));
         assert_eq!(decode(&vec![1; FRAME_BYTES_MAX + 1]), Err(FrameError::TooLong(FRAME_BYTES_MAX + 1)));
-        assert_eq!(decode(&[2, 1, 0]), Ok(()));
-        assert_eq!(decode(&[2, 0, 0, 3, 1, 1]), Err(FrameError::Interrupted));
+        assert_eq!(decode(&[PROTOCOL_VERSION, 1, 0]), Ok(()));
+        assert_eq!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 1, 1]), Err(FrameError::Interrupted));
     }
 
     #[test]
     fn fragments_without_end_are_refused() {
         let mut decoder = Decoder::default();
-        let frame = [&[2, 1], vec![0; FRAME_BYTES_MAX - 2].as_slice()].concat();
+        let frame = [&[PROTOCOL_VERSION, 1], vec![0; FRAME_BYTES_MAX - 2].as_slice()].concat();
         let error = (0..=MESSAGE_BYTES_MAX / (FRAME_BYTES_MAX - 2))
             .find_map(|_| decoder.decode::<PeerMessage>(&frame).err());
         assert_eq!(error, Some(FrameError::MessageTooLong));

@@ -105,7 +105,7 @@ pub const STEAL_REST_WIDE_MAX: Duration = Duration::from_millis(200);
 /// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
 pub const RECONCILE: Duration = Duration::from_secs(1);
 /// Finished work is recorded so often, in milliseconds, unless a run says otherwise.
-pub const RECORD_EVERY_MS: u32 = 500;
+pub const RECORD_EVERY_MS: u32 = 250;
 /// Results that took less are not worth an entry, however often they are recorded.
 pub const RECORDED_WORK_MIN: Duration = Duration::from_millis(5);
 /// Nor are those that took less than such a part of the time between two recordings: a crash loses more.

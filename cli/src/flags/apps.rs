@@ -4,7 +4,10 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use strsim::damerau_levenshtein;
 
+/// So many letters may be wrong in a slip.
+const SLIPS_MAX: usize = 2;
 /// Commands whose words may be an app's.
 const COMMANDS_OF_APPS: [&str; 2] = ["run", "submit"];
 
@@ -32,10 +35,14 @@ pub fn parse<T: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<T, 
 /// Which of the words was not understood, if it can be the app's.
 fn of_the_app(own: &[OsString], error: &clap::Error) -> Option<usize> {
     let command = own.get(1)?.to_str()?;
-    if !COMMANDS_OF_APPS.contains(&command) || error.get(ContextKind::SuggestedArg).is_some() {
+    let ContextValue::String(unknown) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_slip = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(known)) => is_almost(unknown, known),
+        _ => false,
+    };
+    if !COMMANDS_OF_APPS.contains(&command) || is_slip {
         return None;
     }
-    let ContextValue::String(unknown) = error.get(ContextKind::InvalidArg)? else { return None };
     // Behind the app, that is, so that there is one.
     let app = own.iter().skip(2).position(|word| !is_flag(word))? + 2;
     let at = own.iter().skip(app).position(|word| {
@@ -43,6 +50,11 @@ fn of_the_app(own: &[OsString], error: &clap::Error) -> Option<usize> {
         word == unknown.as_str() || word.split_once('=').is_some_and(|(flag, _)| flag == unknown)
     })?;
     Some(app + at)
+}
+
+/// Whether somebody who wrote `unknown` will have meant `known`, which is a guess.
+fn is_almost(unknown: &str, known: &str) -> bool {
+    known.starts_with(unknown) || damerau_levenshtein(unknown, known) <= SLIPS_MAX
 }
 
 /// Negative numbers are none.

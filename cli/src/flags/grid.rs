@@ -67,7 +67,7 @@ pub struct Submit {
     #[arg(long, value_enum, default_value_t = FaultTolerance::Full)]
     pub fault_tolerance: FaultTolerance,
     /// How often finished work is recorded; a crash loses about as much of each worker
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     pub record_every: Duration,
     /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
     #[arg(long)]

@@ -146,9 +146,10 @@ fn an_input_that_nobody_reads_is_told_and_does_no_harm() {
 
 #[test]
 fn options_that_make_no_sense() {
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["run", "app.wasm", "--thread", "2"], "--thread"),
-        (&["run", "app.wasm", "--frobnicate"], "--frobnicate"),
+        (&["run", "app.wasm", "--jsno"], "--jsno"),
+        (&["check", "app.wasm", "--frobnicate"], "--frobnicate"),
         (&["run"], "APP.wasm"),
         (&["rum", "app.wasm"], "rum"),
         (&[], "no command; see `sateen --help`"),
@@ -166,6 +167,9 @@ fn options_that_make_no_sense() {
     for (words, why) in cases {
         run(words).fails_with(2, &[why]);
     }
+    // What is no option at all is the app's, which says so.
+    let fib = app("fib").display().to_string();
+    run(["run", &fib, "5", "--frobnicate"]).fails_with(2, &["`--frobnicate`", "(n: u64)"]);
 }
 
 #[test]

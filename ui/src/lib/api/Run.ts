@@ -72,7 +72,7 @@ jobs: JobCounts,
  */
 steals: Steals, 
 /**
- * Processor time in guests, of all hosts. What a host did in the last tenth of a second before a crash
+ * Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
  * is not known.
  */
 work_s: number, 
