@@ -29,13 +29,16 @@ pub fn has(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A cargo subcommand, installed from its crate if it is missing.
+/// A cargo subcommand, installed from its crate if it is missing. Not optimised: that would take longer than all
+/// that it will ever do.
 pub fn cargo_tool(name: &str, version: &str) -> Result<()> {
     if has(name) {
         return Ok(());
     }
     eprintln!("{name} is not here: installing version {version}");
-    if run(crate::shell::cargo(["install", "--locked", name, "--version", version])).is_err() {
+    let mut install = crate::shell::cargo(["install", "--debug", "--locked", name, "--version", version]);
+    install.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    if run(install).is_err() {
         bail!("{name} cannot be installed; install it by hand: cargo install --locked {name}");
     }
     Ok(())

@@ -14,6 +14,9 @@ const WINDOW_BEATS: u32 = 32;
 const COARSE_SPAWNS_A_WINDOW: u64 = 32;
 /// What exposing a kind's jobs may cost in so many heartbeats, about 32 milliseconds: 3 percent of them.
 const COST_MAX_NS: u64 = 1_000_000;
+/// What it may cost besides, at first and after a rest: as long as it takes to see whether they are spawned all
+/// the time.
+const BURST_NS: u64 = 16_000_000;
 /// What exposing a job costs, about,
 const EXPOSURE_NS: u64 = 1_000;
 /// and what each byte of its parameters adds, which is written, copied and, mostly, read again.
@@ -43,6 +46,8 @@ pub struct Grain {
     /// jobs that were exposed, and the bytes of their parameters.
     exposed: u64,
     exposed_bytes: u64,
+    /// What exposing its jobs at every spawn may cost yet.
+    burst_left_ns: u64,
 }
 
 impl Grain {
@@ -56,6 +61,7 @@ impl Grain {
             busy_beats: 0,
             exposed: 0,
             exposed_bytes: 0,
+            burst_left_ns: BURST_NS,
         }
     }
 
@@ -68,6 +74,9 @@ impl Grain {
     pub fn count_exposed(&mut self, bytes: usize) {
         self.exposed += 1;
         self.exposed_bytes += bytes as u64;
+        if self.is_coarse {
+            self.burst_left_ns = self.burst_left_ns.saturating_sub(exposure_ns(bytes as u64));
+        }
     }
 
     /// Judges the kind after a heartbeat with so many spawns. Gives whether it was found to be fine.
@@ -75,7 +84,8 @@ impl Grain {
         self.spawned += spawned;
         self.beats += 1;
         self.busy_beats += u32::from(spawned > 0);
-        let mut is_fine = spawned >= FINE_SPAWNS_A_BEAT;
+        let mut is_fine = spawned >= FINE_SPAWNS_A_BEAT || self.is_coarse && self.burst_left_ns == 0;
+        self.burst_left_ns = BURST_NS.min(self.burst_left_ns + COST_MAX_NS / u64::from(WINDOW_BEATS));
         if self.beats >= WINDOW_BEATS {
             is_fine |= self.end_window();
         }
@@ -93,7 +103,9 @@ impl Grain {
         let is_dear = self.spawned.saturating_mul(self.exposure_ns) > COST_MAX_NS;
         // Who spawns all the time soon hears that somebody is hungry.
         let is_steady = self.busy_beats * 4 >= self.beats * 3;
-        *self = Self { exposure_ns: self.exposure_ns, ..Self::new(self.is_coarse || is_seldom && !is_dear) };
+        let is_coarse = self.is_coarse || is_seldom && !is_dear;
+        let Self { exposure_ns, burst_left_ns, .. } = *self;
+        *self = Self { exposure_ns, burst_left_ns, ..Self::new(is_coarse) };
         is_dear && is_steady
     }
 }
@@ -151,9 +163,14 @@ mod tests {
     #[test]
     fn who_spawns_large_jobs_and_then_computes_long_exposes_them() {
         let mut grain = Grain::new(true);
-        beats(&mut grain, WINDOW_BEATS / 2, 2, 1_000_000);
+        beats(&mut grain, 4, 2, 900_000);
         assert!(grain.is_coarse());
-        beats(&mut grain, 10 * WINDOW_BEATS, 0, 1_000_000);
+        beats(&mut grain, 16 * WINDOW_BEATS, 0, 900_000);
         assert!(grain.is_coarse());
+        // And again, after that rest; but not much more.
+        beats(&mut grain, 4, 2, 900_000);
+        assert!(grain.is_coarse());
+        beats(&mut grain, 2, 2, 900_000);
+        assert!(!grain.is_coarse());
     }
 }

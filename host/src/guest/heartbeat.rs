@@ -33,10 +33,14 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());
-    let hungry = store.data().shared.alarm();
+    let guest = store.data_mut();
+    guest.quiet_beats = guest.quiet_beats.saturating_sub(1);
+    let hungry = guest.alarm();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
     // latent, and `expose` says when it is enough.
-    let alarm = if is_time_to_record { Some(Alarm::All) } else { hungry };
+    let recorded =
+        if store.data().pace.is_one_enough() { hungry.unwrap_or(Alarm::Oldest) } else { Alarm::All };
+    let alarm = if is_time_to_record { Some(recorded) } else { hungry };
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
         sound_alarm(store.as_context_mut(), alarm);
     }

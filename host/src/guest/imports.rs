@@ -8,7 +8,7 @@ use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
-use super::grain::Grain;
+use super::grain::{Grain, exposure_cost};
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, part, read, read_text, write};
 use super::objects::{self, tell_news};
@@ -90,7 +90,7 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
 }
 
 fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
-    if let Some(alarm) = caller.data().shared.alarm() {
+    if let Some(alarm) = caller.data().alarm() {
         sound_alarm(caller.as_context_mut(), alarm);
     }
 }
@@ -144,6 +144,9 @@ fn expose(
     if !is_welcome || is_too_much {
         return Ok(0);
     }
+    if lookup.is_none() && caller.data_mut().refuses(kind as usize, depth, length as usize) {
+        return Ok(0);
+    }
     let limit = shared.limits().output_bytes_max;
     let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
@@ -155,7 +158,7 @@ fn expose(
     let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
     let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
     job.spawned_at = depth;
-    job.depth = guest.depth_below_root().saturating_add(depth).saturating_add(1);
+    job.depth = guest.depth_of(depth);
     job.objects = mentioned;
     job.place = guest.ancestry.as_ref().map(|ancestry| {
         let (within, redone) = (guest.recorded_above(depth), guest.is_redone_above(depth));
@@ -253,7 +256,9 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
     let (work, span) = caller.data_mut().clock.total_work_and_span();
     let work = work.saturating_sub(recording.work);
     let bytes = part(&caller, result, length, limit, "the result of a job")?;
-    let result = caller.data().shared.is_worth_recording(work).then(|| bytes.to_vec());
+    // The parameters are hashed, the result is copied.
+    let cost = exposure_cost(recording.key.parameter_bytes().saturating_add(bytes.len()));
+    let result = caller.data().shared.is_worth_recording(work, cost).then(|| bytes.to_vec());
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();
     if let Some(result) = result {

@@ -26,6 +26,8 @@ pub struct Pace {
     exposures: u32,
     /// What this exposure cost so far.
     spent: Duration,
+    /// The last exposure was over after a job, for what that had cost.
+    is_dear: bool,
     /// How many more jobs this exposure takes.
     left: Option<usize>,
 }
@@ -41,12 +43,19 @@ impl Pace {
             began: work,
             next: Some(work + between),
             exposures: self.exposures + 1,
-            spent: Duration::ZERO,
             left: None,
+            ..*self
         };
+        self.spent = Duration::ZERO;
         let is_turn_of_all = self.exposures.is_multiple_of(EXPOSURES);
         self.left = Some(if is_turn_of_all { EXPOSED_MAX } else { EXPOSED_IN_BETWEEN_MAX });
         true
+    }
+
+    /// Whether jobs are so dear that the guest should not even offer more than one at a time: it has written the
+    /// parameters of what it offers.
+    pub fn is_one_enough(&self) -> bool {
+        self.is_dear
     }
 
     /// Whether another job is to be exposed; `None` when that is not for recordings to say. When it is not, the
@@ -65,8 +74,8 @@ impl Pace {
         let Some(left) = &mut self.left else { return };
         self.spent += exposure_cost(bytes);
         let rest = self.began + self.spent * PART;
-        let is_dear = self.next.is_some_and(|next| rest > next);
-        *left = if is_dear { 0 } else { left.saturating_sub(1) };
+        self.is_dear = self.next.is_some_and(|next| rest > next);
+        *left = if self.is_dear { 0 } else { left.saturating_sub(1) };
         self.next = self.next.max(Some(rest));
     }
 }

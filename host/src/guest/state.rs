@@ -8,7 +8,7 @@ use sateen_protocol::{Bytes, JobTag};
 use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
 use super::clock::Clock;
-use super::grain::Grain;
+use super::grain::{Grain, exposure_cost};
 use super::memory::{room, write};
 use super::objects::GuestObjects;
 use super::pace::Pace;
@@ -81,6 +81,8 @@ pub struct LiveKind {
 
 /// So many of a job's recorded ancestors within its instance travel with it.
 const RECORDED_ABOVE_MAX: usize = 16;
+/// A guest that has offered a job that is too short is left alone for so many heartbeats.
+const QUIET_BEATS: u32 = 8;
 
 /// A job that the guest calls in place and whose result it will report.
 pub struct Recording {
@@ -117,6 +119,8 @@ pub struct Guest {
     pub recordings: Vec<Recording>,
     /// When more jobs are exposed than those who are hungry need.
     pub pace: Pace,
+    /// For so many heartbeats it is not asked for jobs.
+    pub quiet_beats: u32,
     pub memory: Option<Memory>,
     /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
     pub stack_pointer: Option<Global>,
@@ -148,6 +152,7 @@ impl Guest {
             is_urgent: task.is_urgent,
             recordings: Vec::new(),
             pace: Pace::default(),
+            quiet_beats: 0,
             memory: None,
             stack_pointer: None,
             control: None,
@@ -227,6 +232,28 @@ impl Guest {
             Some(true) => true,
             None => self.shared.takes_more(),
         }
+    }
+
+    /// What it is asked to expose now.
+    pub fn alarm(&self) -> Option<Alarm> {
+        self.shared.alarm().filter(|alarm| self.quiet_beats == 0 || *alarm == Alarm::All)
+    }
+
+    /// Whether a job spawned from `depth`, with so many bytes of parameters, takes too short for others. Nothing
+    /// is asked for then for a while: the guest writes the parameters of all that it offers.
+    pub fn refuses(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
+        let is_refused = !self.shared.is_draining()
+            && !self.shared.is_pristine()
+            && self.shared.grains.is_too_short_for(kind, self.depth_of(depth), exposure_cost(bytes));
+        if is_refused {
+            self.quiet_beats = QUIET_BEATS;
+        }
+        is_refused
+    }
+
+    /// How deep below the run's root a job is that is spawned from `depth`.
+    pub fn depth_of(&self, depth: u32) -> u32 {
+        self.depth_below_root().saturating_add(depth).saturating_add(1)
     }
 
     /// How often finished work is to be recorded.

@@ -6,6 +6,8 @@ use std::time::Duration;
 /// A job that takes as long is not called in place by a spawner that may hear from others meanwhile. An
 /// instance costs some 30 µs.
 const LONG: Duration = Duration::from_millis(4);
+/// A job is worth handing over that takes so many times what this costs.
+const WORK_A_COST: u32 = 8;
 /// Jobs deeper than this count as so deep.
 const DEPTHS: usize = 64;
 
@@ -41,6 +43,18 @@ impl Grains {
         self.mean(kind, depth).is_none_or(|mean| mean >= LONG)
     }
 
+    /// Whether a job of this kind and depth is known to take hardly longer than it takes to hand it over, which
+    /// costs about `cost`, and once more as much on the other side. What is known becomes doubtful each time, so
+    /// that one is tried now and then: later jobs may be longer.
+    pub fn is_too_short_for(&self, kind: usize, depth: u32, cost: Duration) -> bool {
+        let Some(mean) = self.mean(kind, depth).filter(|mean| *mean < cost * WORK_A_COST) else {
+            return false;
+        };
+        self.mean_ns[kind][(depth as usize).min(DEPTHS - 1)]
+            .fetch_add(u64::try_from(mean.as_nanos() / 4).unwrap_or(u64::MAX), Relaxed);
+        true
+    }
+
     /// So many levels below `depth` hold jobs that take long, the first of which nothing is known
     /// included.
     pub fn long_levels(&self, depth: u32) -> u32 {
@@ -74,6 +88,15 @@ mod tests {
         grains.note(0, 2, MS);
         assert_eq!((grains.long_levels(0), grains.long_levels(1)), (1, 0));
         grains.note(usize::MAX, 1, MS);
+        assert!(grains.is_too_short_for(0, 2, MS) && !grains.is_too_short_for(0, 2, MS / 10));
+        assert!(
+            !grains.is_too_short_for(0, 1, MS) && !grains.is_too_short_for(0, 9, MS),
+            "long, and unknown"
+        );
+        let refused = (0..100).take_while(|_| grains.is_too_short_for(0, 2, MS)).count();
+        assert!((5..20).contains(&refused), "{refused} are refused, and then one is tried");
+        grains.note(0, 2, Duration::from_nanos(1));
+        assert!(grains.is_too_short_for(0, 2, MS));
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl LateKey {
         Self { keys, kind: job.kind, objects: job.objects.clone(), parameters, key: OnceLock::new() }
     }
 
+    /// So many are hashed for it.
+    pub fn parameter_bytes(&self) -> usize {
+        self.parameters.len()
+    }
+
     pub fn get(&self) -> JobKey {
         *self.key.get_or_init(|| self.keys.key(self.kind, &self.parameters, &self.objects))
     }

@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["ada", "bob", "cyd"];
 fn submit(cluster: &Cluster, steps: &str) -> u64 {
     let module = probe::module_path().display().to_string();
     let function = ["submit", module.as_str(), "--function", "aborted_later"];
-    let words = [&function[..], &["12", steps, "4000000000", "4000000000"]].concat();
+    let words = [&function[..], &["12", steps, "1500000000", "1000000000"]].concat();
     cluster.sateen(words).result().trim().parse().expect("a run's number")
 }
 
@@ -52,7 +52,7 @@ fn an_abort_stops_stolen_jobs_and_nothing_of_them_is_recorded() {
 #[test]
 fn who_would_have_aborted_crashes() {
     let mut cluster = hosts();
-    let run = submit(&cluster, "6000000000");
+    let run = submit(&cluster, "3000000000");
     cluster.await_work(run, &NAMES, 0.5);
     let root = cluster.root_host(run);
     cluster.kill_host(&root);
@@ -66,7 +66,7 @@ fn who_would_have_aborted_crashes() {
 #[test]
 fn a_thief_crashes_about_when_it_is_told_of_the_abort() {
     let mut cluster = hosts();
-    let run = submit(&cluster, "6000000000");
+    let run = submit(&cluster, "3000000000");
     let root = cluster.root_host(run);
     let far: Vec<&str> = NAMES.into_iter().filter(|name| *name != root).collect();
     cluster.await_work(run, &far, 0.5);

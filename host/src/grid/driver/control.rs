@@ -13,6 +13,8 @@ use crate::grid::page::Page;
 
 /// Guests come to rest, the goodbye is answered, and some more.
 const LEAVE_MAX: Duration = Duration::from_secs(20);
+/// Who asks for a pause is not kept waiting longer; what it has is on its way back.
+const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A host on its way out, and who waits for that.
@@ -20,6 +22,13 @@ pub struct Leaving {
     until: Time,
     answers: Vec<Answers>,
     told: usize,
+}
+
+/// A host that gives back what it has, and who waits for that.
+pub struct Pausing {
+    until: Time,
+    reason: String,
+    answers: Answers,
 }
 
 impl Driver {
@@ -72,7 +81,7 @@ impl Driver {
     pub(super) fn on_asked(&mut self, request: &Request, answers: Answers) {
         match request {
             Request::Status => answers.send(Answer::Status(Box::new(self.status()))),
-            Request::Pause { for_s } => answers.send(self.pause(*for_s)),
+            Request::Pause { for_s } => self.pause(*for_s, answers),
             Request::Resume => {
                 // A host that is still handing back is resumed when it has.
                 self.pause_until = Some(self.clock.now());
@@ -89,16 +98,15 @@ impl Driver {
         }
     }
 
-    fn pause(&mut self, for_s: Option<u64>) -> Answer {
+    fn pause(&mut self, for_s: Option<u64>, answers: Answers) {
         let now = self.clock.now();
         if self.leaving.is_some() {
-            return Answer::Refused("the host is leaving".to_owned());
+            return answers.send(Answer::Refused("the host is leaving".to_owned()));
         }
         let (reason, until) = match for_s.map(Duration::from_secs) {
             Some(time) if time > PAUSE_MAX => {
-                return Answer::Refused(
-                    "a pause is at most a year; leave it open, or leave the grid".to_owned(),
-                );
+                let why = "a pause is at most a year; leave it open, or leave the grid";
+                return answers.send(Answer::Refused(why.to_owned()));
             }
             Some(time) => {
                 (format!("paused by its user for {}", humantime::format_duration(time)), Some(now + time))
@@ -108,7 +116,27 @@ impl Driver {
         info!(reason, "takes no work");
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
-        Answer::Done(format!("it gives back what it has and takes no work: {reason}"))
+        answers.send(Answer::Progress(format!("it takes no work, and gives back what it has: {reason}")));
+        self.pausing.push(Pausing { until: now + PAUSING_MAX, reason, answers });
+        self.look_at_pauses(now);
+    }
+
+    /// Those who asked for a pause hear that the host has handed back everything and the grid knows that it is
+    /// paused, as far as there is a grid.
+    fn look_at_pauses(&mut self, now: Time) {
+        let is_known = self.machine.id().is_some() || self.coordinator.since().is_none();
+        let is_paused = self.machine.paused().is_some() && is_known;
+        let is_over = self.pause_until.is_some_and(|until| until <= now) || self.leaving.is_some();
+        self.pausing.retain(|Pausing { until, reason, answers }| {
+            let told = match () {
+                () if is_paused => format!("it is paused: {reason}"),
+                () if is_over => "it is no longer to pause".to_owned(),
+                () if now >= *until => format!("it is still giving back what it has: {reason}"),
+                () => return true,
+            };
+            answers.send(Answer::Done(told));
+            false
+        });
     }
 
     pub(super) fn on_signal(&mut self) {
@@ -130,6 +158,7 @@ impl Driver {
 
     /// Pauses that are over, and how far leaving is.
     pub(super) fn look_at_users(&mut self, now: Time) {
+        self.look_at_pauses(now);
         if self.pause_until.is_some_and(|until| until <= now) {
             if self.machine.paused().is_some() {
                 info!("takes work again");

@@ -203,6 +203,7 @@ struct Driver {
     /// Jobs lost since the last tick, by run: a crash may lose hundreds.
     lost: BTreeMap<RunId, usize>,
     pause_until: Option<Time>,
+    pausing: Vec<control::Pausing>,
     leaving: Option<control::Leaving>,
     next_tick: Time,
     ended: Option<Stopped>,
@@ -268,6 +269,7 @@ impl Driver {
             steals: steals::Latencies::default(),
             lost: BTreeMap::new(),
             pause_until: None,
+            pausing: Vec::new(),
             leaving: None,
             next_tick: clock.now(),
             ended: None,

@@ -17,6 +17,9 @@ use crate::scheduler::keys::LateKey;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 use crate::scheduler::shared::Shared;
 
+/// Results of less than so many times what recording them costs are not recorded.
+const RECORDED_WORK_A_COST: u32 = 100;
+
 /// What portions do, called from their driver's thread.
 impl Shared {
     pub fn inject(&self, remote: &Remote, held: JobNumber, spec: JobSpec) {
@@ -163,7 +166,9 @@ impl Shared {
                 }
                 return;
             }
-            if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work)) {
+            // Its key is known, and its parameters are the driver's already.
+            if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work, Duration::ZERO))
+            {
                 remote.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
             }
         }
@@ -171,17 +176,16 @@ impl Shared {
         self.wake(job.owner);
     }
 
-    /// Whether the result of so much work is recorded.
-    pub fn is_worth_recording(&self, work: Duration) -> bool {
+    /// Whether the result of so much work is recorded, which takes about `cost`.
+    pub fn is_worth_recording(&self, work: Duration, cost: Duration) -> bool {
         let every = self.remote.as_ref().and_then(|remote| remote.parts.record_every);
-        every.is_some_and(|every| work >= RunSpec::recorded_work_min(every))
+        let least = cost * RECORDED_WORK_A_COST;
+        every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
     }
 
-    /// A job that its owner has called in place has come to its end.
+    /// A job that its owner has called in place has come to its end, and is worth recording.
     pub fn record_in_place(&self, job: &Job, key: &LateKey, outcome: &Outcome) {
-        if let (Some(remote), Some(place)) = (&self.remote, &job.place)
-            && self.is_worth_recording(outcome.work)
-        {
+        if let (Some(remote), Some(place)) = (&self.remote, &job.place) {
             remote.record(outcome, || {
                 let (key, lineage) = place.identity(|| key.get());
                 (key, lineage, place.depth)
