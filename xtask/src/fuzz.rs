@@ -40,7 +40,23 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     if makes_seeds {
         return make_seeds(&targets);
     }
-    targets.into_iter().try_for_each(|target| run_target(target, seconds))
+    // One thread each; the results of all of them are told.
+    let together = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut failures = Vec::new();
+    for some in targets.chunks(together) {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                some.iter().map(|target| scope.spawn(move || run_target(target, seconds))).collect();
+            failures.extend(threads.into_iter().filter_map(|thread| match thread.join() {
+                Ok(result) => result.err(),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }));
+        });
+    }
+    for failure in &failures {
+        eprintln!("{failure:#}");
+    }
+    failures.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Everything that is not committed.
@@ -96,7 +112,7 @@ fn run_target(target: &str, seconds: u64) -> Result<()> {
         }
         // One line for every new path would bury the rest.
         if !line.contains("\tNEW ") && !line.contains("\tREDUCE ") {
-            eprintln!("{line}");
+            eprintln!("{target}: {line}");
         }
     }
     if !child.wait()?.success() {
