@@ -32,7 +32,7 @@ const LOOKUPS_MAX: usize = 4096;
 /// microseconds each.
 const MISSES_MAX: usize = 100_000;
 
-/// So long a recorded result waits for others: each time that the driver and the store are woken costs as much
+/// So long a recorded result waits for others at most: each time that the driver and the store are woken costs as much
 /// as some dozen records.
 const RECORDED_DELAY: Duration = Duration::from_millis(100);
 
@@ -135,7 +135,9 @@ impl Remote {
     /// record more.
     pub fn send_recorded(&self, is_last: bool) {
         let mut recorded = self.recorded.lock();
-        if recorded.0.is_some_and(|since| is_last || since.elapsed() >= RECORDED_DELAY) {
+        // A crash loses what waits: not much more than one interval of recording.
+        let delay = self.parts.record_every.map_or(RECORDED_DELAY, |every| every.min(RECORDED_DELAY));
+        if recorded.0.is_some_and(|since| is_last || since.elapsed() >= delay) {
             self.tell(&mut recorded, None);
         }
     }

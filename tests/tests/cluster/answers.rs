@@ -8,7 +8,9 @@ use sateen_tests::command::{app, run};
 pub const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 /// Over at once. OEIS A000170.
 pub const FEW_QUEENS: (&str, &[&str], &str) = ("nqueens", &["12"], "14200\n");
-/// Long enough that silence is noticed and told. OEIS A000170.
+/// Long enough that silence is noticed and told: half a minute of one core. OEIS A000045.
+pub const LONG_FIB: (&str, &[&str], &str) = ("fib", &["46"], "1836311903\n");
+/// A minute and a half of one core. OEIS A000170.
 pub const MANY_QUEENS: (&str, &[&str], &str) = ("nqueens", &["17"], "95815104\n");
 /// Ten pigeons, nine holes.
 pub const PIGEONS: (&str, &[&str], &str) = ("sat", &["holes", "9"], "s UNSATISFIABLE\n");

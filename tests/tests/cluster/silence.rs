@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_tests::cluster::{Cluster, count, until};
 use sateen_tests::proxy::Proxy;
 
-use crate::answers::{MANY_QUEENS, QUEENS};
+use crate::answers::{LONG_FIB, QUEENS};
 
 /// Longer than a host may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -13,7 +13,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 #[test]
 fn a_host_that_is_stopped_for_long_comes_back() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "here")]);
-    let run = cluster.submit(MANY_QUEENS.0, MANY_QUEENS.1);
+    let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     let root = cluster.root_host(run);
     let frozen = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
@@ -21,7 +21,7 @@ fn a_host_that_is_stopped_for_long_comes_back() {
     until("the stopped host is given up", SILENCE, || (cluster.api().hosts().len() == 2).then_some(()));
     cluster.host(frozen).signal("CONT");
     cluster.await_hosts(3);
-    let about = cluster.done(run, MANY_QUEENS.2);
+    let about = cluster.done(run, LONG_FIB.2);
     assert!(
         count(&about, "redone") + count(&about, "reused") + count(&about, "adopted") > 0,
         "it was given up: {about:#}"
@@ -46,7 +46,7 @@ fn a_partition_heals() {
     let proxy = Proxy::start(cluster.address(), Duration::ZERO);
     cluster.start_host_with("cyd", "there", &proxy.url(), &["--direct", "off"]);
     cluster.await_hosts(3);
-    let run = cluster.submit(MANY_QUEENS.0, MANY_QUEENS.1);
+    let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     proxy.partition();
     until("the host behind the partition is given up", SILENCE, || {
@@ -54,7 +54,7 @@ fn a_partition_heals() {
     });
     proxy.heal();
     cluster.await_hosts(3);
-    cluster.done(run, MANY_QUEENS.2);
+    cluster.done(run, LONG_FIB.2);
 }
 
 /// A link that breaks and is there again at once costs nothing.
