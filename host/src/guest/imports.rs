@@ -144,7 +144,7 @@ fn expose(
     if !is_welcome || is_too_much {
         return Ok(0);
     }
-    if lookup.is_none() && caller.data_mut().refuses(kind as usize, depth, length as usize) {
+    if lookup.is_none() && caller.data_mut().turns_down(kind as usize, depth, length as usize) {
         return Ok(0);
     }
     let limit = shared.limits().output_bytes_max;

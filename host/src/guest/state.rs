@@ -241,14 +241,14 @@ impl Guest {
 
     /// Whether a job spawned from `depth`, with so many bytes of parameters, takes too short for others. Nothing
     /// is asked for then for a while: the guest writes the parameters of all that it offers.
-    pub fn refuses(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
-        let is_refused = !self.shared.is_draining()
+    pub fn turns_down(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
+        let is_too_short = !self.shared.is_draining()
             && !self.shared.is_pristine()
-            && self.shared.grains.is_too_short_for(kind, self.depth_of(depth), exposure_cost(bytes));
-        if is_refused {
+            && self.shared.grains.turns_down(kind, self.depth_of(depth), exposure_cost(bytes));
+        if is_too_short {
             self.quiet_beats = QUIET_BEATS;
         }
-        is_refused
+        is_too_short
     }
 
     /// How deep below the run's root a job is that is spawned from `depth`.

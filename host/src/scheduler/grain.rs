@@ -43,10 +43,10 @@ impl Grains {
         self.mean(kind, depth).is_none_or(|mean| mean >= LONG)
     }
 
-    /// Whether a job of this kind and depth is known to take hardly longer than it takes to hand it over, which
-    /// costs about `cost`, and once more as much on the other side. What is known becomes doubtful each time, so
-    /// that one is tried now and then: later jobs may be longer.
-    pub fn is_too_short_for(&self, kind: usize, depth: u32, cost: Duration) -> bool {
+    /// Turns a job of this kind and depth down that is known to take hardly longer than it takes to hand it over,
+    /// which costs about `cost`, and once more as much on the other side. What is known becomes doubtful each time,
+    /// so that one is tried now and then: later jobs may be longer.
+    pub fn turns_down(&self, kind: usize, depth: u32, cost: Duration) -> bool {
         let Some(mean) = self.mean(kind, depth).filter(|mean| *mean < cost * WORK_A_COST) else {
             return false;
         };
@@ -88,15 +88,12 @@ mod tests {
         grains.note(0, 2, MS);
         assert_eq!((grains.long_levels(0), grains.long_levels(1)), (1, 0));
         grains.note(usize::MAX, 1, MS);
-        assert!(grains.is_too_short_for(0, 2, MS) && !grains.is_too_short_for(0, 2, MS / 10));
-        assert!(
-            !grains.is_too_short_for(0, 1, MS) && !grains.is_too_short_for(0, 9, MS),
-            "long, and unknown"
-        );
-        let refused = (0..100).take_while(|_| grains.is_too_short_for(0, 2, MS)).count();
+        assert!(grains.turns_down(0, 2, MS) && !grains.turns_down(0, 2, MS / 10));
+        assert!(!grains.turns_down(0, 1, MS) && !grains.turns_down(0, 9, MS), "long, and unknown");
+        let refused = (0..100).take_while(|_| grains.turns_down(0, 2, MS)).count();
         assert!((5..20).contains(&refused), "{refused} are refused, and then one is tried");
         grains.note(0, 2, Duration::from_nanos(1));
-        assert!(grains.is_too_short_for(0, 2, MS));
+        assert!(grains.turns_down(0, 2, MS));
     }
 
     #[test]
