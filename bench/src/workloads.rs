@@ -77,7 +77,7 @@ pub const WORKLOADS: [Workload; 13] = [
         arguments: "3 5",
         inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
     },
-    // Whose shortest tour is found soon: here, too, it makes no difference who searches which part first.
+    // Two workers search more here than one: the second begins at the least promising end.
     Workload { name: "tsp", arguments: "52 8", inputs: &[] },
     Workload {
         name: "qap",

@@ -32,8 +32,8 @@ const LOOKUPS_MAX: usize = 4096;
 /// microseconds each.
 const MISSES_MAX: usize = 100_000;
 
-/// So long a recorded result waits for others at most: each time that the driver and the store are woken costs as much
-/// as some dozen records.
+/// So long a recorded result waits for others at most: each time that the driver and the store are woken costs as
+/// much as some dozen records.
 const RECORDED_DELAY: Duration = Duration::from_millis(100);
 
 /// What a [`Remote`] is made of.
