@@ -34,7 +34,7 @@ const MISSES_MAX: usize = 100_000;
 
 /// So long a recorded result waits for others at most: each time that the driver and the store are woken costs as
 /// much as some dozen records.
-const RECORDED_DELAY: Duration = Duration::from_millis(100);
+const RECORDED_DELAY: Duration = Duration::from_millis(200);
 
 /// What a [`Remote`] is made of.
 pub struct RemoteParts {

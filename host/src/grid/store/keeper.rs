@@ -1,21 +1,25 @@
 //! The thread that owns the store: the driver never waits for a disk.
+//!
+//! Entries wait for one another and are written together, just before they are flushed: each time that
+//! the thread and the database's own are woken costs more than what one entry does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sateen_protocol::Entry;
+use sateen_protocol::{Entry, EntryState};
 use tracing::{info, warn};
 
 use super::{Store, StoreError, StoreStatus, StoredRun};
 
-/// What was saved is on the disk after this time.
-const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// What was saved is on the disk after this time, about.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// When so much waits to be written, it is written at once.
+const EAGER_BYTES: usize = 4 << 20;
 /// Entries that wait to be written; what comes beyond is dropped and counted.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// A store that failed is opened again after this time.
@@ -25,17 +29,52 @@ const REOPEN_AFTER: Duration = Duration::from_secs(30);
 pub type Opener = Box<dyn FnMut() -> Result<(Box<dyn Store>, Option<(PathBuf, String)>), StoreError> + Send>;
 
 enum Request {
-    Save(StoredRun, Entry, usize),
+    /// Something waits to be written.
+    Write,
     Restore(StoredRun, Box<dyn FnOnce(Vec<Entry>) + Send>),
     Forget(StoredRun),
     Flush(Sender<()>),
+}
+
+/// What waits to be written, the first first.
+#[derive(Default)]
+struct Waiting {
+    entries: Vec<(StoredRun, Entry)>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// `false` when there is no room.
+    fn push(&mut self, run: StoredRun, entry: Entry) -> bool {
+        let bytes = self.bytes + entry_bytes(&entry);
+        if bytes > WAITING_BYTES_MAX {
+            return false;
+        }
+        self.bytes = bytes;
+        self.entries.push((run, entry));
+        true
+    }
+
+    fn forget(&mut self, run: StoredRun) {
+        self.entries.retain(|(of, _)| *of != run);
+        self.bytes = self.entries.iter().map(|(_, entry)| entry_bytes(entry)).sum();
+    }
+}
+
+/// What an entry takes in memory, about.
+fn entry_bytes(entry: &Entry) -> usize {
+    let result = match &entry.state {
+        EntryState::Done(finished) => finished.outcome.bytes().len(),
+        _ => 0,
+    };
+    256 + result
 }
 
 /// A handle to the store's thread. Dropped, it flushes and ends.
 pub struct Keeper {
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
-    waiting_bytes: Arc<AtomicUsize>,
+    waiting: Arc<Mutex<Waiting>>,
     status: Arc<Mutex<StoreStatus>>,
 }
 
@@ -46,31 +85,37 @@ impl Keeper {
     /// When this machine gives no thread.
     pub fn start(opener: Opener) -> std::io::Result<Self> {
         let (requests, receiver) = channel();
-        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
         let status = Arc::new(Mutex::new(StoreStatus::default()));
         let work = Work {
             opener,
             store: None,
             failed_at: None,
             unflushed: 0,
-            waiting_bytes: waiting_bytes.clone(),
+            waiting: waiting.clone(),
             status: status.clone(),
         };
         let thread = std::thread::Builder::new()
             .name("sateen-store".to_owned())
             .spawn(move || work.serve(&receiver))?;
-        Ok(Self { requests: Some(requests), thread: Some(thread), waiting_bytes, status })
+        Ok(Self { requests: Some(requests), thread: Some(thread), waiting, status })
     }
 
     /// Saves an entry, soon.
     pub fn save(&self, run: StoredRun, entry: Entry) {
-        let bytes = 256 + result_bytes(&entry);
-        if self.waiting_bytes.fetch_add(bytes, Relaxed) > WAITING_BYTES_MAX {
-            self.waiting_bytes.fetch_sub(bytes, Relaxed);
+        let mut waiting = self.waiting.lock();
+        let before = waiting.bytes;
+        let is_kept = waiting.push(run, entry);
+        let after = waiting.bytes;
+        drop(waiting);
+        if !is_kept {
             self.status.lock().dropped += 1;
             return;
         }
-        self.send(Request::Save(run, entry, bytes));
+        // The first sets the time, and the one with which it is enough ends it.
+        if before == 0 || (before < EAGER_BYTES && after >= EAGER_BYTES) {
+            self.send(Request::Write);
+        }
     }
 
     /// Gives what is there of a run to `then`, on the store's thread.
@@ -80,6 +125,7 @@ impl Keeper {
 
     /// Drops all of a run.
     pub fn forget(&self, run: StoredRun) {
+        self.waiting.lock().forget(run);
         self.send(Request::Forget(run));
     }
 
@@ -112,20 +158,13 @@ impl Drop for Keeper {
     }
 }
 
-fn result_bytes(entry: &Entry) -> usize {
-    match &entry.state {
-        sateen_protocol::EntryState::Done(finished) => finished.outcome.bytes().len(),
-        _ => 0,
-    }
-}
-
 struct Work {
     opener: Opener,
     store: Option<Box<dyn Store>>,
     failed_at: Option<Instant>,
     /// Entries written since the last flush.
     unflushed: u64,
-    waiting_bytes: Arc<AtomicUsize>,
+    waiting: Arc<Mutex<Waiting>>,
     status: Arc<Mutex<StoreStatus>>,
 }
 
@@ -141,12 +180,13 @@ impl Work {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.unflushed == 0 {
-                flush_at = None;
-            } else if flush_at.is_none() {
-                flush_at = Some(Instant::now() + FLUSH_EVERY);
+            let waiting_bytes = self.waiting.lock().bytes;
+            if waiting_bytes >= EAGER_BYTES {
+                self.write();
             }
-            if flush_at.is_some_and(|at| at <= Instant::now()) {
+            if waiting_bytes == 0 && self.unflushed == 0 {
+                flush_at = None;
+            } else if flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY) <= &mut Instant::now() {
                 self.flush();
                 flush_at = None;
             }
@@ -159,14 +199,9 @@ impl Work {
             self.open();
         }
         match request {
-            Request::Save(run, entry, bytes) => {
-                self.waiting_bytes.fetch_sub(bytes, Relaxed);
-                match self.with(|store| store.save(run, &entry)) {
-                    Some(()) => self.unflushed += 1,
-                    None => self.status.lock().dropped += 1,
-                }
-            }
+            Request::Write => {}
             Request::Restore(run, then) => {
+                self.write();
                 let entries = self.with(|store| Ok(store.restore(run))).unwrap_or_default();
                 self.status.lock().restored += entries.len() as u64;
                 self.tell();
@@ -183,7 +218,19 @@ impl Work {
         }
     }
 
+    /// Writes what waits.
+    fn write(&mut self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        for (run, entry) in waiting.entries {
+            match self.with(|store| store.save(run, &entry)) {
+                Some(()) => self.unflushed += 1,
+                None => self.status.lock().dropped += 1,
+            }
+        }
+    }
+
     fn flush(&mut self) {
+        self.write();
         if self.with(|store| store.flush()).is_some() {
             self.status.lock().saved += std::mem::take(&mut self.unflushed);
             self.tell();
@@ -280,9 +327,9 @@ mod tests {
         }
     }
 
-    fn restored(keeper: &Keeper) -> Vec<Entry> {
+    fn restored(keeper: &Keeper, run: StoredRun) -> Vec<Entry> {
         let (sender, receiver) = channel();
-        keeper.restore(RUN, move |entries| sender.send(entries).expect("awaited"));
+        keeper.restore(run, move |entries| sender.send(entries).expect("awaited"));
         receiver.recv().expect("an answer")
     }
 
@@ -293,7 +340,7 @@ mod tests {
         for job in 0..8 {
             keeper.save(RUN, entry(job, 10));
         }
-        assert!(restored(&keeper).is_empty());
+        assert!(restored(&keeper, RUN).is_empty());
         let status = keeper.status();
         assert_eq!(status.off.as_deref(), Some("no space left on device"));
         // None of them had reached the disk.
@@ -305,9 +352,9 @@ mod tests {
         let keeper =
             Keeper::start(Box::new(|| Ok((Box::new(SmallDisk(5, Vec::new())), None)))).expect("started");
         keeper.save(RUN, entry(1, 10));
-        assert_eq!(restored(&keeper).len(), 1);
+        assert_eq!(restored(&keeper, RUN).len(), 1);
         keeper.forget(RUN);
-        assert!(restored(&keeper).is_empty());
+        assert!(restored(&keeper, RUN).is_empty());
         assert_eq!(keeper.status().off.as_deref(), Some("the database panicked"));
     }
 
@@ -315,8 +362,47 @@ mod tests {
     fn a_store_that_does_not_open_is_an_empty_one() {
         let keeper = Keeper::start(Box::new(|| Err(StoreError("read-only".to_owned())))).expect("started");
         keeper.save(RUN, entry(1, 10));
-        assert!(restored(&keeper).is_empty());
+        assert!(restored(&keeper, RUN).is_empty());
         assert_eq!(keeper.status().off.as_deref(), Some("read-only"));
+    }
+
+    #[test]
+    fn what_waits_is_written_soon_unless_its_run_is_forgotten() {
+        let other = StoredRun { run: sateen_protocol::RunId(18), ..RUN };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_owned();
+        let keeper = Keeper::start(Box::new(move || {
+            Ok((Box::new(super::super::SledStore::open(&path).expect("it opens")), None))
+        }))
+        .expect("started");
+        keeper.save(RUN, entry(1, 10));
+        keeper.save(other, entry(2, 10));
+        keeper.forget(RUN);
+        let begun = Instant::now();
+        while keeper.status().saved == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never was");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(keeper.status().saved, 1);
+        assert!(restored(&keeper, RUN).is_empty());
+        assert_eq!(restored(&keeper, other), [entry(2, 10)]);
+    }
+
+    #[test]
+    fn too_much_at_once_is_dropped_and_counted() {
+        let (opened, waits) = channel::<()>();
+        let keeper = Keeper::start(Box::new(move || {
+            let _ = waits.recv();
+            Ok((Box::new(SmallDisk(100, Vec::new())), None))
+        }))
+        .expect("started");
+        let bytes = WAITING_BYTES_MAX / 4;
+        for job in 0..5 {
+            keeper.save(RUN, entry(job, bytes));
+        }
+        assert_eq!(keeper.status().dropped, 2);
+        drop(opened);
+        assert_eq!(restored(&keeper, RUN).len(), 3);
     }
 
     #[test]
@@ -324,7 +410,7 @@ mod tests {
         let keeper =
             Keeper::start(Box::new(|| Ok((Box::new(SmallDisk(5, Vec::new())), None)))).expect("started");
         keeper.save(RUN, entry(1, 10));
-        assert_eq!(restored(&keeper).len(), 1);
+        assert_eq!(restored(&keeper, RUN).len(), 1);
         let status = keeper.status.clone();
         drop(keeper);
         assert_eq!(status.lock().saved, 1);
