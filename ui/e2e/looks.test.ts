@@ -44,7 +44,8 @@ async function settled(page: Page): Promise<void> {
   await page.waitForTimeout(400);
 }
 
-describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+// Some at a time: axe computes for long, each page in a process of its own.
+describe.concurrent.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
   it.each(Object.keys(PAGES))('axe finds nothing in %s', async (name) => {
     const { page, mistakes } = await open(browser, { colorScheme, bypassCSP: true });
     await page.goto(served.url + PAGES[name]);
@@ -56,7 +57,7 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
   });
 });
 
-describe('on a phone', () => {
+describe.concurrent('on a phone', () => {
   it.each(Object.keys(PAGES))('%s is no wider than the screen, and axe finds nothing', async (name) => {
     const { page, mistakes } = await open(browser, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, bypassCSP: true });
     await page.goto(served.url + PAGES[name]);

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,6 +7,7 @@ export default defineConfig({
     include: ['e2e/*.test.ts'],
     environment: 'node',
     fileParallelism: false,
+    maxConcurrency: Math.max(2, availableParallelism()),
     testTimeout: 180_000,
     hookTimeout: 120_000,
     // As long as a wait in the browser.

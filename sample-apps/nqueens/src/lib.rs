@@ -13,7 +13,7 @@ use sateen::prelude::*;
 /// Boards with no more empty rows than this are counted without spawning: about 3 µs of work for
 /// the boards of 14 queens, a thousandth of the millisecond after which an idle worker is fed, and
 /// hundreds of times what a spawn costs.
-const PLAIN_ROWS: u32 = 9;
+pub const PLAIN_ROWS: u32 = 9;
 
 /// The largest board. 20 queens are hours of work for one worker.
 const SIZE_MAX: u64 = 20;

@@ -7,7 +7,7 @@ use sateen_tests::cluster::Cluster;
 use sateen_tests::random::{Random, seed};
 use sateen_tests::websocket::{WebSocket, shout};
 
-use crate::answers::QUEENS;
+use crate::answers::FIB;
 
 /// Frames that break the rules, each in a way of its own.
 fn garbage() -> Vec<(&'static str, Vec<u8>)> {
@@ -30,24 +30,32 @@ fn garbage() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn frames_of_garbage_at_the_coordinator() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.1);
+    let mut sockets = Vec::new();
     for (what, bytes) in garbage() {
         let mut socket = WebSocket::connect(cluster.address(), "/ws/host");
         socket.send(&bytes);
+        assert!(!cluster.coordinator().has_ended(), "{what} has ended the coordinator");
+        sockets.push((what, socket));
+    }
+    // What is no websocket frame at all.
+    for (what, raw) in [
+        ("reserved bits", &[0xff, 0xff, 0xff, 0xff][..]),
+        ("no mask", &[0x82, 0x03, 1, 0, 0]),
+        ("a length without an end", &[0x82, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0]),
+    ] {
+        let mut socket = WebSocket::connect(cluster.address(), "/ws/host");
+        socket.send_raw(raw);
+        sockets.push((what, socket));
+    }
+    // Who says too little is waited for, for a while.
+    for (what, socket) in sockets {
         eprintln!("{what}");
         socket.cut_off();
         assert!(!cluster.coordinator().has_ended(), "{what} has ended the coordinator");
     }
-    // What is no websocket frame at all: reserved bits, no mask, a length without an end.
-    for raw in
-        [&[0xff, 0xff, 0xff, 0xff][..], &[0x82, 0x03, 1, 0, 0], &[0x82, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0]]
-    {
-        let mut socket = WebSocket::connect(cluster.address(), "/ws/host");
-        socket.send_raw(raw);
-        socket.cut_off();
-    }
-    let about = cluster.done(run, QUEENS.2);
+    let about = cluster.done(run, FIB.2);
     assert_eq!(about["by_host"].as_array().map(Vec::len), Some(2), "no stranger took part: {about:#}");
 }
 
@@ -71,7 +79,7 @@ fn garbage_at_a_hosts_own_port() {
     cluster.start_host_with("ada", "here", &url, &["--direct", &direct.to_string()]);
     cluster.start_host("bob", "here");
     cluster.await_hosts(2);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.1);
     shout(direct, b"HELO there\r\n\r\n");
     shout(direct, &[0xff; 100_000]);
@@ -82,7 +90,7 @@ fn garbage_at_a_hosts_own_port() {
         socket.cut_off();
         assert!(!cluster.host("ada").has_ended(), "{what} has ended the host");
     }
-    cluster.done(run, QUEENS.2);
+    cluster.done(run, FIB.2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON, count, until, work_of};
 use sateen_tests::command::app;
 
-use crate::answers::{FEW_QUEENS, QUEENS};
+use crate::answers::{FEW_QUEENS, FIB, QUEENS};
 
 #[test]
 fn a_run_outlives_its_coordinator() {
@@ -99,8 +99,8 @@ fn processor_ticks(id: u32) -> u64 {
 #[test]
 fn who_waits_goes_on_waiting() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    let module = app(QUEENS.0).display().to_string();
-    let mut command = cluster.sateen_command(["submit", &module, "16", "--wait"]);
+    let module = app(FIB.0).display().to_string();
+    let mut command = cluster.sateen_command(["submit", &module, FIB.1[0], "--wait"]);
     let waiting = command.spawn().expect("it can be started");
     let run = until("the run is there", SOON, || cluster.api().get("/api/v1/runs")[0]["run"].as_u64());
     cluster.await_work(run, &["ada", "bob"], 0.2);
@@ -108,18 +108,18 @@ fn who_waits_goes_on_waiting() {
     cluster.start_coordinator();
     let output = waiting.wait_with_output().expect("it ends");
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*output.stdout), (Some(0), QUEENS.2.as_bytes()), "{stderr}");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), FIB.2.as_bytes()), "{stderr}");
 }
 
 #[test]
 fn a_coordinator_that_is_told_to_end_ends_in_order() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada"], 0.2);
     cluster.coordinator().signal("TERM");
     let status = cluster.coordinator().ended(SOON);
     assert_eq!(status.code(), Some(0));
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    cluster.done(run, QUEENS.2);
+    cluster.done(run, FIB.2);
 }

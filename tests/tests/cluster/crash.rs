@@ -3,7 +3,7 @@
 use sateen_tests::cluster::{Cluster, count};
 use serde_json::Value;
 
-use crate::answers::{KNAPSACK, QUEENS, knapsack};
+use crate::answers::{FIB, KNAPSACK, QUEENS, knapsack};
 
 /// What was lost was made good, and the run says how.
 #[track_caller]
@@ -15,12 +15,12 @@ fn assert_recovered(about: &Value) {
 #[test]
 fn one_host_is_killed() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "here")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     let root = cluster.root_host(run);
     let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
     cluster.kill_host(victim);
-    let about = cluster.done(run, QUEENS.2);
+    let about = cluster.done(run, FIB.2);
     assert_recovered(&about);
     assert_eq!(about["root_losses"], 0, "{about:#}");
     let gone = about["by_host"].as_array().into_iter().flatten().find(|host| host["name"] == victim);
@@ -43,24 +43,24 @@ fn several_hosts_are_killed_at_once() {
 #[test]
 fn a_site_is_killed() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there"), ("dan", "there")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd", "dan"], 0.3);
     let root = cluster.root_host(run);
     let site = if ["ada", "bob"].contains(&root.as_str()) { ["cyd", "dan"] } else { ["ada", "bob"] };
     for victim in site {
         cluster.kill_host(victim);
     }
-    assert_recovered(&cluster.done(run, QUEENS.2));
+    assert_recovered(&cluster.done(run, FIB.2));
 }
 
 #[test]
 fn the_host_of_the_root_job_is_killed() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     let root = cluster.root_host(run);
     cluster.kill_host(&root);
-    let about = cluster.done(run, QUEENS.2);
+    let about = cluster.done(run, FIB.2);
     assert_recovered(&about);
     assert_eq!(about["root_losses"], 1, "{about:#}");
     assert!(count(&about, "reused") + count(&about, "adopted") > 0, "nothing was saved: {about:#}");
@@ -70,13 +70,13 @@ fn the_host_of_the_root_job_is_killed() {
 #[test]
 fn hosts_are_killed_again_and_again() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     for victim in ["ada", "bob", "cyd"] {
         cluster.await_work(run, &[victim], 0.2);
         cluster.kill_host(victim);
         cluster.start_host(&format!("{victim}2"), "here");
     }
-    assert_recovered(&cluster.done(run, QUEENS.2));
+    assert_recovered(&cluster.done(run, FIB.2));
 }
 
 /// A power cut: everything at once, and all of it started again on what is on the disks.
@@ -84,7 +84,7 @@ fn hosts_are_killed_again_and_again() {
 fn everything_is_killed_and_started_again_on_the_old_data() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
-    let before = cluster.await_work(run, &["ada", "bob", "cyd"], 0.6);
+    let before = cluster.await_work(run, &["ada", "bob", "cyd"], 1.0);
     assert!(count(&before, "recorded") > 0, "finished work is recorded all the time: {before:#}");
     for name in ["ada", "bob", "cyd"] {
         cluster.kill_host(name);
@@ -104,12 +104,12 @@ fn everything_is_killed_and_started_again_on_the_old_data() {
 fn less_fault_tolerance_gives_the_answer_too() {
     for way in ["finished-orphans", "redo-only", "off"] {
         let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "here")]);
-        let run = cluster.submit("nqueens", &["16", "--fault-tolerance", way]);
+        let run = cluster.submit(FIB.0, &[FIB.1[0], "--fault-tolerance", way]);
         cluster.await_work(run, &["ada", "bob", "cyd"], 0.1);
         let root = cluster.root_host(run);
         let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
         cluster.kill_host(victim);
-        let about = cluster.done(run, QUEENS.2);
+        let about = cluster.done(run, FIB.2);
         assert!(count(&about, "redone") > 0, "{way}: {about:#}");
         assert_eq!(count(&about, "adopted"), 0, "{way}: {about:#}");
     }

@@ -4,11 +4,12 @@
 //! that was saved. What the dead host had spawned beyond was lost. Its counts are those that it told last; it
 //! tells them with what it records, so it may have done a little more, and that little was lost, too.
 
+use nqueens::Board;
 use sateen_tests::cluster::{Cluster, PATIENCE, work_of};
 use sateen_tests::random::{Random, seed};
 use serde_json::Value;
 
-use crate::answers::{KNAPSACK, MANY_QUEENS, QUEENS};
+use crate::answers::{FEW_QUEENS, KNAPSACK, MANY_QUEENS, QUEENS};
 
 /// A crash loses no more of a host's finished work than it does in this time, however long it has worked.
 const LOSS_S_MAX: f64 = 1.0;
@@ -31,6 +32,11 @@ impl Problem {
         let spawned = about["jobs"]["spawned"].as_u64().expect("a count");
         let result = format!("{}\n", about["result"].as_str().expect("a text"));
         Self { app, arguments, result, spawned }
+    }
+
+    /// As [`Problem::new`], but without solving it.
+    fn queens((app, arguments, result): (&'static str, &'static [&'static str], &str)) -> Self {
+        Self { app, arguments, result: result.to_owned(), spawned: spawns_of_queens(arguments[0]) }
     }
 }
 
@@ -90,13 +96,31 @@ fn crash_at_many_moments(problem: &Problem, seed: u64) {
 
 #[test]
 fn a_crash_loses_little_of_many_queens() {
-    crash_at_many_moments(&Problem::new(QUEENS.0, QUEENS.1), seed(1));
+    crash_at_many_moments(&Problem::queens(QUEENS), seed(1));
 }
 
 /// The loss does not grow with what the host has done.
 #[test]
 fn a_crash_after_long_work_loses_no_more() {
-    crash(&Problem::new(MANY_QUEENS.0, MANY_QUEENS.1), 0.18);
+    let few = Problem::new(FEW_QUEENS.0, FEW_QUEENS.1);
+    assert_eq!(Problem::queens(FEW_QUEENS).spawned, few.spawned, "the spawns are not counted rightly");
+    crash(&Problem::queens(MANY_QUEENS), 0.18);
+}
+
+/// The jobs that so many queens take: the root, one for each column of the first row, and below that one for
+/// each but the first, down to the boards that are counted by plain code.
+fn spawns_of_queens(size: &str) -> u64 {
+    fn below(board: Board) -> u64 {
+        let columns = board.free_columns();
+        if board.empty_rows() <= nqueens::PLAIN_ROWS || columns == 0 {
+            return 0;
+        }
+        let boards = board.each_free_column().map(|column| below(board.with_queen(column)));
+        u64::from(columns.count_ones()) - 1 + boards.sum::<u64>()
+    }
+    let board = Board::empty(size.parse().expect("a number"));
+    let boards = board.each_free_column().map(|column| below(board.with_queen(column)));
+    1 + u64::from(board.free_columns().count_ones()) + boards.sum::<u64>()
 }
 
 #[test]

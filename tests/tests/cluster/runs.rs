@@ -6,12 +6,12 @@ use sateen_tests::cluster::{Cluster, PATIENCE, SOON, until, work_of};
 use sateen_tests::command::{app, signal};
 use sateen_tests::probe;
 
-use crate::answers::{KNAPSACK, QUEENS, knapsack};
+use crate::answers::{FIB, KNAPSACK, knapsack};
 
 #[test]
 fn several_runs_share_the_grid() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
-    let first = cluster.submit(QUEENS.0, QUEENS.1);
+    let first = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(first, &["ada", "bob", "cyd"], 0.2);
     let second = cluster.submit(KNAPSACK.0, KNAPSACK.1);
     // The later one need not wait for the end of the earlier.
@@ -20,7 +20,7 @@ fn several_runs_share_the_grid() {
     });
     assert_eq!(cluster.api().run(first)["state"], "running", "while this went on: {both:#}");
     cluster.done(second, knapsack());
-    cluster.done(first, QUEENS.2);
+    cluster.done(first, FIB.2);
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn a_run_is_cancelled() {
 #[test]
 fn an_interrupted_wait_leaves_the_run_going() {
     let cluster = Cluster::start(&[("ada", "here")]);
-    let module = app(QUEENS.0).display().to_string();
-    let mut command = cluster.sateen_command(["submit", &module, "16", "--wait"]);
+    let module = app(FIB.0).display().to_string();
+    let mut command = cluster.sateen_command(["submit", &module, FIB.1[0], "--wait"]);
     let waiting = command.spawn().expect("it can be started");
     let run = until("the run is there", SOON, || cluster.api().get("/api/v1/runs")[0]["run"].as_u64());
     cluster.await_work(run, &["ada"], 0.2);
@@ -54,7 +54,7 @@ fn an_interrupted_wait_leaves_the_run_going() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*output.stdout), (Some(130), &b""[..]), "{stderr}");
     assert!(stderr.contains(&format!("sateen wait {run}")), "{stderr}");
-    cluster.done(run, QUEENS.2);
+    cluster.done(run, FIB.2);
 }
 
 #[test]

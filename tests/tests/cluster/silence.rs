@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_tests::cluster::{Cluster, count, until};
 use sateen_tests::proxy::Proxy;
 
-use crate::answers::{LONG_FIB, QUEENS};
+use crate::answers::{FIB, LONG_FIB};
 
 /// Longer than a host may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -32,11 +32,11 @@ fn a_host_that_is_stopped_for_long_comes_back() {
 #[test]
 fn a_host_that_is_stopped_for_ever_keeps_nobody_waiting() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.2);
     let root = cluster.root_host(run);
     cluster.host(&root).signal("STOP");
-    let about = cluster.done(run, QUEENS.2);
+    let about = cluster.done(run, FIB.2);
     assert_eq!(about["root_losses"], 1, "{about:#}");
 }
 
@@ -64,12 +64,12 @@ fn links_that_break_are_made_again() {
     let proxy = Proxy::start(cluster.address(), Duration::ZERO);
     cluster.start_host_with("bob", "there", &proxy.url(), &["--direct", "off"]);
     cluster.await_hosts(2);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    let run = cluster.submit(FIB.0, FIB.1);
     for worked in [0.2, 0.5, 0.8] {
         cluster.await_work(run, &["ada", "bob"], worked);
         proxy.cut();
     }
-    cluster.done(run, QUEENS.2);
+    cluster.done(run, FIB.2);
 }
 
 /// Somebody else's firewall: the host dials for as long as it takes.

@@ -6,7 +6,7 @@ use sateen_tests::cluster::namespaces::Site;
 use sateen_tests::cluster::{Cluster, count, work_of};
 use sateen_tests::proxy::Proxy;
 
-use crate::answers::QUEENS;
+use crate::answers::FIB;
 
 #[test]
 fn sites_with_slow_links_between_them_work_together() {
@@ -14,8 +14,8 @@ fn sites_with_slow_links_between_them_work_together() {
     let proxy = Proxy::start(cluster.address(), Duration::from_millis(20));
     cluster.start_host_with("cyd", "far", &proxy.url(), &["--direct", "off"]);
     cluster.await_hosts(3);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
-    let about = cluster.done(run, QUEENS.2);
+    let run = cluster.submit(FIB.0, FIB.1);
+    let about = cluster.done(run, FIB.2);
     assert!(work_of(&about, "cyd") > 0.2, "{about:#}");
     assert!(count(&about, "stolen_wide") > 0, "{about:#}");
 }
@@ -36,7 +36,7 @@ fn sites_in_network_namespaces_work_together() {
     let command = cluster.host_command("bob", "far", &proxy.url());
     cluster.start_host_command("bob", site.inside(&command));
     cluster.await_hosts(2);
-    let run = cluster.submit(QUEENS.0, QUEENS.1);
-    let about = cluster.done(run, QUEENS.2);
+    let run = cluster.submit(FIB.0, FIB.1);
+    let about = cluster.done(run, FIB.2);
     assert!(work_of(&about, "bob") > 0.2, "{about:#}");
 }
