@@ -38,9 +38,11 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     let hungry = guest.alarm();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
     // latent, and `expose` says when it is enough.
-    let recorded =
-        if store.data().pace.is_one_enough() { hungry.unwrap_or(Alarm::Oldest) } else { Alarm::All };
-    let alarm = if is_time_to_record { Some(recorded) } else { hungry };
+    let alarm = match is_time_to_record {
+        true if guest.pace.is_one_enough() => hungry.or(Some(Alarm::Oldest)),
+        true => Some(Alarm::All),
+        false => hungry,
+    };
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
         sound_alarm(store.as_context_mut(), alarm);
     }

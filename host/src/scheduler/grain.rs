@@ -25,16 +25,19 @@ impl Grains {
 
     /// A job took so long.
     pub fn note(&self, kind: usize, depth: u32, work: Duration) {
-        let Some(depths) = self.mean_ns.get(kind) else { return };
-        let mean_ns = &depths[(depth as usize).min(DEPTHS - 1)];
+        let Some(mean_ns) = self.slot(kind, depth) else { return };
         let new_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX).max(1);
         let old_ns = mean_ns.load(Relaxed);
         // What another worker notes at the same moment may be lost; it is a mean.
         mean_ns.store(if old_ns == 0 { new_ns } else { old_ns - old_ns / 4 + new_ns / 4 }, Relaxed);
     }
 
+    fn slot(&self, kind: usize, depth: u32) -> Option<&AtomicU64> {
+        Some(&self.mean_ns.get(kind)?[(depth as usize).min(DEPTHS - 1)])
+    }
+
     fn mean(&self, kind: usize, depth: u32) -> Option<Duration> {
-        let mean_ns = self.mean_ns.get(kind)?[(depth as usize).min(DEPTHS - 1)].load(Relaxed);
+        let mean_ns = self.slot(kind, depth)?.load(Relaxed);
         (mean_ns > 0).then(|| Duration::from_nanos(mean_ns))
     }
 
@@ -50,8 +53,9 @@ impl Grains {
         let Some(mean) = self.mean(kind, depth).filter(|mean| *mean < cost * WORK_A_COST) else {
             return false;
         };
-        self.mean_ns[kind][(depth as usize).min(DEPTHS - 1)]
-            .fetch_add(u64::try_from(mean.as_nanos() / 4).unwrap_or(u64::MAX), Relaxed);
+        if let Some(mean_ns) = self.slot(kind, depth) {
+            mean_ns.fetch_add(u64::try_from(mean.as_nanos() / 4).unwrap_or(u64::MAX), Relaxed);
+        }
         true
     }
 
