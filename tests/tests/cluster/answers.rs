@@ -6,7 +6,7 @@ use sateen_tests::command::{app, run};
 
 /// A few seconds of two cores: time enough to disturb it. OEIS A000045.
 pub const FIB: (&str, &[&str], &str) = ("fib", &["43"], "433494437\n");
-/// Twice as long, and all is exposed late: jobs are larger. OEIS A000170.
+/// Twice as long, and of so few jobs that they can be counted. OEIS A000170.
 pub const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 /// Over at once. OEIS A000170.
 pub const FEW_QUEENS: (&str, &[&str], &str) = ("nqueens", &["12"], "14200\n");
