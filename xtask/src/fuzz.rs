@@ -18,7 +18,7 @@ const INPUT_BYTES_MAX: usize = 16 << 10;
 /// A module with fewer counters was built without instrumentation.
 const COUNTERS_MIN: usize = 1000;
 
-/// Runs each target, or those that are named, for so many seconds of a core; `--seeds` makes the corpus anew.
+/// Runs each target, or those that are named, for so many seconds, all at once; `--seeds` makes the corpus anew.
 pub fn fuzz(arguments: &[&str]) -> Result<()> {
     let mut seconds = 60;
     let mut named = Vec::new();
@@ -40,11 +40,7 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     if makes_seeds {
         return make_seeds(&targets);
     }
-    // All at once, one thread each; so much longer as there are too few cores for that.
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let targets_count = targets.len() as u64;
-    let seconds = (seconds * targets_count).div_ceil(cores.min(targets_count));
-    // The results of all of them are told.
+    // All at once, one thread each; the results of all of them are told.
     let failures: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             targets.iter().map(|target| scope.spawn(move || run_target(target, seconds))).collect();

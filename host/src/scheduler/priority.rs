@@ -20,6 +20,16 @@ impl Priority {
             let _ = become_idle();
         }
     }
+
+    /// The same for the heartbeat, which must not wait for workers: it stands as low as can be above them. As high
+    /// as any other program's threads it must not stand. With such a thread that wakes a thousand times a second
+    /// beside workers that take what is left, Linux 6.18 was measured to keep a browser of another session waiting
+    /// for up to 50 s, again and again.
+    pub fn take_before_workers(self) {
+        if self == Self::Idle {
+            let _ = thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min);
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -54,5 +64,22 @@ mod tests {
         };
         assert_eq!(policy(Priority::Idle), ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle));
         assert_eq!(policy(Priority::Normal), ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other));
+    }
+
+    /// Beside workers that take what is left, a thread that wakes all the time must not stand as high as other
+    /// programs do.
+    #[test]
+    fn the_heartbeat_stands_between_workers_and_other_programs() {
+        let nice = |priority: Priority| {
+            let thread = std::thread::spawn(move || {
+                priority.take_before_workers();
+                let policy = thread_schedule_policy().expect("it is told");
+                assert_eq!(policy, ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other));
+                rustix::process::getpriority_process(None).expect("it is told")
+            });
+            thread.join().expect("it ends")
+        };
+        assert_eq!(nice(Priority::Idle), 19);
+        assert!(nice(Priority::Normal) < 19);
     }
 }

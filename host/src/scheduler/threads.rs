@@ -43,8 +43,11 @@ impl Threads {
                 run_worker(&shared, index, deque);
             })?;
         }
-        let shared = self.shared.clone();
-        self.spawn("sateen-heartbeat".to_owned(), move || beat(&shared))
+        let (shared, priority) = (self.shared.clone(), self.priority);
+        self.spawn("sateen-heartbeat".to_owned(), move || {
+            priority.take_before_workers();
+            beat(&shared);
+        })
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), RunError> {
