@@ -27,7 +27,7 @@ impl Priority {
     /// for up to 50 s, again and again.
     pub fn take_before_workers(self) {
         if self == Self::Idle {
-            let _ = thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min);
+            let _ = become_least();
         }
     }
 }
@@ -44,6 +44,11 @@ fn become_idle() -> Result<(), thread_priority::Error> {
 
 #[cfg(not(target_os = "linux"))]
 fn become_idle() -> Result<(), thread_priority::Error> {
+    become_least()
+}
+
+/// The least of the threads that have the policy of this one.
+fn become_least() -> Result<(), thread_priority::Error> {
     thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
 }
 
@@ -80,6 +85,7 @@ mod tests {
             thread.join().expect("it ends")
         };
         assert_eq!(nice(Priority::Idle), 19);
-        assert!(nice(Priority::Normal) < 19);
+        let own = rustix::process::getpriority_process(None).expect("it is told");
+        assert_eq!(nice(Priority::Normal), own);
     }
 }

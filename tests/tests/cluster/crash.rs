@@ -56,11 +56,11 @@ fn a_site_is_killed() {
 #[test]
 fn the_host_of_the_root_job_is_killed() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
-    let run = cluster.submit(FIB.0, FIB.1);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     let root = cluster.root_host(run);
     cluster.kill_host(&root);
-    let about = cluster.done(run, FIB.2);
+    let about = cluster.done(run, QUEENS.2);
     assert_recovered(&about);
     assert_eq!(about["root_losses"], 1, "{about:#}");
     assert!(count(&about, "reused") + count(&about, "adopted") > 0, "nothing was saved: {about:#}");

@@ -2,12 +2,12 @@
 
 use sateen_tests::cluster::{Cluster, SOON, count, work_of};
 
-use crate::answers::FIB;
+use crate::answers::QUEENS;
 
 #[test]
 fn a_run_is_suspended_here_and_resumed_elsewhere() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    let run = cluster.submit(FIB.0, FIB.1);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
     let number = run.to_string();
     cluster.await_work(run, &["ada", "bob"], 0.5);
     let told = cluster.sateen(["suspend", &number]);
@@ -25,7 +25,7 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
     cluster.await_hosts(2);
     let told = cluster.sateen(["resume", &number]);
     assert_eq!(told.code, Some(0), "{told:?}");
-    let about = cluster.done(run, FIB.2);
+    let about = cluster.done(run, QUEENS.2);
     assert!(count(&about, "reused") > 0, "it goes on from where it was: {about:#}");
     assert!(work_of(&about, "cyd") + work_of(&about, "dan") > 0.0, "{about:#}");
     let timeline = cluster.api().get(&format!("/api/v1/runs/{run}/timeline"));

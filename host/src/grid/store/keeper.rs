@@ -184,11 +184,16 @@ impl Work {
             if waiting_bytes >= EAGER_BYTES {
                 self.write();
             }
-            if waiting_bytes == 0 && self.unflushed == 0 {
-                flush_at = None;
-            } else if flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY) <= &mut Instant::now() {
-                self.flush();
-                flush_at = None;
+            let is_clean = waiting_bytes == 0 && self.unflushed == 0;
+            let now = Instant::now();
+            match flush_at {
+                _ if is_clean => flush_at = None,
+                None => flush_at = Some(now + FLUSH_EVERY),
+                Some(at) if at <= now => {
+                    self.flush();
+                    flush_at = None;
+                }
+                Some(_) => {}
             }
         }
         self.flush();
