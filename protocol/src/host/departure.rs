@@ -10,7 +10,7 @@ use crate::limits::DRAIN_MAX;
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
-use super::part::{Owner, Part, Stage};
+use super::part::{Owner, Stage};
 use super::{Command, Host};
 
 /// A goodbye that is not answered is given up.
@@ -115,7 +115,7 @@ impl Host {
         let is_late = self
             .runs
             .get(&run)
-            .is_some_and(|part: &Part| matches!(part.stage, Stage::Draining { until } if now >= until));
+            .is_some_and(|part| matches!(part.stage, Stage::Draining { until } if now >= until));
         if is_late {
             self.on_drained(now, run);
         }

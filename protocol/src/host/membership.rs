@@ -244,7 +244,7 @@ impl Host {
                 part.next_steal = self.numbers_used;
                 part.next_number = self.numbers_used;
                 part.holding = self.numbers_used;
-                self.runs.insert(run, part);
+                self.runs.insert(run, Box::new(part));
                 self.commands.push_back(Command::Load { run, spec });
             }
         }

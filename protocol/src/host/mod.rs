@@ -49,7 +49,8 @@ pub struct Host {
     direct: BTreeSet<HostId>,
     cut_off: BTreeSet<HostId>,
     epoch: u64,
-    runs: BTreeMap<RunId, Part>,
+    /// Boxed: nodes of the map have room for eleven, and most hosts have one.
+    runs: BTreeMap<RunId, Box<Part>>,
     /// What a run that is given again counts on from, so that late answers are not taken for new ones.
     numbers_used: u64,
     departing: Option<Departing>,
@@ -135,7 +136,7 @@ impl Host {
 
     /// What became of a run's jobs here.
     pub fn counts(&self, run: RunId) -> Option<Counts> {
-        self.runs.get(&run).map(Part::counts)
+        self.runs.get(&run).map(|part| part.counts())
     }
 
     /// Jobs that it holds for others, and jobs that others hold for it.
@@ -411,7 +412,7 @@ impl Host {
     }
 
     fn next_report(&self, part: &Part) -> Option<(Time, &'static str)> {
-        let is_news = !part.notes.is_empty() || part.counts() != part.reported_counts;
+        let is_news = !part.notes.is_empty() || part.has_counted();
         (self.is_connected && is_news).then_some((part.next_report, "counts are due"))
     }
 
@@ -433,14 +434,13 @@ impl Host {
         }
         part.next_report = now + COUNTS;
         part.last_report = Some(now);
-        let counts = part.counts();
-        if counts == part.reported_counts && part.notes.is_empty() {
+        if !part.has_counted() && part.notes.is_empty() {
             return;
         }
-        part.reported_counts = counts;
+        part.reported = (part.runtime_counts, part.own_counts);
         let message = ToCoordinator::Counts {
             run,
-            counts: Box::new(counts),
+            counts: Box::new(part.counts()),
             progress: part.progress,
             notes: part.take_notes(now),
             notes_dropped: std::mem::take(&mut part.notes_dropped),

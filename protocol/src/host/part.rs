@@ -185,7 +185,8 @@ pub struct Part {
     // What is reported.
     pub runtime_counts: Counts,
     pub own_counts: Counts,
-    pub reported_counts: Counts,
+    /// What both were when the coordinator was last told.
+    pub reported: (Counts, Counts),
     pub progress: Option<(u64, u64)>,
     /// Each with when it happened.
     pub notes: Vec<(Time, JobNote)>,
@@ -235,7 +236,7 @@ impl Part {
             next_sweep: now,
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
-            reported_counts: Counts::default(),
+            reported: Default::default(),
             progress: None,
             notes: Vec::new(),
             notes_dropped: 0,
@@ -324,6 +325,12 @@ impl Part {
         let mut counts = self.runtime_counts;
         counts.add(&self.own_counts);
         counts
+    }
+
+    /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
+    /// adds nothing up.
+    pub fn has_counted(&self) -> bool {
+        self.own_counts != self.reported.1 || self.runtime_counts != self.reported.0
     }
 
     /// Adds somebody who waits for the held job `token`.

@@ -10,7 +10,7 @@ use sateen_protocol::{HostId, Time, coordinator};
 use crate::event::{Event, ProcessIndex, Route};
 use crate::network::{Node, Way};
 use crate::process::Input;
-use crate::runtime::{Object, Portion};
+use crate::runtime::Object;
 use crate::world::{VIOLATIONS_MAX, World, retire};
 
 /// A machine that is told so many things without time passing turns in circles.
@@ -193,7 +193,7 @@ impl World {
                 }
             }
             Command::Offer { run } => {
-                let job = process.runtime.portions.get_mut(&run).and_then(Portion::offer);
+                let job = process.runtime.portions.get_mut(&run).and_then(|portion| portion.offer());
                 process.inputs.push_back(Input::Offered(run, job));
             }
             Command::Complete { run, number, finished } => {

@@ -1,6 +1,6 @@
 //! The heap of what is to happen, by time and then in the order in which it was scheduled.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use sateen_protocol::coordinator::LinkId;
@@ -76,35 +76,41 @@ pub enum Undo {
     Resume(RunId),
 }
 
-/// The heap.
+/// The heap. What it moves about is small: the events themselves stay where they were put.
 #[derive(Debug, Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<Scheduled>>,
+    events: Vec<Option<Event>>,
+    /// Places in `events` without one.
+    free: Vec<u32>,
     next: u64,
 }
 
-#[derive(Debug)]
-struct Scheduled {
-    at: Time,
-    sequence: u64,
-    event: Event,
-}
+/// When, as the how manieth, and the event's place.
+type Scheduled = (Time, u64, u32);
 
 impl Queue {
     /// Adds an event.
     pub fn push(&mut self, at: Time, event: Event) {
-        self.heap.push(Reverse(Scheduled { at, sequence: self.next, event }));
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.events.push(None);
+            (self.events.len() - 1) as u32
+        });
+        self.events[place as usize] = Some(event);
+        self.heap.push(Reverse((at, self.next, place)));
         self.next += 1;
     }
 
     /// The next event and its time.
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        self.heap.pop().map(|Reverse(scheduled)| (scheduled.at, scheduled.event))
+        let Reverse((at, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        Some((at, self.events[place as usize].take()?))
     }
 
     /// When the next event is.
     pub fn next_at(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse(scheduled)| scheduled.at)
+        self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// How many events wait.
@@ -115,26 +121,6 @@ impl Queue {
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
-    }
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
     }
 }
 

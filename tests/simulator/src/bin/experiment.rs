@@ -1,4 +1,4 @@
-//! Prints an experiment: `experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--json]`.
+//! Prints an experiment: `experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ struct Arguments {
     seed: u64,
     jobs: Option<u64>,
     hosts: Option<usize>,
+    seconds: u64,
     json: bool,
 }
 
@@ -18,7 +19,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             eprintln!("experiment: {error}");
-            eprintln!("usage: experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--json]");
+            eprintln!(
+                "usage: experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -53,7 +56,7 @@ fn main() -> ExitCode {
             let sizes = arguments.hosts.map_or(vec![1_000, 10_000], |hosts| vec![hosts]);
             let rows: Vec<_> = sizes
                 .into_iter()
-                .map(|hosts| throughput::measure(arguments.seed, hosts, 3_600, 60))
+                .map(|hosts| throughput::measure(arguments.seed, hosts, arguments.seconds, 60))
                 .collect();
             print(arguments.json, rows, |row| {
                 format!(
@@ -103,7 +106,7 @@ fn outcome(outcome: &Outcome) -> String {
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let name = words.next().ok_or("which experiment?")?;
-    let mut arguments = Arguments { name, seed: 1, jobs: None, hosts: None, json: false };
+    let mut arguments = Arguments { name, seed: 1, jobs: None, hosts: None, seconds: 3_600, json: false };
     while let Some(word) = words.next() {
         let mut number = || -> Result<u64, String> {
             let text = words.next().ok_or_else(|| format!("{word} needs a number"))?;
@@ -112,6 +115,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         match word.as_str() {
             "--seed" => arguments.seed = number()?,
             "--jobs" => arguments.jobs = Some(number()?),
+            "--seconds" => arguments.seconds = number()?,
             "--hosts" => arguments.hosts = Some(number()? as usize),
             "--json" => arguments.json = true,
             other => return Err(format!("what is {other:?}?")),

@@ -62,7 +62,7 @@ pub struct Runtime {
     speed_percent: u64,
     grain_ns: u64,
     /// Its parts of the runs.
-    pub portions: BTreeMap<RunId, Portion>,
+    pub portions: BTreeMap<RunId, Box<Portion>>,
     /// Work done for runs that are not here any more.
     executed_before: BTreeMap<RunId, u64>,
     /// Stretches that have begun.
@@ -103,7 +103,7 @@ impl Runtime {
         let workers = self.workers.len();
         self.portions_begun += 1;
         let uniqueness = self.portions_begun;
-        self.portions.entry(run).or_insert_with(|| Portion::new(spec, tree, workers, uniqueness));
+        self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, workers, uniqueness)));
     }
 
     /// Drops all of a run.
@@ -133,7 +133,7 @@ impl Runtime {
     pub fn stretch_over(&mut self, now: Time, worker: u32, generation: u32) -> bool {
         if worker == GUARDS {
             self.is_watching = false;
-            self.portions.values_mut().for_each(Portion::refetch);
+            self.portions.values_mut().for_each(|portion| portion.refetch());
             return true;
         }
         let state = &mut self.workers[worker as usize];
@@ -160,7 +160,7 @@ impl Runtime {
             !portion.is_draining && !is_empty
         };
         for worker in 0..self.workers.len() {
-            if !self.portions.values().any(has_work) {
+            if !self.portions.values().any(|portion| has_work(portion)) {
                 break;
             }
             if self.workers[worker].running.is_none() {
