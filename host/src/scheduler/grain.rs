@@ -48,13 +48,14 @@ impl Grains {
 
     /// Turns a job of this kind and depth down that is known to take hardly longer than it takes to hand it over,
     /// which costs about `cost`, and once more as much on the other side. What is known becomes doubtful each time,
-    /// so that one is tried now and then: later jobs may be longer.
+    /// so that one is tried now and then: later jobs may be longer. Where nothing is known, a job is thought to take
+    /// no longer than those of its kind above, of which it is a part: so not each level has to be tried.
     pub fn turns_down(&self, kind: usize, depth: u32, cost: Duration) -> bool {
-        let Some(mean) = self.mean(kind, depth).filter(|mean| *mean < cost * WORK_A_COST) else {
-            return false;
-        };
+        let known = (0..=depth.min(DEPTHS as u32)).rev().find_map(|depth| self.mean(kind, depth));
+        let Some(mean) = known.filter(|mean| *mean < cost * WORK_A_COST) else { return false };
         if let Some(mean_ns) = self.slot(kind, depth) {
-            mean_ns.fetch_add(u64::try_from(mean.as_nanos() / 4).unwrap_or(u64::MAX), Relaxed);
+            let mean = mean + mean / 4;
+            mean_ns.store(u64::try_from(mean.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         }
         true
     }
@@ -93,7 +94,8 @@ mod tests {
         assert_eq!((grains.long_levels(0), grains.long_levels(1)), (1, 0));
         grains.note(usize::MAX, 1, MS);
         assert!(grains.turns_down(0, 2, MS) && !grains.turns_down(0, 2, MS / 10));
-        assert!(!grains.turns_down(0, 1, MS) && !grains.turns_down(0, 9, MS), "long, and unknown");
+        assert!(!grains.turns_down(0, 1, MS) && !grains.turns_down(1, 0, MS), "long, and unknown");
+        assert!(grains.turns_down(0, 9, MS), "unknown, and below what is short");
         let refused = (0..100).take_while(|_| grains.turns_down(0, 2, MS)).count();
         assert!((5..20).contains(&refused), "{refused} are refused, and then one is tried");
         grains.note(0, 2, Duration::from_nanos(1));

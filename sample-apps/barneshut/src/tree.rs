@@ -3,6 +3,8 @@
 //!
 //! Only sums, products, quotients and roots are used: their bits are the same everywhere.
 
+use std::ops::Range;
+
 use crate::bodies::{Law, Vector};
 use crate::pull::{Pulls, Vectors, rounded};
 
@@ -43,7 +45,6 @@ impl Tree {
     pub fn new(masses: &[f64], places: &[Vector], opening: f64) -> Self {
         let points: Vec<[f64; 4]> =
             places.iter().zip(masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect();
-        let mut order: Vec<u32> = (0..points.len() as u32).collect();
         let mut low = [f64::INFINITY; 3];
         let mut high = [f64::NEG_INFINITY; 3];
         for place in places {
@@ -54,13 +55,22 @@ impl Tree {
         }
         let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
         let center = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
-        let mut builder =
-            Builder { points: &points, cells: Vec::new(), opening, sorted: vec![0; points.len()] };
-        if !points.is_empty() {
-            builder.add(&mut order, 0, center, edge, 0);
+        let count = points.len();
+        let mut all = Sum::default();
+        points.iter().for_each(|point| all.add(point));
+        let mut builder = Builder {
+            cells: Vec::new(),
+            opening,
+            order: (0..count as u32).collect(),
+            octants: vec![0; count],
+            sorted_points: points.clone(),
+            sorted_order: vec![0; count],
+            points,
+        };
+        if count > 0 {
+            builder.add(0..count, &all, center, edge, 0);
         }
-        let cells = builder.cells;
-        let points = order.iter().map(|nth| points[*nth as usize]).collect();
+        let Builder { cells, points, order, .. } = builder;
         Self { cells, points, order, opening }
     }
 
@@ -150,19 +160,45 @@ impl Tree {
     }
 }
 
-struct Builder<'a> {
-    points: &'a [[f64; 4]],
-    cells: Vec<Cell>,
-    opening: f64,
-    /// Room to sort in.
-    sorted: Vec<u32>,
+/// Bodies of a cell taken together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    /// Of places times masses.
+    moment: Vector,
+    mass: f64,
 }
 
-impl Builder<'_> {
-    /// Adds the cell of `bodies`, which begin at `first` of all, and those in it. Puts the bodies in
-    /// order.
-    fn add(&mut self, bodies: &mut [u32], first: usize, center: Vector, edge: f64, depth: u32) {
-        let (middle, mass) = self.middle(bodies, center);
+impl Sum {
+    fn add(&mut self, [x, y, z, mass]: &[f64; 4]) {
+        let [sum_x, sum_y, sum_z] = self.moment;
+        self.moment = [sum_x + x * mass, sum_y + y * mass, sum_z + z * mass];
+        self.mass += mass;
+    }
+
+    /// The middle of their mass; `center` if they have none.
+    fn middle(&self, center: Vector) -> Vector {
+        if self.mass > 0.0 { self.moment.map(|part| part / self.mass) } else { center }
+    }
+}
+
+/// The bodies themselves are sorted, and summed up on the way: memory is read in its order.
+struct Builder {
+    cells: Vec<Cell>,
+    opening: f64,
+    /// In the order so far, and which ones they are.
+    points: Vec<[f64; 4]>,
+    order: Vec<u32>,
+    /// The octant of each in the cell that is being divided.
+    octants: Vec<u8>,
+    /// Room to sort in.
+    sorted_points: Vec<[f64; 4]>,
+    sorted_order: Vec<u32>,
+}
+
+impl Builder {
+    /// Adds the cell of `bodies`, whose sum is `sum`, and those in it. Puts the bodies in order.
+    fn add(&mut self, bodies: Range<usize>, sum: &Sum, center: Vector, edge: f64, depth: u32) {
+        let middle = sum.middle(center);
         let [dx, dy, dz] = [0, 1, 2].map(|axis| middle[axis] - center[axis]);
         // As Barnes has it since 1994: so a heavy corner is not taken for the middle.
         let reach = if self.opening > 0.0 {
@@ -173,25 +209,20 @@ impl Builder<'_> {
         let place = self.cells.len();
         self.cells.push(Cell {
             middle,
-            mass,
+            mass: sum.mass,
             reach2: reach * reach,
             next: 0,
-            first: first as u32,
-            end: (first + bodies.len()) as u32,
+            first: bodies.start as u32,
+            end: bodies.end as u32,
         });
         if bodies.len() > LEAF_BODIES && depth < DEPTH_MAX {
-            let octant = |point: &[f64; 4]| {
-                usize::from(point[0] >= center[0])
-                    | usize::from(point[1] >= center[1]) << 1
-                    | usize::from(point[2] >= center[2]) << 2
-            };
-            let ends = self.sort(bodies, octant);
-            let mut begin = 0;
-            for (octant, end) in ends.into_iter().enumerate() {
+            let mut begin = bodies.start;
+            let (ends, sums) = self.sort(bodies, center);
+            for (octant, (end, sum)) in ends.into_iter().zip(&sums).enumerate() {
                 if end > begin {
                     let toward = |axis: usize| if octant >> axis & 1 == 1 { 0.25 } else { -0.25 };
                     let inner = [0, 1, 2].map(|axis| center[axis] + toward(axis) * edge);
-                    self.add(&mut bodies[begin..end], first + begin, inner, edge * 0.5, depth + 1);
+                    self.add(begin..end, sum, inner, edge * 0.5, depth + 1);
                 }
                 begin = end;
             }
@@ -199,34 +230,31 @@ impl Builder<'_> {
         self.cells[place].next = self.cells.len() as u32;
     }
 
-    /// Sorts bodies by octant, each octant's in their order; returns where each octant ends.
-    fn sort(&mut self, bodies: &mut [u32], octant: impl Fn(&[f64; 4]) -> usize) -> [usize; 8] {
-        let mut ends = [0; 8];
-        for body in &*bodies {
-            ends[octant(&self.points[*body as usize])] += 1;
+    /// Sorts bodies by octant, each octant's in their order; returns where each octant ends, and its sum.
+    fn sort(&mut self, bodies: Range<usize>, center: Vector) -> ([usize; 8], [Sum; 8]) {
+        let mut counts = [0; 8];
+        let mut sums = [Sum::default(); 8];
+        for (point, octant) in self.points[bodies.clone()].iter().zip(&mut self.octants[bodies.clone()]) {
+            *octant = u8::from(point[0] >= center[0])
+                | u8::from(point[1] >= center[1]) << 1
+                | u8::from(point[2] >= center[2]) << 2;
+            let place = usize::from(*octant) % 8;
+            counts[place] += 1;
+            sums[place].add(point);
         }
-        let mut sum = 0;
-        let mut next = ends.map(|count| {
-            sum += count;
-            sum - count
+        let mut end = bodies.start;
+        let mut next = counts.map(|count| {
+            end += count;
+            end - count
         });
-        for body in &*bodies {
-            let place = &mut next[octant(&self.points[*body as usize])];
-            self.sorted[*place] = *body;
+        for nth in bodies.clone() {
+            let place = &mut next[usize::from(self.octants[nth]) % 8];
+            self.sorted_points[*place] = self.points[nth];
+            self.sorted_order[*place] = self.order[nth];
             *place += 1;
         }
-        bodies.copy_from_slice(&self.sorted[..bodies.len()]);
-        next
-    }
-
-    fn middle(&self, bodies: &[u32], center: Vector) -> (Vector, f64) {
-        let mut sum = [0.0; 3];
-        let mut mass = 0.0;
-        for body in bodies {
-            let [x, y, z, own] = self.points[*body as usize];
-            sum = [sum[0] + x * own, sum[1] + y * own, sum[2] + z * own];
-            mass += own;
-        }
-        if mass > 0.0 { (sum.map(|part| part / mass), mass) } else { (center, 0.0) }
+        self.points[bodies.clone()].copy_from_slice(&self.sorted_points[bodies.clone()]);
+        self.order[bodies.clone()].copy_from_slice(&self.sorted_order[bodies]);
+        (next, sums)
     }
 }

@@ -17,6 +17,7 @@ mod parse;
 mod search;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use sateen::Job;
@@ -147,22 +148,23 @@ fn divide<K: Known, J: Job<Output = Found>>(
         search.run(&mut partial);
         return Found { best: search.known.assignment(), nodes: search.nodes };
     }
-    let mut children = search.children(&partial);
-    children.reverse();
-    if in_turn && let Some(first) = children.pop() {
+    let mut children = VecDeque::from(search.children(&partial));
+    if in_turn && let Some(first) = children.pop_front() {
         // The others are to know at least what the most promising one has found.
         let found = spawn(with(&partial, &first), &search.known).sync();
         search.nodes += found.nodes;
         search.known.offer(found.best);
         children.retain(|child| search.is_open(child.0, &with(&partial, child)));
     }
-    // The last spawned is synced first.
-    let mut waiting: Vec<_> = Vec::new();
-    for child in &children {
-        let below = with(&partial, child);
-        waiting.push((child.0, below.clone(), spawn(below, &search.known)));
-    }
-    while let Some((bound, below, job)) = waiting.pop() {
+    // The most promising one goes first here, and others take the next: thieves begin with the oldest.
+    let waiting: Vec<_> = children
+        .iter()
+        .map(|child| {
+            let below = with(&partial, child);
+            (child.0, below.clone(), spawn(below, &search.known))
+        })
+        .collect();
+    for (bound, below, job) in waiting {
         // Jobs that have become hopeless are dropped, which aborts them.
         if search.is_open(bound, &below) {
             let found = job.sync();

@@ -12,12 +12,14 @@ use crate::tour::Tour;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Incumbent {
     best: Tour,
+    /// Of the cities; they never change. Here they are found by one host and known to all.
+    prices: Vec<i64>,
 }
 
 impl Incumbent {
-    /// A tour to begin with.
-    pub fn new(best: Tour) -> Self {
-        Self { best }
+    /// A tour to begin with, and the cities' prices.
+    pub fn new(best: Tour, prices: Vec<i64>) -> Self {
+        Self { best, prices }
     }
 }
 
@@ -46,6 +48,10 @@ impl Known for Shared<Incumbent> {
 
     fn is_not_before(&self, path: &[u8]) -> bool {
         self.read().best.is_not_before(path)
+    }
+
+    fn prices(&self) -> Option<Vec<i64>> {
+        Some(self.read().prices.clone())
     }
 
     fn offer(&mut self, tour: Tour) {

@@ -9,6 +9,7 @@
 //! whoever finds which tour when.
 
 mod generate;
+mod given;
 mod incumbent;
 mod parse;
 mod problem;
@@ -16,6 +17,7 @@ mod search;
 mod tour;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use sateen::Job;
@@ -23,6 +25,7 @@ use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use generate::generate;
+pub use given::parse_tour;
 use incumbent::Incumbent;
 pub use parse::parse;
 use problem::Problem;
@@ -33,10 +36,11 @@ pub use tour::{CITIES_MAX, Tour, WAY_MAX, Ways};
 /// shortest tree, so even what turns out to be hopeless is microseconds of work.
 const PLAIN_CITIES: usize = 7;
 
-/// The shortest tour of the input `tsp`, or of `generated` cities made from `seed`, 1 unless given.
+/// The shortest tour of the input `tsp`, or of `generated` cities made from `seed`, 1 unless given. The search
+/// begins with the tour of the input `tour`, if there is one and it is good.
 ///
 /// # Errors
-/// When the input is missing or is no TSPLIB instance, or too many cities are asked for.
+/// When the input is missing or is no TSPLIB instance, the tour is none, or too many cities are asked for.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
     Ok(search(Source::new(generated, seed)?)?.best.to_string())
@@ -48,7 +52,8 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
 /// As [`main()`].
 #[main]
 pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(solve_plain(&Source::new(generated, seed)?.ways()?).to_string())
+    let ways = Source::new(generated, seed)?.ways()?;
+    Ok(solve_plain(&ways, given(&ways)?).to_string())
 }
 
 /// How many paths are made longer with the best tour shared.
@@ -68,7 +73,7 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
 #[main]
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below_alone(source, vec![0], source.map()?.opening(), false).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening()?, false).nodes)
 }
 
 /// The same where the most promising job is done before the others are spawned, which so know what it has
@@ -79,19 +84,20 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
 #[main]
 pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below_alone(source, vec![0], source.map()?.opening(), true).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening()?, true).nodes)
 }
 
 /// The whole search, with spawns and a shared tour.
 fn search(source: Source) -> Result<Found, BadInput> {
-    let incumbent = Shared::new(Incumbent::new(source.map()?.opening()));
+    let map = source.map()?;
+    let incumbent = Shared::new(Incumbent::new(map.opening()?, map.problem.prices.clone()));
     Ok(below(source, vec![0], incumbent))
 }
 
-/// The shortest tour, found without spawns.
-pub fn solve_plain(ways: &Ways) -> Tour {
+/// The shortest tour, found without spawns. A tour may be known before.
+pub fn solve_plain(ways: &Ways, given: Option<Tour>) -> Tour {
     let problem = Problem::new(ways);
-    let known = Tour::of(ways, problem.nearest.clone());
+    let known = opening(ways, &problem, given);
     let mut search = Search { problem: &problem, ways, known, nodes: 0 };
     search.run(&mut vec![0]);
     search.known
@@ -130,28 +136,25 @@ fn divide<K: Known, J: Job<Output = Found>>(
     spawn: impl Fn(Vec<u8>, &K) -> Spawned<J>,
 ) -> Found {
     // The root job has read the same input, and has returned if it could not.
-    let map = source.map().expect("the input was read before");
+    let map = source.map_with(|| known.prices()).expect("the input was read before");
     let mut search = Search { problem: &map.problem, ways: &map.ways, known, nodes: 0 };
     if path.len() + PLAIN_CITIES >= map.problem.count {
         search.run(&mut path);
         return Found { best: search.known.tour(), nodes: search.nodes };
     }
-    let mut children = search.children(&path);
-    children.reverse();
+    let mut children = VecDeque::from(search.children(&path));
     let to = |city: u8| [path.as_slice(), &[city]].concat();
-    if in_turn && let Some((_, city)) = children.pop() {
+    if in_turn && let Some((_, city)) = children.pop_front() {
         // The others are to know at least what the most promising one has found.
         let found = spawn(to(city), &search.known).sync();
         search.nodes += found.nodes;
         search.known.offer(found.best);
         children.retain(|(bound, city)| search.is_open(*bound, &to(*city)));
     }
-    // The last spawned is synced first.
-    let mut waiting: Vec<_> = Vec::new();
-    for (bound, city) in children {
-        waiting.push((bound, to(city), spawn(to(city), &search.known)));
-    }
-    while let Some((bound, path, job)) = waiting.pop() {
+    // The most promising one goes first here, and others take the next: thieves begin with the oldest.
+    let waiting: Vec<_> =
+        children.into_iter().map(|(bound, city)| (bound, to(city), spawn(to(city), &search.known))).collect();
+    for (bound, path, job) in waiting {
         // Jobs that have become hopeless are dropped, which aborts them.
         if search.is_open(bound, &path) {
             let found = job.sync();
@@ -189,8 +192,13 @@ impl Source {
         }
     }
 
-    /// The cities and what is known of them: found out once in each sandbox.
+    /// The cities and what is known of them.
     fn map(self) -> Result<Rc<Map>, BadInput> {
+        self.map_with(|| None)
+    }
+
+    /// The same: found out once in each sandbox, with prices that somebody else has found, if there are any.
+    fn map_with(self, prices: impl FnOnce() -> Option<Vec<i64>>) -> Result<Rc<Map>, BadInput> {
         thread_local! {
             static LAST: RefCell<Option<(Source, Rc<Map>)>> = const { RefCell::new(None) };
         }
@@ -198,7 +206,9 @@ impl Source {
             Some((source, map)) if *source == self => Ok(Rc::clone(map)),
             _ => {
                 let ways = self.ways()?;
-                let map = Rc::new(Map { problem: Problem::new(&ways), ways });
+                let problem =
+                    prices().map_or_else(|| Problem::new(&ways), |prices| Problem::of(&ways, prices));
+                let map = Rc::new(Map { problem, ways });
                 *last = Some((self, Rc::clone(&map)));
                 Ok(map)
             }
@@ -214,9 +224,27 @@ struct Map {
 
 impl Map {
     /// The tour to begin with.
-    fn opening(&self) -> Tour {
-        Tour::of(&self.ways, self.problem.nearest.clone())
+    fn opening(&self) -> Result<Tour, BadInput> {
+        Ok(opening(&self.ways, &self.problem, given(&self.ways)?))
     }
+}
+
+/// The better of the tour that always goes to the nearest city and a given one.
+fn opening(ways: &Ways, problem: &Problem, given: Option<Tour>) -> Tour {
+    let nearest = Tour::of(ways, problem.nearest.clone());
+    match given {
+        Some(given) if given < nearest => given,
+        _ => nearest,
+    }
+}
+
+/// The tour of the input `tour`, if there is one.
+fn given(ways: &Ways) -> Result<Option<Tour>, BadInput> {
+    if sateen::input("tour").is_err() {
+        return Ok(None);
+    }
+    let order = parse_tour(&sateen::input_text("tour")?, ways.count())?;
+    Ok(Some(Tour::of(ways, order)))
 }
 
 /// FNV-1a, 64 bits.

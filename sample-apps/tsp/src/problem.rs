@@ -14,6 +14,8 @@ pub const UNIT: i64 = 1024;
 #[derive(Debug, Clone)]
 pub struct Problem {
     pub count: usize,
+    /// The price of each city.
+    pub prices: Vec<i64>,
     /// The longest that a tour with prices is above the same without: twice the sum of all prices.
     pub surplus: i64,
     /// One row a city.
@@ -23,16 +25,21 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// With the best prices: it takes a while to find them.
     pub fn new(ways: &Ways) -> Self {
+        Self::of(ways, prices(ways))
+    }
+
+    /// With these prices, one for each city.
+    pub fn of(ways: &Ways, prices: Vec<i64>) -> Self {
         let count = ways.count();
-        let prices = prices(ways);
         let mut rows = vec![[0; CITIES_MAX]; count];
         for (from, row) in rows.iter_mut().enumerate() {
             for (to, length) in row.iter_mut().enumerate().take(count) {
                 *length = ways.length(from, to) * UNIT + prices[from] + prices[to];
             }
         }
-        Self { count, surplus: 2 * prices.iter().sum::<i64>(), rows, nearest: nearest(ways) }
+        Self { count, surplus: 2 * prices.iter().sum::<i64>(), rows, nearest: nearest(ways), prices }
     }
 
     /// How far it is from one city to another, prices included.

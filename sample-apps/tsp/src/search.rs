@@ -11,6 +11,10 @@ pub trait Known {
     fn tour(&self) -> Tour;
     /// Whether a path is before, or the same as, the beginning of it.
     fn is_not_before(&self, path: &[u8]) -> bool;
+    /// The cities' prices, if they come with it.
+    fn prices(&self) -> Option<Vec<i64>> {
+        None
+    }
     /// Tells of a tour that may be better.
     fn offer(&mut self, tour: Tour);
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sateen::BadInput;
 use sateen::testing::set_input;
-use tsp::{Tour, Ways, generate, in_turn, main, nodes, parse, plain, solve_plain, unshared};
+use tsp::{Tour, Ways, generate, in_turn, main, nodes, parse, parse_tour, plain, solve_plain, unshared};
 
 /// TSPLIB's list of optimal values, and how the answer is checked beside it.
 const SHARED: [(&str, i64); 7] = [
@@ -47,7 +47,7 @@ fn small_instances_are_solved_as_by_trying_everything() {
             let fine = generate(count, seed);
             let coarse = Ways::new(count, |from, to| fine.length(from, to) / (100 + 100 * (seed as i64 % 5)));
             for ways in [&fine, &coarse] {
-                assert_eq!(solve_plain(ways), by_trying(ways), "{count} cities, seed {seed}");
+                assert_eq!(solve_plain(ways, None), by_trying(ways), "{count} cities, seed {seed}");
             }
         }
     }
@@ -76,18 +76,14 @@ fn the_open_data_set_is_solved() {
             continue;
         };
         let ways = parse(&text).expect("the file is an instance");
-        let tour = solve_plain(&ways);
+        let tour = solve_plain(&ways, None);
         assert_eq!(tour.length, optimum, "{name}");
         assert_eq!(Tour::of(&ways, tour.order.clone()), tour, "{name}");
         let mut cities = tour.order.clone();
         cities.sort_unstable();
         assert!(cities.into_iter().eq(0..ways.count() as u8), "{name}");
         if let Ok(published) = std::fs::read_to_string(folder.join("tsp").join(format!("{name}.opt.tour"))) {
-            // Up to -1; one a line, or all on one.
-            let (_, cities) = published.split_once("TOUR_SECTION").expect("a tour has its section");
-            let cities = cities.split_ascii_whitespace().map_while(|word| word.parse::<u8>().ok());
-            let order: Vec<u8> = cities.map(|city| city - 1).collect();
-            assert_eq!(order.len(), ways.count(), "{name}");
+            let order = parse_tour(&published, ways.count()).expect("the file is a tour");
             assert!(tour <= Tour::of(&ways, order), "{name}: the published tour is no better");
         }
         set_input("tsp", text);
@@ -110,6 +106,29 @@ fn a_shared_tour_saves_paths() {
     assert!(shared > 0 && shared < counted(in_turn(Some(40), Some(1))));
     let shared = counted(nodes(Some(22), Some(2)));
     assert!(shared > 0 && shared < counted(unshared(Some(22), Some(2))));
+}
+
+#[test]
+fn a_known_tour_saves_paths_and_changes_no_answer() {
+    let (count, seed) = (Some(40), Some(1));
+    let answer = main(count, seed).expect("so many cities can be made");
+    let without = nodes(count, seed).expect("the same");
+    let (_, tour) = answer.split_once('\n').expect("the second line is the tour");
+    let backwards: Vec<&str> = tour.split(' ').rev().collect();
+    set_input(
+        "tour",
+        format!("TYPE : TOUR\nDIMENSION : 40\nTOUR_SECTION\n{}\n-1\nEOF\n", backwards.join("\n")),
+    );
+    assert_eq!((main(count, seed), plain(count, seed)), (Ok(answer.clone()), Ok(answer.clone())));
+    let with = nodes(count, seed).expect("the same");
+    assert!(with < without, "{with} of {without}");
+    // One that is worse than what is known anyway.
+    let orders: Vec<String> = (1..=40).map(|city| city.to_string()).collect();
+    set_input("tour", format!("TOUR_SECTION\n{}", orders.join(" ")));
+    assert_eq!((main(count, seed), nodes(count, seed)), (Ok(answer), Ok(without)));
+    set_input("tour", "TOUR_SECTION\n1 2 3\n");
+    let refused = BadInput("input `tour`, line 2: the tour ends after 3 of 40 cities".to_owned());
+    assert_eq!((main(count, seed), plain(count, seed)), (Err(refused.clone()), Err(refused)));
 }
 
 #[test]
