@@ -10,7 +10,7 @@ use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use sateen_tests::cluster::Cluster;
 use sateen_tests::forged_host::ForgedHost;
-use sateen_tests::watcher::Watcher;
+use sateen_tests::watcher::{RECORD_BYTES, Watcher};
 
 use crate::figure::Figure;
 use crate::grid;
@@ -36,7 +36,6 @@ const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(5);
 /// A coordinator that saves a million jobs does so for a minute.
 const SAVED_MAX: Duration = Duration::from_secs(240);
-const RECORD_BYTES: usize = 48;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {

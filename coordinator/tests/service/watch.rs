@@ -1,200 +1,23 @@
 //! What pages are told.
 
-use std::collections::BTreeMap;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, WorkerTimes};
 use sateen_protocol::{Counts, JobTag, Jobs, ROOT_KIND, RunId};
-use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
+use sateen_tests::watcher::Watcher;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::client;
 
 use crate::host::{Host, text};
-use crate::server::{PATIENCE, Server, eventually};
+use crate::server::{Server, eventually};
 
-/// A page.
-struct Page {
-    socket: WebSocket<TcpStream>,
-    /// Values of topics, put together as a page does it.
-    values: BTreeMap<String, Value>,
-    seq: BTreeMap<String, u64>,
-    trees: BTreeMap<u64, Tree>,
-    gone: Vec<Value>,
+fn watching(server: &Server, topics: &[&str]) -> Watcher {
+    Watcher::open(&server.address, topics)
 }
 
-#[derive(Debug, Default, Clone)]
-struct Tree {
-    records: BTreeMap<u32, Record>,
-    table: Value,
-    is_whole: bool,
-    frames: u32,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Record {
-    parent: u32,
-    tag: u64,
-    begun_ms: u32,
-    ended_ms: u32,
-    work_us: f64,
-    host: u32,
-    kind: u16,
-    depth: u16,
-    state: u8,
-    flags: u8,
-    worker: u16,
-    rolled: u32,
-}
-
-impl Page {
-    fn open(server: &Server) -> Self {
-        let stream = TcpStream::connect(&server.address).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        let (socket, _) = client(format!("ws://{}/ws/watch", server.address), stream).expect("a websocket");
-        Self {
-            socket,
-            values: BTreeMap::new(),
-            seq: BTreeMap::new(),
-            trees: BTreeMap::new(),
-            gone: Vec::new(),
-        }
-    }
-
-    fn watching(server: &Server, topics: &[&str]) -> Self {
-        let mut page = Self::open(server);
-        page.say(&json!({"watch": topics}).to_string());
-        page
-    }
-
-    fn say(&mut self, text: &str) {
-        self.socket.send(Message::text(text)).expect("an open socket");
-    }
-
-    /// Takes the next message in; gives why the socket was closed.
-    fn next(&mut self) -> Result<(), String> {
-        match self.socket.read() {
-            Ok(Message::Text(text)) => self.text(&serde_json::from_str(&text).expect("JSON")),
-            Ok(Message::Binary(frame)) => self.frame(&frame),
-            Ok(Message::Close(close)) => {
-                return Err(close.map_or(String::new(), |close| close.reason.to_string()));
-            }
-            Ok(_) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        Ok(())
-    }
-
-    fn text(&mut self, message: &Value) {
-        let topic = message["topic"].as_str().unwrap_or_default().to_owned();
-        match message["kind"].as_str() {
-            Some("snapshot") => {
-                assert_eq!(message["seq"], 0);
-                self.seq.insert(topic.clone(), 0);
-                self.values.insert(topic, message["value"].clone());
-            }
-            Some("delta") => {
-                let seq = self.seq.get_mut(&topic).expect("first comes a snapshot");
-                *seq += 1;
-                assert_eq!(message["seq"].as_u64(), Some(*seq), "a gap");
-                merge(self.values.get_mut(&topic).expect("a snapshot"), &message["value"]);
-            }
-            Some("alive") => {}
-            _ => self.gone.push(message.clone()),
-        }
-    }
-
-    fn frame(&mut self, frame: &[u8]) {
-        let u32_at = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
-        let u16_at = |at: usize| u16::from_le_bytes(frame[at..at + 2].try_into().expect("two"));
-        let u64_at = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight"));
-        assert_eq!((&frame[..4], frame[4]), (b"STRE".as_slice(), 1));
-        let (kind, seq, records, run) = (frame[5], u32_at(8), u32_at(12), u64_at(16));
-        assert!(records <= 16_384);
-        let tree = self.trees.entry(run).or_default();
-        if seq == 0 {
-            *tree = Tree::default();
-        }
-        assert_eq!(seq, tree.frames, "a gap");
-        tree.frames += 1;
-        let length = u32_at(24) as usize;
-        let table: Value = serde_json::from_slice(&frame[28..28 + length]).expect("JSON");
-        let first = (28 + length).next_multiple_of(8);
-        assert_eq!(frame.len(), first + 48 * records as usize);
-        if tree.table.is_null() {
-            tree.table = json!({});
-        }
-        for (name, value) in table.as_object().expect("an object") {
-            tree.table[name] = value.clone();
-        }
-        for at in (first..frame.len()).step_by(48) {
-            let place = u32_at(at);
-            // Snapshots come in order.
-            assert!(kind == 2 || place as usize == tree.records.len() || seq > 0);
-            tree.records.insert(
-                place,
-                Record {
-                    parent: u32_at(at + 4),
-                    tag: u64_at(at + 8),
-                    begun_ms: u32_at(at + 16),
-                    ended_ms: u32_at(at + 20),
-                    work_us: f64::from_bits(u64_at(at + 24)),
-                    host: u32_at(at + 32),
-                    kind: u16_at(at + 36),
-                    depth: u16_at(at + 38),
-                    state: frame[at + 40],
-                    flags: frame[at + 41],
-                    worker: u16_at(at + 42),
-                    rolled: u32_at(at + 44),
-                },
-            );
-        }
-        tree.is_whole |= kind >= 1;
-    }
-
-    /// Reads on until `pick` gives something.
-    fn until<T>(&mut self, what: &str, mut pick: impl FnMut(&Self) -> Option<T>) -> T {
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            if let Some(picked) = pick(self) {
-                return picked;
-            }
-            self.next().unwrap_or_else(|why| panic!("{what}: closed: {why}"));
-        }
-        panic!("in vain: {what}; gone: {:?}", self.gone);
-    }
-
-    fn closed(&mut self) -> String {
-        loop {
-            if let Err(why) = self.next() {
-                return why;
-            }
-        }
-    }
-}
-
-/// What pages do with a delta: lists of runs and hosts by their keys, all else as it is.
-fn merge(value: &mut Value, delta: &Value) {
-    for (name, new) in delta.as_object().expect("an object") {
-        let key = match name.trim_end_matches("_gone") {
-            "runs" => "run",
-            "hosts" => "id",
-            _ => {
-                value[name] = new.clone();
-                continue;
-            }
-        };
-        let list = value[name.trim_end_matches("_gone")].as_array_mut().expect("a list");
-        for new in new.as_array().expect("a list") {
-            if name.ends_with("_gone") {
-                list.retain(|old| old[key] != *new);
-            } else {
-                match list.iter_mut().find(|old| old[key] == new[key]) {
-                    Some(old) => *old = new.clone(),
-                    None => list.push(new.clone()),
-                }
-            }
-        }
-    }
+fn is_told(page: &Watcher, topic: &str) -> Option<()> {
+    (!page.value(topic).is_null()).then_some(())
 }
 
 fn note(job: u64, what: NoteKind) -> JobNote {
@@ -245,27 +68,27 @@ fn begun() -> (Server, Host, u64) {
 #[test]
 fn a_page_is_told_of_the_grid() {
     let server = Server::start();
-    let mut page = Page::watching(&server, &["grid"]);
-    page.until("the snapshot", |page| page.values.get("grid").map(|_| ()));
+    let mut page = watching(&server, &["grid"]);
+    page.until("the snapshot", |page| is_told(page, "grid"));
     server.publish();
     let run = server.submit();
     let (host, _) = Host::join(&server.address, "one");
     page.until("the run and the host", |page| {
-        let grid = &page.values["grid"];
+        let grid = page.value("grid");
         (grid["runs"][0]["run"] == run && grid["hosts"][0]["name"] == "one").then_some(())
     });
-    assert_eq!(page.values["grid"]["status"]["hosts"], 1);
+    assert_eq!(page.value("grid")["status"]["hosts"], 1);
     drop(host);
     page.until("the host is away, which somebody should see", |page| {
-        let grid = &page.values["grid"];
+        let grid = page.value("grid");
         let is_told = grid["alerts"].as_array()?.iter().any(|alert| alert["host"] == grid["hosts"][0]["id"]);
         (grid["hosts"][0]["state"] == "away" && is_told).then_some(())
     });
     assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
-    page.until("the end", |page| (page.values["grid"]["runs"][0]["state"] == "cancelled").then_some(()));
+    page.until("the end", |page| (page.value("grid")["runs"][0]["state"] == "cancelled").then_some(()));
     assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
     page.until("the run is gone", |page| {
-        page.values["grid"]["runs"].as_array().is_some_and(Vec::is_empty).then_some(())
+        page.value("grid")["runs"].as_array().is_some_and(Vec::is_empty).then_some(())
     });
 }
 
@@ -274,14 +97,14 @@ fn a_page_is_told_of_a_run_and_its_tree() {
     let (server, mut host, run) = begun();
     let topics = [format!("run/{run}"), format!("tree/{run}"), format!("timeline/{run}")];
     let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
-    let mut page = Page::watching(&server, &topics);
-    page.until("an empty tree", |page| page.trees.get(&run).filter(|tree| tree.is_whole).map(|_| ()));
+    let mut page = watching(&server, &topics);
+    page.until("an empty tree", |page| page.tree(run).is_whole.then_some(()));
     let (given, number) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN), note(2, BEGUN), note(3, BEGUN)])]);
-    page.until("three jobs", |page| (page.trees[&run].records.len() == 3).then_some(()));
+    page.until("three jobs", |page| (page.tree(run).records.len() == 3).then_some(()));
     host.send(&[report(given, vec![note(3, NoteKind::Done { work_ns: 5_000 }), note(2, NoteKind::Failed)])]);
-    page.until("their ends", |page| (page.trees[&run].records[&2].state == 1).then_some(()));
-    let tree = &page.trees[&run];
+    page.until("their ends", |page| (page.tree(run).records[&2].state == 1).then_some(()));
+    let tree = page.tree(run);
     assert_eq!(tree.table["entry_point"], "main");
     assert_eq!((&tree.table["kinds"], &tree.table["hosts"][0]["name"]), (&json!(["work"]), &json!("one")));
     assert_eq!(
@@ -301,17 +124,17 @@ fn a_page_is_told_of_a_run_and_its_tree() {
         {"depth": 0, "running": 1, "done": 0, "other": 0},
         {"depth": 1, "running": 0, "done": 1, "other": 1},
     ]);
-    page.until("the depths", |page| (page.values[&topic]["depths"] == expected).then_some(()));
+    page.until("the depths", |page| (page.value(&topic)["depths"] == expected).then_some(()));
     page.until("the workers", |page| {
-        let rows = page.values.get(&format!("timeline/{run}"))?["rows"].as_array()?.len();
+        let rows = page.value(&format!("timeline/{run}"))["rows"].as_array()?.len();
         (rows == 2).then_some(())
     });
 
     host.finish(given, number, text("42"));
     host.await_acknowledgement(given);
-    page.until("the end", |page| (page.values[&topic]["run"]["state"] == "done").then_some(()));
+    page.until("the end", |page| (page.value(&topic)["run"]["state"] == "done").then_some(()));
     let kinds: Vec<String> = page.until("all events", |page| {
-        let events = page.values[&topic]["events"].as_array()?;
+        let events = page.value(&topic)["events"].as_array()?;
         let kinds: Vec<String> =
             events.iter().filter_map(|event| Some(event["kind"].as_str()?.to_owned())).collect();
         kinds.contains(&"ended".to_owned()).then_some(kinds)
@@ -320,12 +143,12 @@ fn a_page_is_told_of_a_run_and_its_tree() {
     // What a page has put together is what it would be told anew, and what the API says.
     let again = server.json(&format!("/api/v1/runs/{run}/overview"));
     for part in ["run", "depths", "events", "critical_path", "kinds"] {
-        assert_eq!(page.values[&topic][part], again[part], "{part}");
+        assert_eq!(page.value(&topic)[part], again[part], "{part}");
     }
-    let mut other = Page::watching(&server, &topics);
-    other.until("the tree", |page| page.trees.get(&run).filter(|tree| tree.is_whole).map(|_| ()));
-    page.until("the last states", |page| (page.trees[&run].records[&0].state != 0).then_some(()));
-    let (ours, theirs) = (&page.trees[&run].records, &other.trees[&run].records);
+    let mut other = watching(&server, &topics);
+    other.until("the tree", |page| page.tree(run).is_whole.then_some(()));
+    page.until("the last states", |page| (page.tree(run).records[&0].state != 0).then_some(()));
+    let (ours, theirs) = (&page.tree(run).records, &other.tree(run).records);
     assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
 }
 
@@ -335,18 +158,18 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
     let (given, _) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN)])]);
     let topic = format!("tree/{run}");
-    let mut page = Page::watching(&server, &["grid", &topic]);
-    page.until("the root", |page| page.trees.get(&run)?.records.get(&0).map(|_| ()));
-    let frames = page.trees[&run].frames;
+    let mut page = watching(&server, &["grid", &topic]);
+    page.until("the root", |page| page.tree(run).records.get(&0).map(|_| ()));
+    let frames = page.tree(run).frames;
     // What goes on is not told anew,
-    page.say(&json!({"watch": [topic]}).to_string());
+    page.say(&json!({"watch": [topic]}).to_string()).expect("an open socket");
     host.send(&[report(given, vec![note(2, BEGUN)])]);
-    page.until("another", |page| (page.trees[&run].records.len() == 2).then_some(()));
-    assert!(page.trees[&run].frames > frames);
+    page.until("another", |page| (page.tree(run).records.len() == 2).then_some(()));
+    assert!(page.tree(run).frames > frames);
     // what is asked for again is.
-    page.say(&json!({"watch": [topic], "again": [topic]}).to_string());
+    page.say(&json!({"watch": [topic], "again": [topic]}).to_string()).expect("an open socket");
     page.until("all again", |page| {
-        let tree = &page.trees[&run];
+        let tree = page.tree(run);
         (tree.frames == 1 && tree.records.len() == 2).then_some(())
     });
 }
@@ -354,7 +177,7 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
 #[test]
 fn what_there_is_not_is_said_in_a_sentence() {
     let (server, _host, run) = begun();
-    let mut page = Page::watching(&server, &["run/99", "tree/99", "timeline/99", "moon", "run/x", "grid"]);
+    let mut page = watching(&server, &["run/99", "tree/99", "timeline/99", "moon", "run/x", "grid"]);
     page.until("five sentences", |page| (page.gone.len() == 5).then_some(()));
     for gone in &page.gone {
         assert_eq!(gone["kind"], "gone");
@@ -363,10 +186,11 @@ fn what_there_is_not_is_said_in_a_sentence() {
         assert!(gone["problem"]["detail"].as_str().is_some_and(|detail| detail.len() > 20), "{gone}");
     }
     // All else goes on.
-    page.until("the grid", |page| page.values.get("grid").map(|_| ()));
+    page.until("the grid", |page| is_told(page, "grid"));
     // One that goes while it is watched.
-    page.say(&json!({"watch": [format!("tree/{run}"), format!("run/{run}")]}).to_string());
-    page.until("the tree", |page| page.trees.get(&run).map(|_| ()));
+    page.say(&json!({"watch": [format!("tree/{run}"), format!("run/{run}")]}).to_string())
+        .expect("an open socket");
+    page.until("the tree", |page| (page.tree(run).frames > 0).then_some(()));
     assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
     eventually("the end", || (server.run(run)["state"] == "cancelled").then_some(()));
     assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
@@ -385,16 +209,16 @@ fn a_page_that_says_nonsense_is_told_why_and_cut_off() {
         (&json!({"watch": nine}).to_string(), "9 topics"),
         (&long, "too long"),
     ] {
-        let mut page = Page::open(&server);
-        page.say(said);
+        let mut page = Watcher::connect(&server.address);
+        page.say(said).expect("an open socket");
         let closed = page.closed();
         assert!(closed.contains(why), "{said}: {closed}");
         let told = page.gone.pop().expect("a sentence");
         assert!(told["problem"]["detail"].as_str().is_some_and(|detail| detail.contains(why)), "{told}");
     }
-    let mut page = Page::open(&server);
+    let mut page = Watcher::connect(&server.address);
     for _ in 0..50 {
-        let _ = page.socket.send(Message::text(r#"{"watch":[]}"#));
+        let _ = page.say(r#"{"watch":[]}"#);
     }
     assert!(page.closed().contains("too many messages"));
     assert_eq!(server.json("/api/v1/status")["watchers"], 0);
@@ -415,8 +239,8 @@ fn pages_that_watch_are_counted() {
         assert_eq!(server.json("/api/v1/status")["watchers"], count);
     };
     counted(0);
-    let page = Page::watching(&server, &["grid"]);
-    let other = Page::watching(&server, &["grid"]);
+    let page = watching(&server, &["grid"]);
+    let other = watching(&server, &["grid"]);
     counted(2);
     drop(page);
     counted(1);
@@ -448,18 +272,18 @@ fn a_slow_page_misses_steps_and_nothing_else() {
     let (server, mut host, run) = begun();
     let (given, _) = host.take_root();
     let topic = format!("tree/{run}");
-    let mut slow = Page::watching(&server, &["grid", &topic]);
-    let mut quick = Page::watching(&server, &[&topic]);
-    slow.until("the tree", |page| page.trees.get(&run).map(|_| ()));
+    let mut slow = watching(&server, &["grid", &topic]);
+    let mut quick = watching(&server, &[&topic]);
+    slow.until("the tree", |page| (page.tree(run).frames > 0).then_some(()));
     for round in 0..12_u64 {
         let jobs = (0..900).map(|job| note(1 + round * 900 + job, BEGUN));
         host.send(&[report(given, jobs.collect())]);
         std::thread::sleep(Duration::from_millis(100));
     }
     let all = 12 * 900;
-    quick.until("all jobs", |page| (page.trees.get(&run)?.records.len() == all).then_some(()));
-    slow.until("all jobs, late", |page| (page.trees.get(&run)?.records.len() == all).then_some(()));
-    assert_eq!(slow.trees[&run].records.len(), quick.trees[&run].records.len());
+    quick.until("all jobs", |page| (page.tree(run).records.len() == all).then_some(()));
+    slow.until("all jobs, late", |page| (page.tree(run).records.len() == all).then_some(()));
+    assert_eq!(slow.tree(run).records.len(), quick.tree(run).records.len());
 }
 
 #[test]
@@ -470,12 +294,12 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
     let topics = [format!("run/{run}"), format!("tree/{run}")];
     let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
     let look = |server: &Server| {
-        let mut page = Page::watching(server, &topics);
+        let mut page = watching(server, &topics);
         page.until("both jobs", |page| {
-            let done = page.trees.get(&run)?.records.get(&1).is_some_and(|record| record.state == 1);
-            (done && page.values.contains_key(topics[0])).then_some(())
+            let done = page.tree(run).records.get(&1).is_some_and(|record| record.state == 1);
+            (done && is_told(page, topics[0]).is_some()).then_some(())
         });
-        (format!("{:?}", page.trees[&run].records), page.values[topics[0]]["depths"].clone())
+        (format!("{:?}", page.tree(run).records), page.value(topics[0])["depths"].clone())
     };
     let before = look(&server);
     // Charts are saved every other second.
