@@ -17,7 +17,7 @@ use crate::workloads::{WORKLOADS, Workload};
 
 const BENCH: &str = "scale";
 /// For each app.
-const BUDGET_S: f64 = 24.0;
+const BUDGET_S: f64 = 40.0;
 
 /// Rounds of the grid.
 const HOST_ROUNDS: usize = 16;
