@@ -81,6 +81,10 @@ fn what_is_submitted_wrongly_is_told() {
     let module = app("nqueens").display().to_string();
     cluster.sateen(["submit", "nothing", "1"]).fails_with(2, &["no file `nothing`", "is published"]);
     cluster.sateen(["submit", &module, "8", "--function", "nothing"]).fails_with(2, &["nothing"]);
+    cluster.sateen(["submit", &module, "eight"]).fails_with(2, &["argument `n` is `eight`"]);
+    cluster.sateen(["submit", &module]).fails_with(2, &["argument `n` is missing"]);
+    cluster.sateen(["submit", &module, "8", "9"]).fails_with(2, &["the app takes (n: u64)"]);
+    assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0), "none was begun");
     for words in
         [&["status", "99"][..], &["tree", "99"], &["wait", "99"], &["result", "99"], &["cancel", "99"]]
     {

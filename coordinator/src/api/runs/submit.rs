@@ -48,6 +48,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             arguments.len()
         )));
     }
+    app.about.check_arguments(&function, &arguments).map_err(Problem::unprocessable)?;
     let record_every_ms = submission.record_every_ms.unwrap_or(limits::RECORD_EVERY_MS);
     if !(1..=RECORD_EVERY_MS_MAX).contains(&record_every_ms) {
         return Err(Problem::unprocessable(format!(

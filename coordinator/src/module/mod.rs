@@ -1,11 +1,17 @@
 //! What a module offers, as the catalogue keeps it.
 
+mod arguments;
+
+use std::collections::BTreeMap;
+
 use sateen_module::{Determinism, Inspection, ModuleLimits};
 use sateen_protocol::ROOT_KIND;
 use serde::{Deserialize, Serialize};
 
 /// Of what an entry point takes, in characters.
 const ARGUMENTS_SHOWN_MAX: usize = 256;
+/// An entry point whose parameters are longer is not checked against them.
+const PARAMETERS_BYTES_MAX: usize = 4096;
 
 /// What is known of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +25,9 @@ pub struct About {
     /// The parameters of its entry point `main`, or of the only one, as the SDK wrote them down.
     #[serde(default)]
     pub arguments: Option<String>,
+    /// The parameters of each entry point of which the module tells them.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
     /// What an instance's memory begins with, in bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
@@ -34,6 +43,15 @@ impl About {
             return entry_point;
         }
         self.jobs.get(kind as usize).map_or("unknown", String::as_str)
+    }
+
+    /// Whether an entry point takes these words, as far as the module tells.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn check_arguments(&self, entry_point: &str, words: &[String]) -> Result<(), String> {
+        let Some(parameters) = self.parameters.get(entry_point) else { return Ok(()) };
+        arguments::check(parameters, words).map_err(|bad| bad.0)
     }
 }
 
@@ -53,9 +71,15 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
         Some(Determinism::Integer) => "integer",
         Some(Determinism::Float) | None => "float",
     };
+    let parameters = parameters(&inspection);
+    let shown = match &inspection.mains[..] {
+        [only] => parameters.get(only),
+        _ => parameters.get("main"),
+    };
     Ok(About {
         determinism: determinism.to_owned(),
-        arguments: arguments(&inspection),
+        arguments: shown.map(|text| text.chars().take(ARGUMENTS_SHOWN_MAX).collect()),
+        parameters: parameters.into_iter().filter(|(_, text)| text.len() <= PARAMETERS_BYTES_MAX).collect(),
         entry_points: inspection.mains,
         jobs: inspection.jobs,
         memory_bytes: Some(inspection.memory_bytes),
@@ -63,17 +87,21 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
     })
 }
 
-/// From a line of the manifest: `main NAME(parameters) -> result`.
-fn arguments(inspection: &Inspection) -> Option<String> {
-    let name = match &inspection.mains[..] {
-        [only] => only,
-        mains => mains.iter().find(|name| *name == "main")?,
-    };
-    let signatures = inspection.manifest.iter().filter_map(|line| line.strip_prefix("main "));
-    let mut all = signatures.filter_map(|line| line.strip_prefix(name.as_str())?.strip_prefix('('));
-    let signature = all.next()?;
-    let end = signature.rfind(") ->").or_else(|| signature.rfind(')'))?;
-    Some(signature.get(..end)?.chars().take(ARGUMENTS_SHOWN_MAX).collect())
+/// From lines of the manifest: `main NAME(parameters) -> result`. Of two for one entry point, the first.
+fn parameters(inspection: &Inspection) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for line in &inspection.manifest {
+        let signature = line.strip_prefix("main ").and_then(|line| line.split_once('('));
+        let Some((name, signature)) =
+            signature.filter(|(name, _)| inspection.mains.iter().any(|main| main == name))
+        else {
+            continue;
+        };
+        if let Some(end) = signature.rfind(") ->").or_else(|| signature.rfind(')')) {
+            all.entry(name.to_owned()).or_insert_with(|| signature[..end].to_owned());
+        }
+    }
+    all
 }
 
 #[cfg(test)]
