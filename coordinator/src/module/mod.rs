@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Of what an entry point takes, in characters.
 const ARGUMENTS_SHOWN_MAX: usize = 256;
-/// An entry point whose parameters are longer is not checked against them.
+/// Parameters of an entry point that are longer are not kept.
 const PARAMETERS_BYTES_MAX: usize = 4096;
 
 /// What is known of a module.
@@ -22,10 +22,7 @@ pub struct About {
     pub entry_points: Vec<String>,
     /// Names of its jobs, sorted; a job's kind is its place here.
     pub jobs: Vec<String>,
-    /// The parameters of its entry point `main`, or of the only one, as the SDK wrote them down.
-    #[serde(default)]
-    pub arguments: Option<String>,
-    /// The parameters of each entry point of which the module tells them.
+    /// The parameters of each entry point of which the module tells them, as the SDK wrote them down.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
     /// What an instance's memory begins with, in bytes.
@@ -43,6 +40,15 @@ impl About {
             return entry_point;
         }
         self.jobs.get(kind as usize).map_or("unknown", String::as_str)
+    }
+
+    /// What its entry point `main`, or its only one, takes, for people to read.
+    pub fn arguments(&self) -> Option<String> {
+        let name = match &self.entry_points[..] {
+            [only] => only,
+            _ => "main",
+        };
+        Some(self.parameters.get(name)?.chars().take(ARGUMENTS_SHOWN_MAX).collect())
     }
 
     /// Whether an entry point takes these words, as far as the module tells.
@@ -71,15 +77,9 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
         Some(Determinism::Integer) => "integer",
         Some(Determinism::Float) | None => "float",
     };
-    let parameters = parameters(&inspection);
-    let shown = match &inspection.mains[..] {
-        [only] => parameters.get(only),
-        _ => parameters.get("main"),
-    };
     Ok(About {
         determinism: determinism.to_owned(),
-        arguments: shown.map(|text| text.chars().take(ARGUMENTS_SHOWN_MAX).collect()),
-        parameters: parameters.into_iter().filter(|(_, text)| text.len() <= PARAMETERS_BYTES_MAX).collect(),
+        parameters: parameters(&inspection),
         entry_points: inspection.mains,
         jobs: inspection.jobs,
         memory_bytes: Some(inspection.memory_bytes),
@@ -97,7 +97,8 @@ fn parameters(inspection: &Inspection) -> BTreeMap<String, String> {
         else {
             continue;
         };
-        if let Some(end) = signature.rfind(") ->").or_else(|| signature.rfind(')')) {
+        let end = signature.rfind(") ->").or_else(|| signature.rfind(')'));
+        if let Some(end) = end.filter(|end| *end <= PARAMETERS_BYTES_MAX) {
             all.entry(name.to_owned()).or_insert_with(|| signature[..end].to_owned());
         }
     }
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(about.jobs, ["a", "b"]);
         assert_eq!(about.determinism, "float");
         assert_eq!((about.memory_bytes, about.memory_bytes_max), (Some(65_536), None));
-        assert_eq!(about.arguments, None);
+        assert_eq!(about.arguments(), None);
         assert_eq!(
             (about.job(1, "main"), about.job(ROOT_KIND, "main"), about.job(7, "main")),
             ("b", "main", "unknown")
@@ -140,7 +141,7 @@ mod tests {
         let manifest = manifest.replace('\n', "\\n");
         let parts =
             format!(r#"(func (export "sateen_abi_1")) {exports} (@custom "sateen.manifest" "{manifest}")"#);
-        of(&parts).expect("an app").arguments
+        of(&parts).expect("an app").arguments()
     }
 
     #[test]

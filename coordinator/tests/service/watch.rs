@@ -12,10 +12,6 @@ use tokio_tungstenite::tungstenite::client;
 use crate::host::{Host, text};
 use crate::server::{Server, eventually};
 
-fn watching(server: &Server, topics: &[&str]) -> Watcher {
-    Watcher::open(&server.address, topics)
-}
-
 fn is_told(page: &Watcher, topic: &str) -> Option<()> {
     (!page.value(topic).is_null()).then_some(())
 }
@@ -68,7 +64,7 @@ fn begun() -> (Server, Host, u64) {
 #[test]
 fn a_page_is_told_of_the_grid() {
     let server = Server::start();
-    let mut page = watching(&server, &["grid"]);
+    let mut page = Watcher::open(&server.address, &["grid"]);
     page.until("the snapshot", |page| is_told(page, "grid"));
     server.publish();
     let run = server.submit();
@@ -97,7 +93,7 @@ fn a_page_is_told_of_a_run_and_its_tree() {
     let (server, mut host, run) = begun();
     let topics = [format!("run/{run}"), format!("tree/{run}"), format!("timeline/{run}")];
     let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
-    let mut page = watching(&server, &topics);
+    let mut page = Watcher::open(&server.address, &topics);
     page.until("an empty tree", |page| page.tree(run).is_whole.then_some(()));
     let (given, number) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN), note(2, BEGUN), note(3, BEGUN)])]);
@@ -145,7 +141,7 @@ fn a_page_is_told_of_a_run_and_its_tree() {
     for part in ["run", "depths", "events", "critical_path", "kinds"] {
         assert_eq!(page.value(&topic)[part], again[part], "{part}");
     }
-    let mut other = watching(&server, &topics);
+    let mut other = Watcher::open(&server.address, &topics);
     other.until("the tree", |page| page.tree(run).is_whole.then_some(()));
     page.until("the last states", |page| (page.tree(run).records[&0].state != 0).then_some(()));
     let (ours, theirs) = (&page.tree(run).records, &other.tree(run).records);
@@ -158,7 +154,7 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
     let (given, _) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN)])]);
     let topic = format!("tree/{run}");
-    let mut page = watching(&server, &["grid", &topic]);
+    let mut page = Watcher::open(&server.address, &["grid", &topic]);
     page.until("the root", |page| page.tree(run).records.get(&0).map(|_| ()));
     let frames = page.tree(run).frames;
     // What goes on is not told anew,
@@ -177,7 +173,8 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
 #[test]
 fn what_there_is_not_is_said_in_a_sentence() {
     let (server, _host, run) = begun();
-    let mut page = watching(&server, &["run/99", "tree/99", "timeline/99", "moon", "run/x", "grid"]);
+    let mut page =
+        Watcher::open(&server.address, &["run/99", "tree/99", "timeline/99", "moon", "run/x", "grid"]);
     page.until("five sentences", |page| (page.gone.len() == 5).then_some(()));
     for gone in &page.gone {
         assert_eq!(gone["kind"], "gone");
@@ -239,8 +236,8 @@ fn pages_that_watch_are_counted() {
         assert_eq!(server.json("/api/v1/status")["watchers"], count);
     };
     counted(0);
-    let page = watching(&server, &["grid"]);
-    let other = watching(&server, &["grid"]);
+    let page = Watcher::open(&server.address, &["grid"]);
+    let other = Watcher::open(&server.address, &["grid"]);
     counted(2);
     drop(page);
     counted(1);
@@ -272,8 +269,8 @@ fn a_slow_page_misses_steps_and_nothing_else() {
     let (server, mut host, run) = begun();
     let (given, _) = host.take_root();
     let topic = format!("tree/{run}");
-    let mut slow = watching(&server, &["grid", &topic]);
-    let mut quick = watching(&server, &[&topic]);
+    let mut slow = Watcher::open(&server.address, &["grid", &topic]);
+    let mut quick = Watcher::open(&server.address, &[&topic]);
     slow.until("the tree", |page| (page.tree(run).frames > 0).then_some(()));
     for round in 0..12_u64 {
         let jobs = (0..900).map(|job| note(1 + round * 900 + job, BEGUN));
@@ -294,7 +291,7 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
     let topics = [format!("run/{run}"), format!("tree/{run}")];
     let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
     let look = |server: &Server| {
-        let mut page = watching(server, &topics);
+        let mut page = Watcher::open(&server.address, &topics);
         page.until("both jobs", |page| {
             let done = page.tree(run).records.get(&1).is_some_and(|record| record.state == 1);
             (done && is_told(page, topics[0]).is_some()).then_some(())

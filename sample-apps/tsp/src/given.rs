@@ -2,25 +2,23 @@
 
 use sateen::BadInput;
 
+use crate::lines::Lines;
+
 /// Reads a tour through `count` cities: their numbers from 0, each once.
 ///
 /// # Errors
 /// When `text` is none; the message names the line and what was expected there.
 pub fn parse_tour(text: &str, count: usize) -> Result<Vec<u8>, BadInput> {
-    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_ascii()));
+    let mut lines = Lines::of("tour", text);
     loop {
-        let Some((number, line)) = lines.next() else {
-            return Err(wrong(text.lines().count().max(1), "the file ends where TOUR_SECTION is expected"));
-        };
+        let (number, line) = lines.expect("TOUR_SECTION")?;
         let (word, value) = line.split_once(':').unwrap_or((line, ""));
         match (word.trim_ascii(), value.trim_ascii()) {
-            ("" | "NAME" | "COMMENT", _) | ("TYPE", "TOUR") => {}
+            ("NAME" | "COMMENT", _) | ("TYPE", "TOUR") => {}
             ("DIMENSION", value) if value.parse() == Ok(count) => {}
             ("DIMENSION", value) => {
-                return Err(wrong(
-                    number,
-                    &format!("`{value}` where {count}, the number of cities, is expected"),
-                ));
+                let what = format!("`{value}` where {count}, the number of cities, is expected");
+                return Err(wrong(number, &what));
             }
             ("TOUR_SECTION", _) => break,
             _ => {
@@ -98,6 +96,7 @@ mod tests {
             "input `tour`, line 4: the tour ends after 3 of 4 cities"
         );
     }
+
     #[test]
     fn damage_is_told_by_its_line() {
         let text = "NAME : x\nTYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n1\n3\n4\n2\n-1\nEOF\n";

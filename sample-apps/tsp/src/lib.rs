@@ -11,6 +11,7 @@
 mod generate;
 mod given;
 mod incumbent;
+mod lines;
 mod parse;
 mod problem;
 mod search;
@@ -232,10 +233,7 @@ impl Map {
 /// The better of the tour that always goes to the nearest city and a given one.
 fn opening(ways: &Ways, problem: &Problem, given: Option<Tour>) -> Tour {
     let nearest = Tour::of(ways, problem.nearest.clone());
-    match given {
-        Some(given) if given < nearest => given,
-        _ => nearest,
-    }
+    given.filter(|given| *given < nearest).unwrap_or(nearest)
 }
 
 /// The tour of the input `tour`, if there is one.

@@ -5,6 +5,7 @@
 
 use sateen::BadInput;
 
+use crate::lines::Lines;
 use crate::tour::{CITIES_MAX, WAY_MAX, Ways};
 
 /// The largest coordinate.
@@ -15,7 +16,7 @@ const COORDINATE_MAX: f64 = 1e7;
 /// # Errors
 /// When `text` is none; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Ways, BadInput> {
-    let mut reader = Reader { lines: Lines::of(text), count: None, kind: None, layout: None };
+    let mut reader = Reader { lines: Lines::of("tsp", text), count: None, kind: None, layout: None };
     loop {
         let Some((number, line)) = reader.lines.next() else {
             return Err(reader.lines.end("NODE_COORD_SECTION or EDGE_WEIGHT_SECTION"));
@@ -268,40 +269,6 @@ fn geographic(from: (f64, f64), to: (f64, f64)) -> i64 {
     let q2 = libm::cos(north - other_north);
     let q3 = libm::cos(north + other_north);
     (RADIUS * libm::acos(0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)) + 1.0) as i64
-}
-
-/// The lines that are not blank, without blanks around them.
-struct Lines<'text> {
-    lines: std::iter::Enumerate<std::str::Lines<'text>>,
-    /// The number of the last one.
-    last: usize,
-}
-
-impl<'text> Lines<'text> {
-    fn of(text: &'text str) -> Self {
-        Self { lines: text.lines().enumerate(), last: 1 }
-    }
-
-    fn expect(&mut self, what: &str) -> Result<(usize, &'text str), BadInput> {
-        self.next().ok_or_else(|| self.end(what))
-    }
-
-    fn end(&self, what: &str) -> BadInput {
-        wrong(self.last, &format!("the file ends where {what} is expected"))
-    }
-}
-
-impl<'text> Iterator for Lines<'text> {
-    /// The line's number in the file, from 1, and the line.
-    type Item = (usize, &'text str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let found = (self.lines.by_ref())
-            .map(|(index, line)| (index + 1, line.trim_ascii()))
-            .find(|(_, line)| !line.is_empty())?;
-        self.last = found.0;
-        Some(found)
-    }
 }
 
 fn wrong(number: usize, what: &str) -> BadInput {

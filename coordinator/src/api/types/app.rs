@@ -51,6 +51,7 @@ impl From<AppRow> for App {
     fn from(row: AppRow) -> Self {
         let limits = limits(&row.about);
         Self {
+            arguments: row.about.arguments(),
             hash: row.hash.to_string(),
             name: row.name,
             bytes: row.bytes,
@@ -60,7 +61,6 @@ impl From<AppRow> for App {
             jobs: row.about.jobs,
             abi: ABI_VERSION,
             limits,
-            arguments: row.about.arguments,
         }
     }
 }
