@@ -150,5 +150,7 @@ pub const SHARED_FETCH_REST: Duration = Duration::from_millis(250);
 pub const SHARED_UNUSED: Duration = Duration::from_secs(5);
 /// The longest that a replica may take.
 pub const SHARED_FETCH_MAX: Duration = Duration::from_secs(16);
-/// Guests have so long to come to rest at a leave or suspension.
-pub const DRAIN_MAX: Duration = Duration::from_secs(3);
+/// At a leave or suspension, guests may go on for so long with what is not saved.
+pub const FINISHING_MAX: Duration = Duration::from_secs(4);
+/// And have so long to come to rest.
+pub const DRAIN_MAX: Duration = Duration::from_secs(5);

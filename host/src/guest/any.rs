@@ -53,10 +53,14 @@ pub async fn sync_any(
             guest.clock.stop();
             guest.is_urgent.store(true, SeqCst);
             // Until one is chosen all stay among the guest's, with which they are given up.
-            let found = wait_until(guest, || match find(guest, &numbers, hears) {
-                Look::Found(place, waited) => Some((place, waited)),
-                Look::Apart | Look::Nothing => None,
-            });
+            let found = wait_until(
+                guest,
+                || self::jobs(guest, &numbers).any(|(_, job)| job.is_elsewhere()),
+                || match find(guest, &numbers, hears) {
+                    Look::Found(place, waited) => Some((place, waited)),
+                    Look::Apart | Look::Nothing => None,
+                },
+            );
             let found = found.await;
             guest.is_urgent.store(false, SeqCst);
             guest.clock.go_on();
@@ -101,7 +105,7 @@ fn find(guest: &Guest, numbers: &[u32], hears: bool) -> Look {
         if hears && is_apart(guest, job) {
             return Look::Apart;
         }
-        if let Some(parameters) = guest.shared.reclaim(job) {
+        if let Some(parameters) = guest.reclaim(job) {
             return Look::Found(place, Waited::Reclaimed(parameters));
         }
     }

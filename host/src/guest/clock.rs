@@ -154,6 +154,12 @@ impl Clock {
         (self.work.saturating_add(self.children_work), self.span)
     }
 
+    /// As `total_work`, by the wall's clock since the last look.
+    pub fn work_so_far(&self) -> Duration {
+        let since = self.running.as_ref().map_or(Duration::ZERO, |running| running.wall.elapsed());
+        self.work.saturating_add(self.children_work).saturating_add(since)
+    }
+
     /// Work of the instance alone, as of the last look.
     pub fn own_work(&self) -> Duration {
         self.work

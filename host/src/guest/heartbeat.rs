@@ -28,6 +28,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
         guest.clock.go_on();
     }
     guest.check().map_err(wasmtime::Error::new)?;
+    guest.look_what_is_unsaved();
     sample(&mut store, true);
     tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
 
 use sateen_module::IMPORT_MODULE;
 use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
@@ -18,7 +19,7 @@ use super::state::{
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, LateKey, Outcome, Place, Waited, wait_for};
+use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place, Waited, wait_for};
 
 /// Names of jobs and inputs are short.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -90,7 +91,8 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
 }
 
 fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
-    if let Some(alarm) = caller.data().alarm() {
+    // What a host that leaves wants is all that is latent: that is asked for at each heartbeat.
+    if let Some(alarm) = caller.data().alarm().filter(|alarm| *alarm == Alarm::Oldest) {
         sound_alarm(caller.as_context_mut(), alarm);
     }
 }
@@ -184,7 +186,7 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
     let Some(job) = guest.take_child(number) else {
         return Err(broken(guest, format!("it syncs the job number {number}, which it has not exposed")));
     };
-    if let Some(parameters) = guest.shared.reclaim(&job) {
+    if let Some(parameters) = guest.reclaim(&job) {
         return Ok(come_back(&mut caller, number, job, parameters));
     }
     guest.clock.stop();
@@ -211,6 +213,9 @@ pub fn answer_with(caller: &mut Caller<'_, Guest>, number: u32, outcome: Outcome
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
     guest.free_number(number);
+    if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
+        guest.count_saved(outcome.work);
+    }
     match outcome.result {
         Ok(result) => {
             let length = result.len() as u64;
@@ -241,7 +246,16 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.lookup_bound;
     guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));
-    guest.recordings.push(Recording { number, job, key, is_redone, lookup_bound, work, span });
+    guest.recordings.push(Recording {
+        number,
+        job,
+        key,
+        is_redone,
+        lookup_bound,
+        work,
+        span,
+        saved: Duration::ZERO,
+    });
     update_lookup_below(caller.as_context_mut());
     RECLAIMED_RECORD | depth
 }
@@ -261,6 +275,7 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
     let result = caller.data().shared.is_worth_recording(work, cost).then(|| bytes.to_vec());
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();
+    guest.count_saved(if result.is_some() { work } else { recording.saved });
     if let Some(result) = result {
         let span = span.saturating_sub(recording.span);
         let outcome = Outcome { result: Ok(result), span, work, objects };

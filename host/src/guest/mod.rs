@@ -8,6 +8,7 @@ mod imports;
 mod memory;
 mod objects;
 mod pace;
+mod rest;
 mod state;
 mod stopped;
 mod task;

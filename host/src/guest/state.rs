@@ -96,6 +96,8 @@ pub struct Recording {
     /// Where the clock stood.
     pub work: Duration,
     pub span: Duration,
+    /// Work within it, but not within another recording, whose result others can have.
+    pub saved: Duration,
 }
 
 /// The data of an instance's store.
@@ -117,6 +119,10 @@ pub struct Guest {
     pub is_urgent: Arc<AtomicBool>,
     /// Calls in place that will be reported, the innermost last.
     pub recordings: Vec<Recording>,
+    /// Work outside of them whose result others can have.
+    pub saved: Duration,
+    /// The least of its work that was not saved at any heartbeat since its host began to leave.
+    pub least_unsaved: Option<Duration>,
     /// When more jobs are exposed than those who are hungry need.
     pub pace: Pace,
     /// For so many heartbeats it is not asked for jobs.
@@ -151,6 +157,8 @@ impl Guest {
             begun: None,
             is_urgent: task.is_urgent,
             recordings: Vec::new(),
+            saved: Duration::ZERO,
+            least_unsaved: None,
             pace: Pace::default(),
             quiet_beats: 0,
             memory: None,

@@ -151,9 +151,9 @@ impl Portion {
         self.with(|shared, remote| shared.abort_held(remote, held));
     }
 
-    /// Before leaving or suspending: begins nothing new. Guests expose all that is latent, take nothing back,
-    /// and so come to rest at their next sync; what finishes on the way is finished and recorded. Then
-    /// comes [`Notice::Drained`], and again whenever guests that went on have come to rest. Open jobs may
+    /// Before leaving or suspending: begins nothing new. Guests expose all that is latent and go on until what
+    /// they have done is recorded, for [`FINISHING_MAX`](sateen_protocol::limits::FINISHING_MAX) at most, and then
+    /// come to rest at their next sync. Then comes [`Notice::Drained`], and again whenever guests that went on have come to rest. Open jobs may
     /// still be offered.
     pub fn drain(&self) {
         self.with(Shared::drain);
@@ -211,15 +211,16 @@ fn beat(shared: &Shared) {
     let mut quiet = 0;
     while shared.wait(TICK).is_none() {
         shared.look_for_objects();
+        shared.look_for_rest(remote);
         remote.send_recorded(false);
-        if remote.is_computing() || shared.objects.is_anybody_waiting() {
+        if remote.is_computing() || remote.is_to_rest() || shared.objects.is_anybody_waiting() {
             quiet = 0;
             shared.app.0.engine.inner.increment_epoch();
         } else if quiet < QUIET_BEATS {
             quiet += 1;
         } else {
             remote.send_recorded(true);
-            remote.sleep_until_computing(|| shared.is_stopping());
+            remote.sleep_until_computing(|| shared.is_stopping() || remote.is_to_rest());
             quiet = 0;
         }
     }

@@ -153,6 +153,11 @@ impl Job {
         self.state.load(SeqCst) == GONE
     }
 
+    /// Whether another host has it, or may know its result.
+    pub fn is_elsewhere(&self) -> bool {
+        [LENT, LOOKUP].contains(&self.state.load(SeqCst))
+    }
+
     pub fn is_looked_up(&self) -> bool {
         self.state.load(SeqCst) == LOOKUP
     }
@@ -194,21 +199,29 @@ pub enum Waited {
 /// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
 /// something else.
 pub async fn wait_for(guest: &Guest, job: &Job) -> Result<Waited, Stop> {
-    wait_until(guest, || match job.take_outcome() {
-        Some(outcome) => Some(Waited::Outcome(outcome)),
-        None => guest.shared.reclaim(job).map(Waited::Reclaimed),
-    })
+    wait_until(
+        guest,
+        || job.is_elsewhere(),
+        || match job.take_outcome() {
+            Some(outcome) => Some(Waited::Outcome(outcome)),
+            None => guest.reclaim(job).map(Waited::Reclaimed),
+        },
+    )
     .await
 }
 
 /// Waits until `look` gives something, which it may whenever one of the guest's jobs has an outcome or is
-/// open again.
-pub async fn wait_until<T>(guest: &Guest, mut look: impl FnMut() -> Option<T>) -> Result<T, Stop> {
+/// open again; `is_elsewhere` while that is for other hosts to bring about.
+pub async fn wait_until<T>(
+    guest: &Guest,
+    is_elsewhere: impl Fn() -> bool,
+    mut look: impl FnMut() -> Option<T>,
+) -> Result<T, Stop> {
     let (shared, task) = (&guest.shared, guest.task);
     let result = poll_fn(|context| {
         // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
         // task or ends the run does so before it wakes.
-        shared.register_waiting(task, context.waker());
+        shared.register_waiting(task, context.waker(), guest.is_unsaved() && is_elsewhere());
         if let Err(stop) = guest.check() {
             return Poll::Ready(Err(stop));
         }

@@ -364,7 +364,7 @@ pub async fn wait_for_objects<T>(
     let _waiting = Waiting::new(&shared.objects, task);
     let result = poll_fn(|context| {
         // Registered first and looked at afterwards, as in `wait_for`.
-        shared.register_waiting(task, context.waker());
+        shared.register_waiting(task, context.waker(), false);
         if let Err(stop) = guest.check() {
             return Poll::Ready(Err(stop));
         }

@@ -2,8 +2,8 @@
 //! how they go and come, `computing` what the portion's driver and the heartbeat are told of its workers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_deque::{Injector, Steal};
@@ -67,7 +67,8 @@ pub struct Remote {
     sought: RwLock<Option<HashSet<JobTag>>>,
     /// Jobs since the last one that was sought.
     misses: AtomicUsize,
-    draining: AtomicBool,
+    /// Since when this host leaves.
+    draining: OnceLock<Instant>,
     drained: AtomicBool,
     pub pause: super::pause::Pause,
     /// Workers that sleep, and the level that was announced.
@@ -108,7 +109,7 @@ impl Remote {
             looks_up: AtomicBool::new(true),
             sought: RwLock::new(None),
             misses: AtomicUsize::new(0),
-            draining: AtomicBool::new(false),
+            draining: OnceLock::new(),
             drained: AtomicBool::new(false),
             pause: super::pause::Pause::default(),
             resting: AtomicUsize::new(0),
@@ -194,7 +195,12 @@ impl Remote {
     }
 
     pub fn is_draining(&self) -> bool {
-        self.draining.load(SeqCst)
+        self.draining.get().is_some()
+    }
+
+    /// For how long this host has been about to leave.
+    pub fn drains_for(&self) -> Option<Duration> {
+        self.draining.get().map(Instant::elapsed)
     }
 
     /// A job begins in an instance of its own.

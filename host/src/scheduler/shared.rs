@@ -68,6 +68,13 @@ pub struct SharedParts {
     pub remote: Option<Remote>,
 }
 
+/// A task that waits.
+struct Waiting {
+    waker: Waker,
+    /// See [`Shared::register_waiting`].
+    is_unsaved: bool,
+}
+
 /// One run, as its workers see it.
 pub struct Shared {
     pub app: App,
@@ -95,7 +102,7 @@ pub struct Shared {
     /// Tasks that exist.
     tasks: AtomicUsize,
     next_task: AtomicU64,
-    waiting: Mutex<HashMap<TaskId, Waker>>,
+    waiting: Mutex<HashMap<TaskId, Waiting>>,
     stopping: AtomicBool,
     ending: Mutex<Option<Ending>>,
     ended: Condvar,
@@ -244,9 +251,8 @@ impl Shared {
 
     /// Takes an exposed job back for its owner, if nobody has claimed it.
     pub fn reclaim(&self, job: &Job) -> Option<Vec<u8>> {
-        // In pristine mode every job runs in an instance of its own, as long as there are any. A host
-        // that leaves begins nothing.
-        if (self.parts.pristine && self.instances.are_left()) || self.is_draining() {
+        // In pristine mode every job runs in an instance of its own, as long as there are any.
+        if self.parts.pristine && self.instances.are_left() {
             return None;
         }
         let parameters = self.withdraw(job)?;
@@ -383,19 +389,25 @@ impl Shared {
         self.remote.as_ref().is_some_and(|remote| remote.pause.is_on()) && !self.is_stopping()
     }
 
-    pub fn register_waiting(&self, task: TaskId, waker: &Waker) {
-        self.waiting.lock().insert(task, waker.clone());
+    /// `is_unsaved` if what it waits for comes from elsewhere, and its host should not leave before.
+    pub fn register_waiting(&self, task: TaskId, waker: &Waker, is_unsaved: bool) {
+        self.waiting.lock().insert(task, Waiting { waker: waker.clone(), is_unsaved });
     }
 
     pub fn forget_waiting(&self, task: TaskId) {
         self.waiting.lock().remove(&task);
     }
 
+    /// Whether work would be lost if nobody waited for what comes from elsewhere.
+    pub fn is_unsaved(&self) -> bool {
+        self.waiting.lock().values().any(|waiting| waiting.is_unsaved)
+    }
+
     /// Lets a waiting task look again.
     pub fn wake(&self, task: TaskId) {
-        let waker = self.waiting.lock().remove(&task);
-        if let Some(waker) = waker {
-            waker.wake();
+        let waiting = self.waiting.lock().remove(&task);
+        if let Some(waiting) = waiting {
+            waiting.waker.wake();
         }
     }
 
@@ -409,7 +421,7 @@ impl Shared {
         }
         drop(slot);
         self.stopping.store(true, SeqCst);
-        let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waker)| waker).collect();
+        let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waiting)| waiting.waker).collect();
         wakers.into_iter().for_each(Waker::wake);
         self.app.0.engine.inner.increment_epoch();
         self.idle.wake_all();

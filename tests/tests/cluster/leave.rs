@@ -11,6 +11,9 @@ fn assert_nothing_lost(about: &Value) {
     let redone = count(about, "redone");
     let executed = count(about, "executed");
     assert!(redone * 20 <= executed + 20, "{redone} of {executed} jobs were redone: {about:#}");
+    let (work, lost) = (about["work_s"].as_f64(), about["lost_work_s"].as_f64());
+    let (work, lost) = work.zip(lost).expect("the run has ended");
+    assert!(lost <= work / 50.0, "{lost} of {work} s were done twice: {about:#}");
 }
 
 #[test]

@@ -41,9 +41,36 @@ fn a_paused_portion_can_be_stopped() {
     drop(shuttle);
 }
 
+/// Of what a host has done that leaves, next to nothing is done again.
+#[test]
+fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
+    for at_ms in [100, 240, 420, 610] {
+        let mut task = Task::new(sample("nqueens"), "main", &["15"]);
+        task.record_every = Some(Duration::from_millis(250));
+        let mut shuttle = Shuttle::new(task, &[1, 1], 0);
+        shuttle.portion(1).pause(true);
+        shuttle.begin(0);
+        shuttle.run_until(|shuttle| shuttle.counts()[0].work > Duration::from_millis(at_ms));
+        shuttle.portion(0).drain();
+        shuttle.run_until(|shuttle| shuttle.is_drained(0));
+        let done = shuttle.counts()[0].work;
+        // As the coordinator says it: whoever goes on finds what was recorded.
+        shuttle.crash(0, 1);
+        shuttle.portion(1).pause(false);
+        assert_eq!(shuttle.finish(), ANSWER);
+        let needed = Duration::from_nanos(shuttle.result.as_ref().expect("it finished").work_ns);
+        let lost = (done + shuttle.counts()[0].work).saturating_sub(needed);
+        eprintln!("drained after {at_ms} ms: {done:?} done, {lost:?} of it twice");
+        assert!(lost < needed / 100, "{lost:?} of {needed:?} were done twice, {done:?} before the leave");
+    }
+}
+
+/// Where nothing is recorded, nothing can be saved by going on.
 #[test]
 fn a_drained_portion_comes_to_rest_and_others_finish() {
-    let mut shuttle = queens();
+    let mut task = Task::new(sample("nqueens"), "main", &["15"]);
+    task.record_every = None;
+    let mut shuttle = Shuttle::new(task, &[1, 1], 0);
     shuttle.portion(1).pause(true);
     shuttle.begin(0);
     shuttle.run_until(|shuttle| shuttle.counts()[0].work > Duration::from_millis(50));

@@ -175,7 +175,8 @@ impl Driver {
         leaving.told += 1;
         if leaving.told % 4 == 1 {
             for answers in &leaving.answers {
-                answers.send(Answer::Progress(format!("hands over {runs} runs, {busy} workers are busy")));
+                answers
+                    .send(Answer::Progress(format!("runs to hand over: {runs}; workers still busy: {busy}")));
             }
         }
         if now >= leaving.until && self.ended.is_none() {

@@ -1,8 +1,10 @@
 //! Whether guests of a portion compute, and how many of its workers could do with a job.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use sateen_protocol::limits::FINISHING_MAX;
 
 use super::Remote;
 use crate::portion::Notice;
@@ -44,6 +46,11 @@ impl Remote {
         self.beat.woken.notify_all();
     }
 
+    /// Whether guests have not come to rest, of a host that leaves.
+    pub fn is_to_rest(&self) -> bool {
+        self.is_draining() && !self.drained.load(SeqCst)
+    }
+
     /// Sleeps until guests compute, or `is_over`.
     pub fn sleep_until_computing(&self, is_over: impl Fn() -> bool) {
         let mut guard = self.beat.lock.lock();
@@ -57,16 +64,24 @@ impl Remote {
 
 impl Shared {
     pub fn drain(&self, remote: &Remote) {
-        remote.draining.store(true, SeqCst);
+        let _ = remote.draining.set(Instant::now());
         self.announce_idle();
         self.app.0.engine.inner.increment_epoch();
-        if !remote.is_computing() {
+        remote.wake_beat();
+        self.look_for_rest(remote);
+    }
+
+    /// Whoever waits for others does not for ever.
+    pub fn look_for_rest(&self, remote: &Remote) {
+        if remote.is_to_rest() && !remote.is_computing() {
             self.announce_drained(remote);
         }
     }
 
     fn announce_drained(&self, remote: &Remote) {
-        if remote.is_draining() && !self.is_ready() && !remote.drained.swap(true, SeqCst) {
+        let Some(drains_for) = remote.drains_for() else { return };
+        let has_waited = drains_for >= FINISHING_MAX || !self.is_unsaved();
+        if has_waited && !self.is_ready() && !remote.drained.swap(true, SeqCst) {
             remote.notify(Notice::Drained);
         }
     }

@@ -161,6 +161,7 @@ impl Portion {
                 frame.stage = Stage::Syncing(place.child + 1);
                 return false;
             }
+            // A real guest finishes what is not saved first; this one loses it, which is harder on the protocol.
             Child::Latent | Child::Open if is_draining => {
                 task.doing = Doing::Resting;
                 return true;

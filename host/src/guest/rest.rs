@@ -1,0 +1,60 @@
+//! When the guests of a host that leaves come to rest.
+//!
+//! Whoever goes on with a job elsewhere has what was recorded of it; the rest of what its guest has done is done
+//! again. So a guest goes on for a while with what it is in, until next to nothing of its work is unsaved: what it
+//! begins from here on is exposed within a heartbeat, and so is saved when it ends. But if more and more is unsaved,
+//! that is its caller's own work, which is saved only with the caller's result, and the sooner it rests the better.
+
+use std::time::Duration;
+
+use sateen_protocol::limits::FINISHING_MAX;
+
+use super::Guest;
+use crate::scheduler::{Job, Remote};
+
+/// Less than this need not be saved.
+const UNSAVED_MIN: Duration = Duration::from_millis(1);
+/// A guest that has so much more unsaved work than before does not get rid of it.
+const UNSAVED_MORE_MAX: Duration = Duration::from_millis(100);
+
+impl Guest {
+    /// Takes an exposed job back to be called in place, if nobody has claimed it and this guest does not rest.
+    pub fn reclaim(&self, job: &Job) -> Option<Vec<u8>> {
+        if self.rests() {
+            return None;
+        }
+        self.shared.reclaim(job)
+    }
+
+    /// Work whose result others can have.
+    pub fn count_saved(&mut self, work: Duration) {
+        let saved = self.recordings.last_mut().map_or(&mut self.saved, |recording| &mut recording.saved);
+        *saved = saved.saturating_add(work);
+    }
+
+    fn rests(&self) -> bool {
+        let drains_for = self.shared.remote.as_ref().and_then(Remote::drains_for);
+        drains_for.is_some_and(|drains_for| drains_for >= FINISHING_MAX || !self.is_unsaved())
+    }
+
+    /// Whether work would be lost if this instance ended now, and less if it went on.
+    pub fn is_unsaved(&self) -> bool {
+        let unsaved = self.unsaved();
+        let grows = self.least_unsaved.is_some_and(|least| unsaved > least + UNSAVED_MORE_MAX);
+        self.record_every().is_some() && unsaved >= UNSAVED_MIN && !grows
+    }
+
+    /// At each heartbeat.
+    pub fn look_what_is_unsaved(&mut self) {
+        if self.shared.is_draining() {
+            let unsaved = self.unsaved();
+            self.least_unsaved = Some(self.least_unsaved.map_or(unsaved, |least| least.min(unsaved)));
+        }
+    }
+
+    /// Work of this instance that would be done again if it ended now.
+    fn unsaved(&self) -> Duration {
+        let saved: Duration = self.recordings.iter().map(|recording| recording.saved).sum();
+        self.clock.work_so_far().saturating_sub(saved.saturating_add(self.saved))
+    }
+}
