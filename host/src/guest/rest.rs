@@ -12,8 +12,9 @@ use sateen_protocol::limits::FINISHING_MAX;
 use super::Guest;
 use crate::scheduler::{Job, Remote};
 
-/// Less than this need not be saved.
+/// Less than this need not be saved, nor less than such a part of the time that was spent on saving.
 const UNSAVED_MIN: Duration = Duration::from_millis(1);
+const UNSAVED_PART: u32 = 400;
 /// A guest that has so much more unsaved work than before does not get rid of it.
 const UNSAVED_MORE_MAX: Duration = Duration::from_millis(100);
 
@@ -32,16 +33,20 @@ impl Guest {
         *saved = saved.saturating_add(work);
     }
 
+    fn drains_for(&self) -> Option<Duration> {
+        self.shared.remote.as_ref().and_then(Remote::drains_for)
+    }
+
     fn rests(&self) -> bool {
-        let drains_for = self.shared.remote.as_ref().and_then(Remote::drains_for);
-        drains_for.is_some_and(|drains_for| drains_for >= FINISHING_MAX || !self.is_unsaved())
+        self.drains_for().is_some_and(|drains_for| drains_for >= FINISHING_MAX || !self.is_unsaved())
     }
 
     /// Whether work would be lost if this instance ended now, and less if it went on.
     pub fn is_unsaved(&self) -> bool {
         let unsaved = self.unsaved();
         let grows = self.least_unsaved.is_some_and(|least| unsaved > least + UNSAVED_MORE_MAX);
-        self.record_every().is_some() && unsaved >= UNSAVED_MIN && !grows
+        let counts = UNSAVED_MIN.max(self.drains_for().unwrap_or_default() / UNSAVED_PART);
+        self.record_every().is_some() && unsaved >= counts && !grows
     }
 
     /// At each heartbeat.

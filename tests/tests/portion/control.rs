@@ -44,8 +44,9 @@ fn a_paused_portion_can_be_stopped() {
 /// Of what a host has done that leaves, next to nothing is done again.
 #[test]
 fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
-    for at_ms in [100, 240, 420, 610] {
-        let mut task = Task::new(sample("nqueens"), "main", &["15"]);
+    for at_ms in [20, 40, 60, 80, 100, 120] {
+        // So little that a slow machine, too, finishes in time.
+        let mut task = Task::new(sample("nqueens"), "main", &["14"]);
         task.record_every = Some(Duration::from_millis(250));
         let mut shuttle = Shuttle::new(task, &[1, 1], 0);
         shuttle.portion(1).pause(true);
@@ -54,14 +55,18 @@ fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
         shuttle.portion(0).drain();
         shuttle.run_until(|shuttle| shuttle.is_drained(0));
         let done = shuttle.counts()[0].work;
+        if shuttle.result.is_some() {
+            eprintln!("drained after {at_ms} ms: all is done");
+            continue;
+        }
         // As the coordinator says it: whoever goes on finds what was recorded.
         shuttle.crash(0, 1);
         shuttle.portion(1).pause(false);
-        assert_eq!(shuttle.finish(), ANSWER);
+        assert_eq!(shuttle.finish(), "365596");
         let needed = Duration::from_nanos(shuttle.result.as_ref().expect("it finished").work_ns);
         let lost = (done + shuttle.counts()[0].work).saturating_sub(needed);
         eprintln!("drained after {at_ms} ms: {done:?} done, {lost:?} of it twice");
-        assert!(lost < needed / 100, "{lost:?} of {needed:?} were done twice, {done:?} before the leave");
+        assert!(lost < Duration::from_millis(10), "{lost:?} were done twice, {done:?} before the leave");
     }
 }
 
