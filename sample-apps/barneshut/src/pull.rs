@@ -26,47 +26,96 @@ impl Pulls {
     }
 }
 
-/// Vectors that are sent in single precision where that is all they have: what arrives has the same bits.
+/// Vectors that are sent in six bytes each where that is all they have: what arrives has the same bits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors(pub Vec<Vector>);
 
 /// Vectors as they are sent.
 #[derive(Serialize, Deserialize)]
 enum Sent {
-    Single(Vec<[f32; 3]>),
-    Double(Vec<Vector>),
+    Short(Vec<Short>),
+    Whole(Vec<Vector>),
 }
 
 impl Serialize for Vectors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let single: Option<Vec<[f32; 3]>> = self.0.iter().map(single).collect();
-        single.map_or_else(|| Sent::Double(self.0.clone()), Sent::Single).serialize(serializer)
+        let short: Option<Vec<Short>> = self.0.iter().map(Short::of).collect();
+        short.map_or_else(|| Sent::Whole(self.0.clone()), Sent::Short).serialize(serializer)
     }
 }
 
 impl<'a> Deserialize<'a> for Vectors {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match Sent::deserialize(deserializer)? {
-            Sent::Single(vectors) => vectors.into_iter().map(|vector| vector.map(f64::from)).collect(),
-            Sent::Double(vectors) => vectors,
+            Sent::Short(vectors) => vectors.iter().map(Short::vector).collect(),
+            Sent::Whole(vectors) => vectors,
         }))
     }
 }
 
-/// The same vector in single precision, if that has the same bits in double precision again.
-fn single(vector: &Vector) -> Option<[f32; 3]> {
-    let single = vector.map(|part| part as f32);
-    let is_same =
-        single.iter().zip(vector).all(|(single, part)| f64::from(*single).to_bits() == part.to_bits());
-    is_same.then_some(single)
+/// A vector whose parts are multiples of a common unit, a power of two. 48 bits: an exponent of nine, and the
+/// parts of thirteen each.
+#[derive(Serialize, Deserialize)]
+struct Short([u8; 6]);
+
+const EXPONENT_BITS: u32 = 9;
+const PART_BITS: u32 = 13;
+/// The most units in a part.
+const PART_MAX: f64 = 4095.0;
+/// Units are from 2 to the power of minus so many up to as many.
+const UNIT_EXPONENT_MAX: i64 = (1 << (EXPONENT_BITS - 1)) - 1;
+
+impl Short {
+    /// `None` if it has more bits than that.
+    fn of(vector: &Vector) -> Option<Self> {
+        let exponent = unit_exponent(vector)?;
+        let unit = power_of_two(exponent);
+        let mut word = exponent.cast_unsigned();
+        for part in vector {
+            let units = part / unit;
+            if units.abs() > PART_MAX || (f64::from(units as i16) * unit).to_bits() != part.to_bits() {
+                return None;
+            }
+            word = word << PART_BITS | (units as i64).cast_unsigned() & ((1 << PART_BITS) - 1);
+        }
+        word.to_le_bytes().first_chunk().map(|bytes| Self(*bytes))
+    }
+
+    fn vector(&self) -> Vector {
+        let [a, b, c, d, e, f] = self.0;
+        let word = i64::from_le_bytes([0, 0, a, b, c, d, e, f]);
+        let unit = power_of_two(word >> (i64::BITS - EXPONENT_BITS));
+        // Each part is shifted to the top, and down again with its sign.
+        [0, 1, 2].map(|place| {
+            let top = word << (EXPONENT_BITS + PART_BITS * place);
+            (top >> (i64::BITS - PART_BITS)) as f64 * unit
+        })
+    }
 }
 
-/// `vector` with the precision of single floats, but for what is too large or too small for these.
+/// Of a unit of which the largest part of the vector has twelve bits. `None` if that is too small or too large.
+fn unit_exponent(vector: &Vector) -> Option<i64> {
+    let largest = vector.iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
+    if largest == 0.0 {
+        return Some(0);
+    }
+    let exponent = (largest.to_bits() >> 52).cast_signed() - 1022 - (i64::from(PART_BITS) - 1);
+    (largest.is_finite() && exponent.abs() <= UNIT_EXPONENT_MAX).then_some(exponent)
+}
+
+fn power_of_two(exponent: i64) -> f64 {
+    f64::from_bits((exponent + 1023).cast_unsigned() << 52)
+}
+
+/// `vector`, its parts with as many bits as are sent of them, at most a four-thousandth of the largest off; the same
+/// if that is too large or too small.
 pub fn rounded(vector: Vector) -> Vector {
-    vector.map(|part| {
-        let single = part as f32;
-        if single.is_normal() || part == 0.0 { f64::from(single) } else { part }
-    })
+    let Some(exponent) = unit_exponent(&vector) else { return vector };
+    let to = |unit: f64| vector.map(|part| (part / unit).round_ties_even() * unit + 0.0);
+    let unit = power_of_two(exponent);
+    let rounded = to(unit);
+    // The largest may have become a bit longer.
+    if unit_exponent(&rounded) == Some(exponent) { rounded } else { to(2.0 * unit) }
 }
 
 #[cfg(test)]
@@ -80,19 +129,43 @@ mod tests {
     }
 
     #[test]
-    fn what_single_precision_holds_takes_half_as_much() {
-        let tenths = vec![rounded([0.1, -0.2, 0.0]); 100];
-        let (length, back) = sent(tenths.clone());
-        assert!((1200..1210).contains(&length), "{length}");
-        assert_eq!(back, tenths);
+    fn what_is_rounded_takes_a_quarter() {
+        let some = [0.1, -0.2, 0.0, 1.0, 4095.5, -8191.9, 1e-30, -3e20];
+        for vector in some.iter().flat_map(|a| some.iter().flat_map(move |b| some.map(|c| [*a, *b, c]))) {
+            let vector = rounded(vector);
+            assert_eq!(rounded(vector), vector);
+            let (length, back) = sent(vec![vector; 100]);
+            assert!((600..605).contains(&length), "{vector:?}: {length}");
+            assert_eq!(back, [vector; 100]);
+        }
     }
 
     #[test]
-    fn what_it_does_not_hold_is_sent_whole() {
-        for vector in [[0.1, 0.0, 0.0], rounded([1e-300, 1.0, -1e300]), [1.0, f64::from_bits(1), -0.0]] {
+    fn rounding_moves_no_part_by_more_than_a_four_thousandth() {
+        for turn in 0..1000 {
+            let (sin, cos) = (libm::sin(f64::from(turn)), libm::cos(f64::from(turn)));
+            let vector = [sin * 1e9, cos * 1e9, sin * cos * 1e8];
+            let off = vector.iter().zip(rounded(vector)).map(|(part, rounded)| (part - rounded).abs());
+            let largest = vector.iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
+            assert!(off.fold(0.0, f64::max) <= largest / 4000.0, "{vector:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_rounded_is_sent_whole() {
+        let beyond = rounded([1e-300, 1.0, -1e300]);
+        for vector in [[0.1, 0.0, 0.0], beyond, [1.0, f64::from_bits(1), 0.0], [1.0, -0.0, 0.0]] {
             let (length, back) = sent(vec![vector; 100]);
             assert!((2400..2410).contains(&length), "{length}");
-            assert_eq!(back, [vector; 100]);
+            let same = |back: &Vector| back.map(f64::to_bits) == vector.map(f64::to_bits);
+            assert!(back.len() == 100 && back.iter().all(same), "{vector:?}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_vector() {
+        for byte in 0..=255 {
+            let _ = Short([byte; 6]).vector();
         }
     }
 }

@@ -95,7 +95,7 @@ impl Tree {
         let mut pulls = Pulls::default();
         for nth in first..end {
             let (change, potential) = self.pull(law, nth);
-            pulls.changes.0.push(if law.opening > 0.0 { rounded(change) } else { change });
+            pulls.changes.0.push(change);
             if with_potentials {
                 pulls.potentials.push(potential);
             }
@@ -117,11 +117,12 @@ impl Tree {
         unsorted
     }
 
-    /// How the speed of a body changes, and its potential.
+    /// How the speed of a body changes, and its potential. Rounded where several bodies counted as one.
     fn pull(&self, law: &Law, nth: usize) -> (Vector, f64) {
         let [x, y, z, _] = self.points[nth];
         let softening2 = law.softening2;
         let (mut to_x, mut to_y, mut to_z, mut depth) = (0.0, 0.0, 0.0, 0.0);
+        let mut is_near = false;
         let mut place = 0;
         while let Some(cell) = self.cells.get(place) {
             let (dx, dy, dz) = (cell.middle[0] - x, cell.middle[1] - y, cell.middle[2] - z);
@@ -134,6 +135,7 @@ impl Tree {
                 to_x += factor * dx;
                 to_y += factor * dy;
                 to_z += factor * dz;
+                is_near |= cell.end - cell.first > 1;
                 place = cell.next as usize;
             } else if cell.next as usize == place + 1 {
                 let (first, end) = (cell.first as usize, cell.end as usize);
@@ -156,7 +158,8 @@ impl Tree {
             }
         }
         let gravity = law.gravity;
-        ([to_x * gravity, to_y * gravity, to_z * gravity], -depth * gravity)
+        let change = [to_x * gravity, to_y * gravity, to_z * gravity];
+        (if is_near { rounded(change) } else { change }, -depth * gravity)
     }
 }
 
