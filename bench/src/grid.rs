@@ -56,6 +56,15 @@ pub fn processor_seconds(grid: &Cluster, name: &str) -> Result<f64> {
     status(grid, name)?["processor_s"].as_f64().context("a host tells its processor time")
 }
 
+/// Processor time that a process has used so far, in seconds; in proc(5), hundredths of one.
+pub fn process_s(process: u32) -> Result<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The command's name, in parentheses, may hold anything.
+    let (_, fields) = text.rsplit_once(')').context("a name in parentheses")?;
+    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
+    Ok(ticks.sum::<u64>() as f64 / 100.0)
+}
+
 /// What a host says of itself.
 pub fn status(grid: &Cluster, name: &str) -> Result<Value> {
     let ended = grid.tell_host(name, &["status", "--json"]);

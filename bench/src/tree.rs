@@ -45,7 +45,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     let (mut host, _) = ForgedHost::join(&grid.address().to_string(), "forged");
     let (run, _) = host.take_root();
     ensure!(run == RunId(submitted), "another run than the one submitted");
-    let (memory_mib, processor) = (resident_mib(process)?, processor_s(process)?);
+    let (memory_mib, processor) = (resident_mib(process)?, grid::process_s(process)?);
     let mut jobs = Jobs { begun: 0 };
     while jobs.begun < JOBS {
         let notes = jobs.next(TOLD_AT_ONCE);
@@ -62,7 +62,7 @@ pub fn bench() -> Result<Vec<Figure>> {
         ensure!(started.elapsed() < SAVED_MAX, "{} of {JOBS} jobs are known", all(&grid));
         thread::sleep(Duration::from_millis(100));
     }
-    let told_s = processor_s(process)? - processor;
+    let told_s = grid::process_s(process)? - processor;
 
     // Jobs begin and end from now on, whoever looks: few at first, as a host that is silent is given up.
     let (is_over, at_once) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
@@ -201,18 +201,18 @@ impl Crowd {
 /// Processor time that the process takes in a round.
 fn spent(process: u32) -> Result<f64> {
     thread::sleep(Duration::from_secs(1));
-    let before = processor_s(process)?;
+    let before = grid::process_s(process)?;
     thread::sleep(ROUND);
-    Ok(processor_s(process)? - before)
+    Ok(grid::process_s(process)? - before)
 }
 
 /// Waits until all is saved: the process does next to nothing.
 fn await_rest(process: u32) -> Result<()> {
     let started = Instant::now();
     loop {
-        let before = processor_s(process)?;
+        let before = grid::process_s(process)?;
         thread::sleep(Duration::from_secs(2));
-        if processor_s(process)? - before < 0.1 {
+        if grid::process_s(process)? - before < 0.1 {
             return Ok(());
         }
         ensure!(started.elapsed() < SAVED_MAX, "the coordinator does not come to rest");
@@ -225,13 +225,4 @@ fn resident_mib(process: u32) -> Result<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("a resident set")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1024.0)
-}
-
-/// proc(5): user and system time, in hundredths of a second.
-fn processor_s(process: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The command's name, in parentheses, may hold anything.
-    let (_, fields) = text.rsplit_once(')').context("a name in parentheses")?;
-    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
-    Ok(ticks.sum::<u64>() as f64 / 100.0)
 }

@@ -100,6 +100,8 @@ pub const WATCH_MESSAGE_BYTES_MAX: usize = 4096;
 pub const WATCH_MESSAGES_PER_SECOND_MAX: u32 = 20;
 /// How often pages are told what is new.
 pub const WATCH_TICK: Duration = Duration::from_millis(250);
+/// So long after the tick: what is new of all that a page watches is known by then, and told together.
+pub const WATCH_TOLD_AFTER: Duration = Duration::from_millis(20);
 /// A page that takes none of what it is sent for so long is cut off.
 pub const WATCH_WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Ticks that a slow page may be behind with a tree. More than fit into the time above.

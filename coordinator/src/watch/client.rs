@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use futures_util::SinkExt;
 use futures_util::future::select_all;
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -35,6 +36,8 @@ struct Watched {
     news: watch::Receiver<News>,
     /// Something may have to be said at once.
     is_due: bool,
+    /// Nothing was known when it was asked for: the first news are told when they come.
+    waits: bool,
     seq: u64,
     /// The version that was told last.
     told: Option<u64>,
@@ -58,6 +61,7 @@ pub async fn serve(socket: WebSocket, api: &Api, watching: &Arc<Watching>) {
         heard: (Instant::now(), 0),
         sent: Instant::now(),
         pinged: Instant::now(),
+        is_flushed: true,
     };
     if let End::Told(code, reason) = client.serve(api, watching).await {
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
@@ -83,17 +87,22 @@ struct Client {
     heard: (Instant, u32),
     sent: Instant,
     pinged: Instant,
+    /// Nothing waits for company.
+    is_flushed: bool,
 }
 
 impl Client {
     async fn serve(&mut self, api: &Api, watching: &Arc<Watching>) -> End {
         let mut shutdown = api.shutdown.clone();
         loop {
-            // All that is due, one message of each topic after the other.
+            // All that is due, one message of each topic after the other, and all at once.
             while let Some(due) = self.next_due() {
                 if let Err(end) = self.tell(due).await {
                     return end;
                 }
+            }
+            if let Err(end) = self.flush().await {
+                return end;
             }
             let quiet = (self.sent + WATCH_ALIVE).min(self.pinged + WATCH_PING);
             tokio::select! {
@@ -105,7 +114,12 @@ impl Client {
                     }
                     Some(Err(_)) | None => return End::Gone,
                 },
-                topic = changed(&mut self.topics) => {
+                () = sleep_until(watching.next_telling()), if !self.topics.is_empty() => {
+                    for watched in self.topics.values_mut() {
+                        watched.is_due = watched.news.has_changed().unwrap_or(false);
+                    }
+                }
+                topic = first_news(&mut self.topics) => {
                     if let Some(watched) = self.topics.get_mut(&topic) {
                         watched.is_due = true;
                     }
@@ -167,6 +181,7 @@ impl Client {
             self.topics.entry(topic).or_insert_with(|| Watched {
                 news: watching.subscribe(api, topic),
                 is_due: true,
+                waits: true,
                 seq: 0,
                 told: None,
                 bucket_ms: 0,
@@ -191,6 +206,7 @@ impl Client {
         let Some(watched) = self.topics.get_mut(&topic) else { return Ok(()) };
         let news = watched.news.borrow_and_update().clone();
         watched.is_due = false;
+        watched.waits = matches!(news, News::Nothing);
         let message = match news {
             News::Nothing => return Ok(()),
             News::Gone(problem) => {
@@ -248,14 +264,28 @@ impl Client {
         if !matches!(message, Message::Ping(_)) {
             self.sent = Instant::now();
         }
-        match timeout(WATCH_WRITE_TIMEOUT, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Gone),
-            Err(_) => Err(End::Told(
-                close_code::POLICY,
-                format!("the page took nothing for {} s", WATCH_WRITE_TIMEOUT.as_secs()),
-            )),
+        self.is_flushed = false;
+        written(self.socket.feed(message)).await
+    }
+
+    async fn flush(&mut self) -> Result<(), End> {
+        if std::mem::replace(&mut self.is_flushed, true) {
+            Ok(())
+        } else {
+            written(self.socket.flush()).await
         }
+    }
+}
+
+/// What becomes of a page that does not take what is written.
+async fn written(writing: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
+    match timeout(WATCH_WRITE_TIMEOUT, writing).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(End::Gone),
+        Err(_) => Err(End::Told(
+            close_code::POLICY,
+            format!("the page took nothing for {} s", WATCH_WRITE_TIMEOUT.as_secs()),
+        )),
     }
 }
 
@@ -270,12 +300,13 @@ impl Watched {
     }
 }
 
-/// The next topic that has news.
-async fn changed(topics: &mut BTreeMap<Topic, Watched>) -> Topic {
-    if topics.is_empty() {
+/// The next of those topics to have news of which nothing was told.
+async fn first_news(topics: &mut BTreeMap<Topic, Watched>) -> Topic {
+    let waiting: Vec<_> = topics.iter_mut().filter(|(_, watched)| watched.waits).collect();
+    if waiting.is_empty() {
         return std::future::pending().await;
     }
-    let news = topics.iter_mut().map(|(topic, watched)| {
+    let news = waiting.into_iter().map(|(topic, watched)| {
         Box::pin(async {
             if watched.news.changed().await.is_err() {
                 // Its feed has ended, which it does not while somebody listens.

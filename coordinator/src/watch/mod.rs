@@ -1,8 +1,9 @@
 //! `/ws/watch`: pages are told what is new, four times a second.
 //!
-//! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. A
-//! client takes the newest whenever it has sent what it had: one that is slow is told less often, and nothing is
-//! ever queued for it. Feeds read the chronicles under locks that are held for microseconds, and ask the driver
+//! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. All
+//! feeds do so at the same moments; a client takes the newest of all its topics a moment later and sends it in one
+//! piece, for to wake a client and to write to its socket is most of what it costs. One that is slow is told less
+//! often, and nothing is ever queued for it. Feeds read the chronicles under locks that are held for microseconds, and ask the driver
 //! what pages ask it anyway: the driver waits for none of this.
 
 mod client;
@@ -15,14 +16,14 @@ mod value;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::extract::ws::WebSocket;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::{Api, Problem};
-use crate::limits::{WATCH_TICK, WATCHERS_MAX};
+use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
 pub use grid::alerts;
 use timeline::TimelineNews;
 use topic::Topic;
@@ -57,9 +58,22 @@ enum Feed {
 pub struct Watching {
     feeds: Mutex<HashMap<Topic, watch::Sender<News>>>,
     clients: AtomicUsize,
+    /// When the first tick was.
+    began: OnceLock<Instant>,
 }
 
 impl Watching {
+    fn began(&self) -> Instant {
+        *self.began.get_or_init(Instant::now)
+    }
+
+    /// When clients are told next.
+    fn next_telling(&self) -> Instant {
+        let first = self.began() + WATCH_TOLD_AFTER;
+        let ticks = first.elapsed().as_nanos() / WATCH_TICK.as_nanos() + 1;
+        first + WATCH_TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
+    }
+
     /// How many pages watch.
     pub fn count(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
@@ -84,8 +98,9 @@ impl Watching {
     }
 
     async fn feed(self: Arc<Self>, api: Api, topic: Topic, sender: watch::Sender<News>) {
-        let mut tick = interval(WATCH_TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first at once, all others when the other feeds have theirs.
+        let mut tick = interval_at(self.began(), WATCH_TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut feed = None;
         loop {
             tick.tick().await;

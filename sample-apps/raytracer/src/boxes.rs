@@ -1,7 +1,7 @@
 //! Boxes in boxes (a bounding volume hierarchy), so that a ray looks at few solids.
 
 use crate::scene::Solid;
-use crate::vector::Vector;
+use crate::vector::{Vector, greater, lesser};
 
 /// Solids that are looked at one by one.
 const LEAF_SOLIDS: usize = 4;
@@ -80,8 +80,8 @@ impl Boxes {
         while let Some(bounds) = self.all.get(place) {
             let (low, high) = ((bounds.low - from).times(inverse), (bounds.high - from).times(inverse));
             let (near, far) = (low.min(high), low.max(high));
-            let near = near.x.max(near.y).max(near.z).max(0.0);
-            let far = far.x.min(far.y).min(far.z).min(farthest);
+            let near = greater(greater(near.x, near.y), greater(near.z, 0.0));
+            let far = lesser(lesser(far.x, far.y), lesser(far.z, farthest));
             if near <= far {
                 let inside = bounds.first as usize..bounds.end as usize;
                 for (nth, solid) in inside.clone().zip(&solids[inside]) {

@@ -10,6 +10,19 @@ pub struct Vector {
     pub z: f64,
 }
 
+/// The lesser of two numbers. `f64::min`, which also knows what to do with what is none, is a call in WebAssembly;
+/// this is one instruction.
+#[inline(always)]
+pub fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The greater of two numbers.
+#[inline(always)]
+pub fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
 impl Vector {
     pub const ZERO: Self = Self::new(0.0, 0.0, 0.0);
 
@@ -47,13 +60,15 @@ impl Vector {
     }
 
     /// The lesser of each pair of numbers.
+    #[inline(always)]
     pub fn min(self, other: Self) -> Self {
-        Self { x: self.x.min(other.x), y: self.y.min(other.y), z: self.z.min(other.z) }
+        Self { x: lesser(self.x, other.x), y: lesser(self.y, other.y), z: lesser(self.z, other.z) }
     }
 
     /// The greater of each pair of numbers.
+    #[inline(always)]
     pub fn max(self, other: Self) -> Self {
-        Self { x: self.x.max(other.x), y: self.y.max(other.y), z: self.z.max(other.z) }
+        Self { x: greater(self.x, other.x), y: greater(self.y, other.y), z: greater(self.z, other.z) }
     }
 
     /// Mirrored at a surface that `normal`, of length 1, stands on.
