@@ -153,8 +153,8 @@ impl Portion {
 
     /// Before leaving or suspending: begins nothing new. Guests expose all that is latent and go on until what
     /// they have done is recorded, for [`FINISHING_MAX`](sateen_protocol::limits::FINISHING_MAX) at most, and then
-    /// come to rest at their next sync. Then comes [`Notice::Drained`], and again whenever guests that went on have come to rest. Open jobs may
-    /// still be offered.
+    /// come to rest at their next sync. Then comes [`Notice::Drained`], and again whenever guests that went on
+    /// have come to rest. Open jobs may still be offered.
     pub fn drain(&self) {
         self.with(Shared::drain);
     }

@@ -67,8 +67,8 @@ pub struct Remote {
     sought: RwLock<Option<HashSet<JobTag>>>,
     /// Jobs since the last one that was sought.
     misses: AtomicUsize,
-    /// Since when this host leaves.
-    draining: OnceLock<Instant>,
+    draining: AtomicBool,
+    drains_since: OnceLock<Instant>,
     drained: AtomicBool,
     pub pause: super::pause::Pause,
     /// Workers that sleep, and the level that was announced.
@@ -109,7 +109,8 @@ impl Remote {
             looks_up: AtomicBool::new(true),
             sought: RwLock::new(None),
             misses: AtomicUsize::new(0),
-            draining: OnceLock::new(),
+            draining: AtomicBool::new(false),
+            drains_since: OnceLock::new(),
             drained: AtomicBool::new(false),
             pause: super::pause::Pause::default(),
             resting: AtomicUsize::new(0),
@@ -195,12 +196,12 @@ impl Remote {
     }
 
     pub fn is_draining(&self) -> bool {
-        self.draining.get().is_some()
+        self.draining.load(SeqCst)
     }
 
     /// For how long this host has been about to leave.
     pub fn drains_for(&self) -> Option<Duration> {
-        self.draining.get().map(Instant::elapsed)
+        self.drains_since.get().map(Instant::elapsed)
     }
 
     /// A job begins in an instance of its own.

@@ -64,7 +64,8 @@ impl Remote {
 
 impl Shared {
     pub fn drain(&self, remote: &Remote) {
-        let _ = remote.draining.set(Instant::now());
+        remote.drains_since.get_or_init(Instant::now);
+        remote.draining.store(true, SeqCst);
         self.announce_idle();
         self.app.0.engine.inner.increment_epoch();
         remote.wake_beat();
