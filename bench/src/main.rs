@@ -5,6 +5,7 @@
 
 mod apps;
 mod copies;
+mod crowd;
 mod faults;
 mod figure;
 mod grid;

@@ -1,8 +1,8 @@
 //! A coordinator with a tree of a million jobs: what it takes, and what dashboards that look at it cost.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -10,12 +10,12 @@ use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use sateen_tests::cluster::Cluster;
 use sateen_tests::forged_host::ForgedHost;
-use sateen_tests::watcher::{RECORD_BYTES, Watcher};
+use sateen_tests::watcher::RECORD_BYTES;
 
+use crate::crowd::{Crowd, WATCHERS};
 use crate::figure::Figure;
 use crate::grid;
 use crate::measure::Samples;
-use crate::watch::WATCHERS;
 
 const BENCH: &str = "tree";
 /// The tree is full, and jobs make room for others.
@@ -83,8 +83,8 @@ pub fn bench() -> Result<Vec<Figure>> {
         eprintln!("tree: round {round} of {ROUNDS}");
         let without = spent(process)?;
         let started = Instant::now();
-        let crowd = Crowd::open(&grid, run);
-        crowd.await_all()?;
+        let crowd = Crowd::open(&grid, submitted);
+        crowd.await_bytes(SHOWN * RECORD_BYTES, SAVED_MAX)?;
         opened.push(started.elapsed().as_secs_f64());
         let with = spent(process)?;
         crowd.close()?;
@@ -148,53 +148,6 @@ fn note(job: u64, what: NoteKind) -> JobNote {
         ago_ms: 0,
         parameters: None,
         shares: false,
-    }
-}
-
-/// Dashboards.
-struct Crowd {
-    is_over: Arc<AtomicBool>,
-    whole: Arc<AtomicUsize>,
-    pages: Vec<JoinHandle<()>>,
-}
-
-impl Crowd {
-    fn open(grid: &Cluster, run: RunId) -> Self {
-        let (is_over, whole) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let page = |_| {
-            let (is_over, whole, address) = (Arc::clone(&is_over), Arc::clone(&whole), grid.address());
-            thread::spawn(move || {
-                let topics = ["grid".to_owned(), format!("run/{run}"), format!("tree/{run}")];
-                let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
-                let mut watcher = Watcher::open(address, &topics);
-                let mut is_whole = false;
-                while !is_over.load(Relaxed) && watcher.next_unread(Duration::from_secs(1)).is_ok() {
-                    if !is_whole && watcher.bytes >= SHOWN * RECORD_BYTES {
-                        is_whole = true;
-                        whole.fetch_add(1, Relaxed);
-                    }
-                }
-            })
-        };
-        let pages = (0..WATCHERS).map(page).collect();
-        Self { is_over, whole, pages }
-    }
-
-    fn await_all(&self) -> Result<()> {
-        let started = Instant::now();
-        while self.whole.load(Relaxed) < WATCHERS {
-            ensure!(started.elapsed() < SAVED_MAX, "{:?} dashboards have all jobs", self.whole);
-            thread::sleep(Duration::from_millis(50));
-        }
-        Ok(())
-    }
-
-    fn close(self) -> Result<()> {
-        self.is_over.store(true, Relaxed);
-        for page in self.pages {
-            ensure!(page.join().is_ok(), "a dashboard was cut off");
-        }
-        Ok(())
     }
 }
 

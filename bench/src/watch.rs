@@ -4,22 +4,16 @@
 //! The dashboards themselves would be on other machines; here they take time from the grid's two cores, and how
 //! long the run takes says more of that.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use sateen_tests::cluster::Cluster;
-use sateen_tests::watcher::Watcher;
 
+use crate::crowd::{Crowd, WATCHERS};
 use crate::figure::Figure;
 use crate::grid;
 use crate::measure::Samples;
 
 const BENCH: &str = "watch";
 const ROUNDS: usize = 7;
-pub const WATCHERS: usize = 50;
 const HOSTS: [&str; 2] = ["one", "two"];
 /// Some seconds on two hosts, and thousands of steals.
 const APP: &str = "apps/nqueens.wasm";
@@ -72,26 +66,11 @@ impl Taken {
         let hosts_s = || hosts.iter().map(|host| grid::process_s(*host)).sum::<Result<f64>>();
         let before = (grid::process_s(coordinator)?, hosts_s()?);
         let run = grid::submit(grid, APP, &WORDS)?;
-        let (is_over, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let watchers: Vec<_> = (0..if is_watched { WATCHERS } else { 0 })
-            .map(|_| {
-                let (is_over, told, address) = (Arc::clone(&is_over), Arc::clone(&told), grid.address());
-                thread::spawn(move || {
-                    let topics = ["grid".to_owned(), format!("run/{run}"), format!("tree/{run}")];
-                    let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
-                    let mut watcher = Watcher::open(address, &topics);
-                    while !is_over.load(Relaxed) && watcher.next_unread(Duration::from_secs(1)).is_ok() {}
-                    told.fetch_add(watcher.bytes, Relaxed);
-                })
-            })
-            .collect();
+        let crowd = is_watched.then(|| Crowd::open(grid, run));
         let elapsed_s = grid::wait(grid, run, None)?;
-        is_over.store(true, Relaxed);
-        for watcher in watchers {
-            ensure!(watcher.join().is_ok(), "a dashboard was cut off");
-        }
+        let told_bytes = crowd.map_or(Ok(0), Crowd::close)?;
         let coordinator_s = grid::process_s(coordinator)? - before.0;
         let grid_s = coordinator_s + hosts_s()? - before.1;
-        Ok(Self { elapsed_s, coordinator_s, grid_s, told_bytes: told.load(Relaxed) })
+        Ok(Self { elapsed_s, coordinator_s, grid_s, told_bytes })
     }
 }
