@@ -57,8 +57,10 @@ fn a_redone_root_finds_what_was_recorded() {
         task.record_every = Some(Duration::from_millis(2));
         let mut shuttle = Shuttle::new(task, &[1, 1], seed(round + 1));
         shuttle.begin(0);
-        shuttle.run_until(|shuttle| shuttle.table.len() > 24 || shuttle.result.is_some());
-        assert!(shuttle.result.is_none(), "it was over before the root's host could crash");
+        // Of each step the root does some, and whoever steals may do all others.
+        shuttle.run_until(|shuttle| shuttle.table.len() > 4 || shuttle.result.is_some());
+        let (recorded, counts) = (shuttle.table.len(), shuttle.counts());
+        assert!(shuttle.result.is_none(), "it is over, with {recorded} jobs recorded: {counts:#?}");
         shuttle.crash(0, 1);
         assert_eq!(shuttle.finish(), expected);
         reused += shuttle.counts().iter().map(|host| host.jobs.reused).sum::<u64>();
