@@ -1,7 +1,7 @@
 //! Hosts without a network: jobs and outcomes go from portion to portion, in an order that follows from a
 //! seed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -64,7 +64,9 @@ enum Mail {
 
 struct Host {
     portion: Option<Portion>,
+    /// How many workers could do with a job, and have none on its way to them.
     idle: usize,
+    threads: usize,
     drained: bool,
 }
 
@@ -78,6 +80,8 @@ pub struct Shuttle {
     lent: HashMap<(usize, JobNumber), (usize, JobNumber)>,
     held: HashMap<(usize, JobNumber), (usize, JobNumber)>,
     held_count: u64,
+    /// Stolen jobs that no worker has begun yet.
+    arriving: HashSet<(usize, JobNumber)>,
     mail: Vec<Mail>,
     random: Random,
     /// What was recorded, and how deep.
@@ -106,6 +110,7 @@ impl Shuttle {
             lent: HashMap::new(),
             held: HashMap::new(),
             held_count: 0,
+            arriving: HashSet::new(),
             mail: Vec::new(),
             random: Random::new(seed),
             table: HashMap::new(),
@@ -141,7 +146,7 @@ impl Shuttle {
         );
         let portion = Some(portion.expect("it starts"));
         portion.iter().for_each(|portion| self.sharing.add(portion));
-        self.hosts.push(Host { portion, idle: 0, drained: false });
+        self.hosts.push(Host { portion, idle: 0, threads, drained: false });
         index
     }
 
@@ -233,6 +238,9 @@ impl Shuttle {
         let Some(notice) = self.sharing.note(host, notice) else { return };
         match notice {
             Notice::Idle(idle) => self.hosts[host].idle = idle,
+            Notice::Begun { held, .. } => {
+                self.arriving.remove(&(host, held));
+            }
             Notice::Finished { held, finished } => {
                 if self.root == Some((host, held)) {
                     self.result = Some(finished);
@@ -286,6 +294,10 @@ impl Shuttle {
                         (None, Some(portion)) => portion.abort(held),
                         (None, None) => {}
                     }
+                    if self.arriving.remove(&(to, held)) {
+                        let host = &mut self.hosts[to];
+                        host.idle = (host.idle + 1).min(host.threads);
+                    }
                 }
                 Mail::Answer { to, number, key } => {
                     let Some(portion) = &self.hosts[to].portion else { continue };
@@ -323,6 +335,8 @@ impl Shuttle {
         let held = self.new_held();
         self.lent.insert((victim, number), (thief, held));
         self.held.insert((thief, held), (victim, number));
+        self.arriving.insert((thief, held));
+        self.hosts[thief].idle -= 1;
         self.moved += 1;
         self.mail.push(Mail::Inject { to: thief, held, spec });
     }
@@ -331,6 +345,7 @@ impl Shuttle {
     pub fn crash(&mut self, host: usize, successor: usize) {
         self.hosts[host].portion = None;
         self.hosts[host].idle = 0;
+        self.arriving.retain(|(thief, _)| *thief != host);
         self.sharing.crash(host);
         for portion in self.hosts.iter().filter_map(|host| host.portion.as_ref()) {
             portion.lookups(&self.sought);
