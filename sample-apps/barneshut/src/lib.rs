@@ -1,7 +1,7 @@
 //! How bodies move under one another's gravity, with Barnes and Hut's tree.
 //!
-//! `bodies` moves them in leapfrog steps; `tree` finds what pulls at each. A job is a run of bodies in
-//! the tree's order, so neighbours in space; it spawns the second half and does the first itself.
+//! `bodies` moves them in leapfrog steps; `tree` finds what pulls at each, `list` sums it up. A job is a run of
+//! bodies in the tree's order, so neighbours in space; it spawns the second half and does the first itself.
 //!
 //! There are two versions. In the pure one, what travels with a job is all bodies. With `--shared` they are
 //! a shared object, `world`: every host has them, the root job sends how their speeds change once a step,
@@ -10,6 +10,7 @@
 //! place shares its parent's tree.
 
 mod bodies;
+mod list;
 mod parse;
 mod pull;
 mod tree;
@@ -27,7 +28,7 @@ pub use tree::Tree;
 use world::{World, has_step};
 
 /// So many bodies are done without spawning: a hundred microseconds of work for ten thousand in all.
-const PLAIN_BODIES: usize = 16;
+const PLAIN_BODIES: usize = 32;
 
 /// The most steps.
 const STEPS_MAX: u64 = 1_000_000;
@@ -132,7 +133,7 @@ struct Moment {
     needs_energy: bool,
 }
 
-/// What pulls at the bodies from `first` to before `end`, in the tree's order.
+/// What pulls at the bodies of the groups that begin from body `first` to before `end`, in the tree's order.
 #[job]
 fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
     if end - first <= PLAIN_BODIES {

@@ -6,10 +6,14 @@
 use std::ops::Range;
 
 use crate::bodies::{Law, Vector};
+use crate::list::{List, Pull};
 use crate::pull::{Pulls, Vectors, rounded};
 
 /// Bodies that a cell may hold without being divided.
 const LEAF_BODIES: usize = 8;
+
+/// Bodies that are done together, at most: with more, more cells are opened that are far from most of them.
+const GROUP_BODIES: u32 = 32;
 
 /// Cells within one another: what is still together then is as good as in one place.
 const DEPTH_MAX: u32 = 60;
@@ -22,6 +26,8 @@ pub struct Tree {
     points: Vec<[f64; 4]>,
     /// Each body's number before it was put into order.
     order: Vec<u32>,
+    /// Where each group begins: bodies of one cell that are done together.
+    groups: Vec<u32>,
     /// See [`Law::opening`].
     opening: f64,
 }
@@ -45,15 +51,8 @@ impl Tree {
     pub fn new(masses: &[f64], places: &[Vector], opening: f64) -> Self {
         let points: Vec<[f64; 4]> =
             places.iter().zip(masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect();
-        let mut low = [f64::INFINITY; 3];
-        let mut high = [f64::NEG_INFINITY; 3];
-        for place in places {
-            for axis in 0..3 {
-                low[axis] = low[axis].min(place[axis]);
-                high[axis] = high[axis].max(place[axis]);
-            }
-        }
-        let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
+        let (low, high) = bounds(&points);
+        let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, greater);
         let center = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
         let count = points.len();
         let mut all = Sum::default();
@@ -71,7 +70,7 @@ impl Tree {
             builder.add(0..count, &all, center, edge, 0);
         }
         let Builder { cells, points, order, .. } = builder;
-        Self { cells, points, order, opening }
+        Self { groups: groups(&cells), cells, points, order, opening }
     }
 
     /// Whether it is the tree of these bodies.
@@ -89,18 +88,59 @@ impl Tree {
         self.points.len()
     }
 
-    /// What pulls at the bodies from `first` to before `end`, in the tree's order; with their potentials
-    /// if these are wanted.
+    /// What pulls at the bodies of the groups that begin from body `first` to before `end`, in the tree's order;
+    /// with their potentials if these are wanted.
     pub fn pulls(&self, law: &Law, first: usize, end: usize, with_potentials: bool) -> Pulls {
         let mut pulls = Pulls::default();
-        for nth in first..end {
-            let (change, potential) = self.pull(law, nth);
-            pulls.changes.0.push(change);
-            if with_potentials {
-                pulls.potentials.push(potential);
+        let mut list = List::default();
+        let begun_before = |body: usize| self.groups.partition_point(|begin| (*begin as usize) < body);
+        for place in begun_before(first)..begun_before(end) {
+            let group_end = self.groups.get(place + 1).map_or(self.points.len(), |end| *end as usize);
+            let group = self.groups[place] as usize..group_end;
+            let is_near = self.gather(&group, &mut list);
+            for nth in group.clone() {
+                let (change, potential) = self.pull(law, nth, &group, &list);
+                pulls.changes.0.push(if is_near { rounded(change) } else { change });
+                if with_potentials {
+                    pulls.potentials.push(potential);
+                }
             }
         }
         pulls
+    }
+
+    /// Lists what pulls at the bodies of a group from outside; says whether some of it is several bodies that
+    /// count as one.
+    fn gather(&self, group: &Range<usize>, list: &mut List) -> bool {
+        list.clear();
+        let (low, high) = bounds(&self.points[group.clone()]);
+        let mut is_near = false;
+        let mut place = 0;
+        while let Some(cell) = self.cells.get(place) {
+            let (first, end) = (cell.first as usize, cell.end as usize);
+            let is_leaf = cell.next as usize == place + 1;
+            if first >= group.start && end <= group.end {
+                place = cell.next as usize;
+                continue;
+            }
+            // To the nearest place that one of the group may be in.
+            let away = |axis: usize| {
+                let middle = cell.middle[axis];
+                greater(greater(low[axis] - middle, middle - high[axis]), 0.0)
+            };
+            let (dx, dy, dz) = (away(0), away(1), away(2));
+            if dx * dx + dy * dy + dz * dz > cell.reach2 {
+                list.push(cell.middle, cell.mass);
+                is_near |= end - first > 1;
+                place = cell.next as usize;
+                continue;
+            }
+            if is_leaf {
+                self.points[first..end].iter().for_each(|[x, y, z, mass]| list.push([*x, *y, *z], *mass));
+            }
+            place += 1;
+        }
+        is_near
     }
 
     /// What was found in the tree's order, in the order of the bodies.
@@ -117,50 +157,62 @@ impl Tree {
         unsorted
     }
 
-    /// How the speed of a body changes, and its potential. Rounded where several bodies counted as one.
-    fn pull(&self, law: &Law, nth: usize) -> (Vector, f64) {
+    /// How the speed of a body changes, and its potential, under those of its group and what is listed.
+    fn pull(&self, law: &Law, nth: usize, group: &Range<usize>, list: &List) -> (Vector, f64) {
         let [x, y, z, _] = self.points[nth];
-        let softening2 = law.softening2;
-        let (mut to_x, mut to_y, mut to_z, mut depth) = (0.0, 0.0, 0.0, 0.0);
-        let mut is_near = false;
-        let mut place = 0;
-        while let Some(cell) = self.cells.get(place) {
-            let (dx, dy, dz) = (cell.middle[0] - x, cell.middle[1] - y, cell.middle[2] - z);
-            let distance2 = dx * dx + dy * dy + dz * dz;
-            if distance2 > cell.reach2 {
-                let inverse = 1.0 / (distance2 + softening2).sqrt();
-                let share = cell.mass * inverse;
-                let factor = share * inverse * inverse;
-                depth += share;
-                to_x += factor * dx;
-                to_y += factor * dy;
-                to_z += factor * dz;
-                is_near |= cell.end - cell.first > 1;
-                place = cell.next as usize;
-            } else if cell.next as usize == place + 1 {
-                let (first, end) = (cell.first as usize, cell.end as usize);
-                for (other, [other_x, other_y, other_z, mass]) in (first..end).zip(&self.points[first..end]) {
-                    if other == nth {
-                        continue;
-                    }
-                    let (dx, dy, dz) = (other_x - x, other_y - y, other_z - z);
-                    let inverse = 1.0 / (dx * dx + dy * dy + dz * dz + softening2).sqrt();
-                    let share = mass * inverse;
-                    let factor = share * inverse * inverse;
-                    depth += share;
-                    to_x += factor * dx;
-                    to_y += factor * dy;
-                    to_z += factor * dz;
-                }
-                place += 1;
-            } else {
-                place += 1;
+        let Pull { change: [mut to_x, mut to_y, mut to_z], mut depth } = list.pull([x, y, z], law.softening2);
+        for (other, [other_x, other_y, other_z, mass]) in group.clone().zip(&self.points[group.clone()]) {
+            if other == nth {
+                continue;
             }
+            let (dx, dy, dz) = (other_x - x, other_y - y, other_z - z);
+            let inverse = 1.0 / (dx * dx + dy * dy + dz * dz + law.softening2).sqrt();
+            let share = mass * inverse;
+            let factor = share * inverse * inverse;
+            depth += share;
+            to_x += factor * dx;
+            to_y += factor * dy;
+            to_z += factor * dz;
         }
         let gravity = law.gravity;
-        let change = [to_x * gravity, to_y * gravity, to_z * gravity];
-        (if is_near { rounded(change) } else { change }, -depth * gravity)
+        ([to_x * gravity, to_y * gravity, to_z * gravity], -depth * gravity)
     }
+}
+
+/// Where groups begin: the largest cells of few enough bodies, or those that could not be divided.
+fn groups(cells: &[Cell]) -> Vec<u32> {
+    let mut groups = Vec::new();
+    let mut place = 0;
+    while let Some(cell) = cells.get(place) {
+        let next = cell.next as usize;
+        if cell.end - cell.first <= GROUP_BODIES || next == place + 1 {
+            groups.push(cell.first);
+            place = next;
+        } else {
+            place += 1;
+        }
+    }
+    groups
+}
+
+/// The least and the greatest coordinates of points.
+fn bounds(points: &[[f64; 4]]) -> (Vector, Vector) {
+    points.iter().fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(low, high), point| {
+        let axes = [0, 1, 2];
+        (axes.map(|axis| lesser(low[axis], point[axis])), axes.map(|axis| greater(high[axis], point[axis])))
+    })
+}
+
+/// Of two numbers that are none but numbers. `f64::min` is a call in WebAssembly.
+#[inline(always)]
+fn lesser(a: f64, b: f64) -> f64 {
+    if b < a { b } else { a }
+}
+
+/// See [`lesser`].
+#[inline(always)]
+fn greater(a: f64, b: f64) -> f64 {
+    if b > a { b } else { a }
 }
 
 /// Bodies of a cell taken together.

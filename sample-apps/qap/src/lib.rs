@@ -1,14 +1,15 @@
 //! The quadratic assignment problem by branch and bound: which facility goes where, so that what flows
 //! between each two costs least in all?
 //!
-//! `parse` and `generate` give an [`Instance`]; `matching` solves the linear assignment problem;
-//! `search` bounds and branches. A job is an assignment of some facilities. It spawns all ways to
+//! `parse` and `generate` give an [`Instance`]; `bound` bounds partial assignments, for which `matching` solves
+//! linear assignment problems; `search` branches. A job is an assignment of some facilities. It spawns all ways to
 //! locate one more and syncs the most promising first. `incumbent` is the best assignment so far, a shared
 //! object: what one job finds makes all others give up more.
 //!
 //! Of equally cheap assignments the first in lexicographic order is the answer, so it is the same bytes
 //! whoever finds which one when.
 
+mod bound;
 mod generate;
 mod incumbent;
 mod instance;
@@ -20,6 +21,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use bound::Problem;
 use sateen::Job;
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -50,7 +52,7 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
 /// As [`main()`].
 #[main]
 pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(solve_plain(&*Source::new(generated, seed)?.instance()?).to_string())
+    Ok(solve(&*Source::new(generated, seed)?.problem()?).to_string())
 }
 
 /// How many bounds are computed with the best assignment shared.
@@ -70,8 +72,8 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
 #[main]
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    let instance = source.instance()?;
-    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance), false).nodes)
+    let problem = source.problem()?;
+    Ok(below_alone(source, vec![OPEN; problem.instance.size], opening(&problem.instance), false).nodes)
 }
 
 /// The same where the most promising job is done before the others are spawned, which so know what it has
@@ -82,21 +84,25 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
 #[main]
 pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    let instance = source.instance()?;
-    Ok(below_alone(source, vec![OPEN; instance.size], opening(&instance), true).nodes)
+    let problem = source.problem()?;
+    Ok(below_alone(source, vec![OPEN; problem.instance.size], opening(&problem.instance), true).nodes)
 }
 
 /// The whole search, with spawns and a shared assignment.
 fn search(source: Source) -> Result<Found, BadInput> {
-    let instance = source.instance()?;
-    let incumbent = Shared::new(Incumbent::new(opening(&instance)));
-    Ok(below(source, vec![OPEN; instance.size], incumbent))
+    let problem = source.problem()?;
+    let incumbent = Shared::new(Incumbent::new(opening(&problem.instance)));
+    Ok(below(source, vec![OPEN; problem.instance.size], incumbent))
 }
 
 /// The cheapest assignment, found without spawns.
 pub fn solve_plain(instance: &Instance) -> Assignment {
-    let mut search = Search::new(instance, opening(instance));
-    search.run(&mut vec![OPEN; instance.size]);
+    solve(&Problem::new(instance.clone()))
+}
+
+fn solve(problem: &Problem) -> Assignment {
+    let mut search = Search::new(problem, opening(&problem.instance));
+    search.run(&mut vec![OPEN; problem.instance.size]);
     search.known
 }
 
@@ -142,8 +148,8 @@ fn divide<K: Known, J: Job<Output = Found>>(
     spawn: impl Fn(Partial, &K) -> Spawned<J>,
 ) -> Found {
     // The root job has read the same input, and has returned if it could not.
-    let instance = source.instance().expect("the input was read before");
-    let mut search = Search::new(&instance, known);
+    let problem = source.problem().expect("the input was read before");
+    let mut search = Search::new(&problem, known);
     if partial.iter().filter(|place| **place == OPEN).count() <= PLAIN_OPEN {
         search.run(&mut partial);
         return Found { best: search.known.assignment(), nodes: search.nodes };
@@ -202,20 +208,20 @@ impl Source {
         }
     }
 
-    /// The instance: made once in each sandbox.
-    fn instance(self) -> Result<Rc<Instance>, BadInput> {
+    /// The problem: made once in each sandbox.
+    fn problem(self) -> Result<Rc<Problem>, BadInput> {
         thread_local! {
-            static LAST: RefCell<Option<(Source, Rc<Instance>)>> = const { RefCell::new(None) };
+            static LAST: RefCell<Option<(Source, Rc<Problem>)>> = const { RefCell::new(None) };
         }
         LAST.with_borrow_mut(|last| match last {
-            Some((source, instance)) if *source == self => Ok(Rc::clone(instance)),
+            Some((source, problem)) if *source == self => Ok(Rc::clone(problem)),
             _ => {
-                let instance = Rc::new(match self {
+                let problem = Rc::new(Problem::new(match self {
                     Self::Input { .. } => parse(&sateen::input_text("dat")?)?,
                     Self::Generated { size, seed } => generate(size, seed),
-                });
-                *last = Some((self, Rc::clone(&instance)));
-                Ok(instance)
+                }));
+                *last = Some((self, Rc::clone(&problem)));
+                Ok(problem)
             }
         })
     }

@@ -1,7 +1,7 @@
-//! Depth-first branch and bound with the bound of Gilmore (1962) and Lawler (1963).
+//! Depth-first branch and bound.
 
-use crate::instance::{Assignment, Instance, SIZE_MAX};
-use crate::matching::{Costs, reduce};
+use crate::bound::{Bound, Problem};
+use crate::instance::Assignment;
 
 /// No location yet.
 pub const OPEN: u8 = u8::MAX;
@@ -48,7 +48,7 @@ pub type Child = (i64, u8, u8);
 
 /// A search below a partial assignment.
 pub struct Search<'a, K> {
-    pub instance: &'a Instance,
+    problem: &'a Problem,
     /// What costs are multiples of.
     pub unit: i64,
     pub known: K,
@@ -56,22 +56,10 @@ pub struct Search<'a, K> {
     pub nodes: u64,
 }
 
-/// What the lower bound of a partial assignment is made of.
-struct Bound {
-    /// No assignment is cheaper.
-    least: i64,
-    /// The facilities that have no location yet.
-    facilities: Vec<u8>,
-    /// The locations that have no facility yet.
-    locations: Vec<u8>,
-    /// How much dearer than `least` it is to locate a facility there, at least.
-    dearer: Costs,
-}
-
 impl<'a, K: Known> Search<'a, K> {
     /// A search that knows of `known`.
-    pub fn new(instance: &'a Instance, known: K) -> Self {
-        Self { instance, unit: if instance.is_even() { 2 } else { 1 }, known, nodes: 0 }
+    pub fn new(problem: &'a Problem, known: K) -> Self {
+        Self { problem, unit: if problem.is_even { 2 } else { 1 }, known, nodes: 0 }
     }
 
     /// Whether an assignment better than the known one may be among those of `partial`, when none of
@@ -87,14 +75,14 @@ impl<'a, K: Known> Search<'a, K> {
     /// completed right away.
     pub fn children(&mut self, partial: &[u8]) -> Vec<Child> {
         self.nodes += 1;
-        let Bound { least, facilities, locations, dearer } = self.bound(partial);
+        let Bound { least, facilities, locations, dearer } = self.problem.bound(partial);
         let size = facilities.len();
         if size <= 2 {
             self.complete(partial, &facilities, &locations);
             return Vec::new();
         }
-        let sum_of_row = |row: usize| dearer[row][..size].iter().sum::<i64>();
-        let sum_of_column = |column: usize| dearer[..size].iter().map(|row| row[column]).sum::<i64>();
+        let sum_of_row = |row: usize| dearer[row][..size].iter().sum::<f64>() as i64;
+        let sum_of_column = |column: usize| dearer[..size].iter().map(|row| row[column]).sum::<f64>() as i64;
         // Where most is known to be dear, few children stay open.
         let row = (0..size).max_by_key(|row| (sum_of_row(*row), usize::MAX - row)).unwrap_or(0);
         let column =
@@ -105,7 +93,7 @@ impl<'a, K: Known> Search<'a, K> {
         for nth in 0..size {
             let (row, column) = if by_row { (row, nth) } else { (nth, column) };
             let (facility, location) = (facilities[row], locations[column]);
-            let bound = self.rounded(least + dearer[row][column]);
+            let bound = self.rounded(least + dearer[row][column] as i64);
             below[usize::from(facility)] = location;
             if self.is_open(bound, &below) {
                 children.push((bound, facility, location));
@@ -138,76 +126,13 @@ impl<'a, K: Known> Search<'a, K> {
             for (nth, facility) in facilities.iter().enumerate() {
                 places[usize::from(*facility)] = locations[(nth + turn) % locations.len()];
             }
-            let assignment = Assignment::of(self.instance, places.clone());
+            let assignment = Assignment::of(&self.problem.instance, places.clone());
             self.known.offer(assignment);
         }
         if facilities.is_empty() {
-            self.known.offer(Assignment::of(self.instance, places));
+            self.known.offer(Assignment::of(&self.problem.instance, places));
         }
     }
-
-    fn bound(&self, partial: &[u8]) -> Bound {
-        let Instance { size, first, second } = self.instance;
-        let row = |matrix: &'a [i64], nth: u8| &matrix[usize::from(nth) * size..][..*size];
-        let (mut facilities, mut located) = (Vec::with_capacity(*size), Vec::with_capacity(*size));
-        let mut taken = 0_u64;
-        for (facility, place) in partial.iter().enumerate() {
-            if *place == OPEN {
-                facilities.push(facility as u8);
-            } else {
-                located.push((facility as u8, *place));
-                taken |= 1 << place;
-            }
-        }
-        let locations: Vec<u8> = (0..*size as u8).filter(|place| taken >> place & 1 == 0).collect();
-        let mut fixed = 0;
-        for (facility, place) in &located {
-            let (flows, ways) = (row(first, *facility), row(second, *place));
-            fixed += located.iter().map(|(f, p)| flows[usize::from(*f)] * ways[usize::from(*p)]).sum::<i64>();
-        }
-        // Between open facilities, whatever flows most goes the shortest way, in each row for itself.
-        let flows = sorted(&facilities, |from, to| first[usize::from(from) * size + usize::from(to)], false);
-        let ways = sorted(&locations, |from, to| second[usize::from(from) * size + usize::from(to)], true);
-        let mut dearer = [[0; SIZE_MAX]; SIZE_MAX];
-        let open = facilities.len();
-        for (i, facility) in facilities.iter().enumerate() {
-            let flows_from = row(first, *facility);
-            let own = usize::from(*facility);
-            for (j, place) in locations.iter().enumerate() {
-                let ways_from = row(second, *place);
-                let here = usize::from(*place);
-                let mut cost = flows_from[own] * ways_from[here];
-                for (other, there) in &located {
-                    let (other, there) = (usize::from(*other), usize::from(*there));
-                    cost += flows_from[other] * ways_from[there]
-                        + first[other * size + own] * second[there * size + here];
-                }
-                let pairs = flows[i][..open.saturating_sub(1)].iter().zip(&ways[j]);
-                dearer[i][j] = cost + pairs.map(|(flow, way)| flow * way).sum::<i64>();
-            }
-        }
-        // Rounded only when all that is dearer has been added.
-        let least = fixed + reduce(&mut dearer, open);
-        Bound { least, facilities, locations, dearer }
-    }
-}
-
-/// For each of `open`, the entries of its row for the others, ascending or descending.
-fn sorted(open: &[u8], entry: impl Fn(u8, u8) -> i64, ascending: bool) -> Costs {
-    let mut rows = [[0; SIZE_MAX]; SIZE_MAX];
-    for (row, from) in rows.iter_mut().zip(open) {
-        let others = open.iter().filter(|to| *to != from);
-        let mut count = 0;
-        for (place, to) in row.iter_mut().zip(others) {
-            *place = entry(*from, *to);
-            count += 1;
-        }
-        row[..count].sort_unstable();
-        if !ascending {
-            row[..count].reverse();
-        }
-    }
-    rows
 }
 
 /// The first in lexicographic order of all that `partial` can become.
