@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -91,6 +91,11 @@ describe('a timeline', () => {
     expect(why('x', 70)).toMatch(/nothing is known/);
     expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had any to give/);
     expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
+  });
+  it('explains what it is to recover where somebody did', () => {
+    const what = { work: 1, recover: 0, steal: 0, wait: 0, idle: 0 };
+    expect(explained(what)).toBe('');
+    expect(explained({ ...what, work: 0.5, recover: 0.5 })).toMatch(/begun before/);
   });
   it('has few marks', () => {
     expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);

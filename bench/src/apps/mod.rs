@@ -13,7 +13,7 @@ const BENCH: &str = "apps";
 const ROUNDS: usize = 3;
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 /// Bodies and steps.
-const BODIES: [&str; 2] = ["20000", "20"];
+const BODIES: [&str; 2] = ["40000", "20"];
 /// Workers of each of the hosts that they are on.
 const WORKERS: &str = "3";
 const MOVES_AHEAD: &str = "14";

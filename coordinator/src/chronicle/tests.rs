@@ -73,6 +73,16 @@ fn a_job_that_is_done_again_elsewhere_is_shown_there() {
 }
 
 #[test]
+fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
+    let mut chronicle = Chronicle::default();
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    chronicle.note(host(1), &[note(1, begun(false)), note(1, NoteKind::Lost)]);
+    chronicle.note(host(2), &[note(1, begun(true)), note(2, begun(true))]);
+    let redone: Vec<bool> = chronicle.tree(&names()).nodes.iter().map(|node| node.redone).collect();
+    assert_eq!(redone, [true, false]);
+}
+
+#[test]
 fn what_hosts_have_left_out_is_said() {
     let mut chronicle = Chronicle::default();
     chronicle.note(host(1), &[begun(1, None)]);

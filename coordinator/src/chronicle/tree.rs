@@ -198,6 +198,7 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
+        let was_begun = self.place(note.job).is_some() || self.is_rolled(note.job);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         let Some(node) = self.get_mut(place) else { return };
@@ -209,7 +210,8 @@ impl Tree {
                 node.begun_ms = t_ms;
                 node.ended_ms = NEVER;
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
-                node.flags |= if redone { REDONE } else { 0 };
+                // Below a job that is redone there are some that nobody had begun.
+                node.flags |= if redone && was_begun { REDONE } else { 0 };
                 self.change(place, JobState::Running, host);
                 self.begins(place);
             }

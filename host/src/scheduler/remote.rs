@@ -191,6 +191,12 @@ impl Remote {
         is_sought
     }
 
+    /// Whether this job, one that is redone or below one, had been begun before, as far as that is known: it was
+    /// recorded, or something below it. If nothing was, all may have been.
+    pub fn was_begun(&self, key: &JobKey) -> bool {
+        self.sought.read().as_ref().is_none_or(|sought| sought.is_empty() || sought.contains(&key.tag()))
+    }
+
     pub fn looks_up(&self) -> bool {
         self.looks_up.load(SeqCst)
     }

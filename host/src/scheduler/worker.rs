@@ -279,14 +279,16 @@ fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: P
     runnable
 }
 
-/// Runs a task; whenever a worker goes on with one that was lost before, that is taken down.
+/// Runs a task; whenever a worker goes on with one that was begun before, that is taken down.
 async fn watched(
     shared: &Shared,
     ancestry: Option<&Ancestry>,
     task: impl Future<Output = TaskEnd>,
 ) -> TaskEnd {
-    let is_redone = ancestry.is_some_and(|ancestry| ancestry.redone);
-    let Some(remote) = shared.remote.as_ref().filter(|_| is_redone) else { return task.await };
+    let redone = ancestry.filter(|ancestry| ancestry.redone).zip(shared.remote.as_ref());
+    let Some((_, remote)) = redone.filter(|(ancestry, remote)| remote.was_begun(&ancestry.key)) else {
+        return task.await;
+    };
     let mut task = std::pin::pin!(task);
     std::future::poll_fn(|context| {
         remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Recover);

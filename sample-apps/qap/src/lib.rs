@@ -32,9 +32,8 @@ pub use instance::{Assignment, ENTRY_MAX, Instance, SIZE_MAX};
 pub use parse::parse;
 use search::{Child, Known, OPEN, Partial, Search};
 
-/// With so few facilities open the search does not spawn. A bound is microseconds of work, so a job may
-/// well be one bound.
-const PLAIN_OPEN: usize = 4;
+/// With so few facilities open the search does not spawn: what is left of it is some bounds, of microseconds each.
+const PLAIN_OPEN: usize = 9;
 
 /// The cheapest assignment for the input `dat`, or for `generated` facilities made from `seed`, 1 unless
 /// given.
@@ -163,20 +162,18 @@ fn divide<K: Known, J: Job<Output = Found>>(
         children.retain(|child| search.is_open(child.0, &with(&partial, child)));
     }
     // The most promising one goes first here, and others take the next: thieves begin with the oldest.
-    let waiting: Vec<_> = children
-        .iter()
-        .map(|child| {
-            let below = with(&partial, child);
-            (child.0, below.clone(), spawn(below, &search.known))
-        })
-        .collect();
-    for (bound, below, job) in waiting {
+    let waiting: Vec<_> =
+        children.into_iter().map(|child| (child, spawn(with(&partial, &child), &search.known))).collect();
+    for ((bound, facility, location), job) in waiting {
+        let place = usize::from(facility);
+        partial[place] = location;
         // Jobs that have become hopeless are dropped, which aborts them.
-        if search.is_open(bound, &below) {
+        if search.is_open(bound, &partial) {
             let found = job.sync();
             search.nodes += found.nodes;
             search.known.offer(found.best);
         }
+        partial[place] = OPEN;
     }
     Found { best: search.known.assignment(), nodes: search.nodes }
 }

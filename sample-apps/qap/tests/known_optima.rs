@@ -53,7 +53,7 @@ fn small_instances_are_solved_as_by_trying_everything() {
 #[test]
 fn both_versions_find_the_same_assignment() {
     for seed in 0..8 {
-        for size in [1, 2, 5, 8, 10] {
+        for size in [1, 2, 5, 8, 10, 11, 12] {
             let answer = plain(Some(size), Some(seed)).expect("so many facilities can be generated");
             assert_eq!(main(Some(size), Some(seed)), Ok(answer), "size {size}, seed {seed}");
         }

@@ -158,6 +158,11 @@ impl Tree {
         self.touch(place);
     }
 
+    /// Whether it was rolled up, as far as that is remembered.
+    pub(super) fn is_rolled(&self, tag: JobTag) -> bool {
+        self.rolled.contains_key(&tag)
+    }
+
     /// Whether only its counts change: it is rolled up and stays so, as it does not run now.
     pub(super) fn stays_rolled(&self, note: &JobNote) -> bool {
         let Some(rolled) = self.rolled.get(&note.job) else { return false };

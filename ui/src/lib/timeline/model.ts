@@ -115,10 +115,19 @@ export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number
   return sums;
 }
 
+/** Smaller shares are not worth a word. */
+const SAID_MIN = 0.005;
+
 /** Shares in words, those that are not nothing. */
 export function said(what: Shares): string {
-  const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= 0.005);
+  const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= SAID_MIN);
   return parts.map((one) => `${one} ${percent(what[one])}`).join(', ');
+}
+
+/** What may be misunderstood of them. */
+export function explained(what: Shares): string {
+  if (what.recover < SAID_MIN) return '';
+  return ' To recover is to compute a job that was begun before: what was recorded below it is taken over, the rest is computed.';
 }
 
 /** From this share on, it wants to be explained why a worker did not work. */
