@@ -3,6 +3,8 @@
 use sateen::SplitMix64;
 use serde::{Deserialize, Serialize};
 
+use crate::packed;
+
 /// Three coordinates.
 pub type Vector = [f64; 3];
 
@@ -27,10 +29,13 @@ pub struct Bodies {
     /// How they move.
     pub law: Law,
     /// How heavy each is.
+    #[serde(with = "packed::numbers")]
     pub masses: Vec<f64>,
     /// Where each is.
+    #[serde(with = "packed::vectors")]
     pub places: Vec<Vector>,
     /// How fast each moves, and where to.
+    #[serde(with = "packed::vectors")]
     pub speeds: Vec<Vector>,
 }
 

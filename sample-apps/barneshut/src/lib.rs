@@ -11,6 +11,7 @@
 
 mod bodies;
 mod list;
+mod packed;
 mod parse;
 mod pull;
 mod tree;
@@ -170,7 +171,9 @@ fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> P
 #[derive(Debug, Serialize, Deserialize)]
 struct Sky {
     law: Law,
+    #[serde(with = "packed::numbers")]
     masses: Vec<f64>,
+    #[serde(with = "packed::vectors")]
     places: Vec<Vector>,
     /// Whether potentials are wanted, too.
     needs_energy: bool,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bodies::Vector;
+use crate::packed;
 
 /// What pulls at some bodies, one after another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,8 +34,23 @@ pub struct Vectors(pub Vec<Vector>);
 /// Vectors as they are sent.
 #[derive(Serialize, Deserialize)]
 enum Sent {
-    Short(Vec<Short>),
-    Whole(Vec<Vector>),
+    Short(#[serde(with = "shorts")] Vec<Short>),
+    Whole(#[serde(with = "packed::vectors")] Vec<Vector>),
+}
+
+mod shorts {
+    use serde::{Deserializer, Serializer};
+
+    use super::Short;
+    use crate::packed::{receive, send};
+
+    pub fn serialize<S: Serializer>(shorts: &[Short], serializer: S) -> Result<S::Ok, S::Error> {
+        send(shorts, |short| short.0, serializer)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<Short>, D::Error> {
+        receive(deserializer, |bytes| Short(*bytes))
+    }
 }
 
 impl Serialize for Vectors {
@@ -55,7 +71,6 @@ impl<'a> Deserialize<'a> for Vectors {
 
 /// A vector whose parts are multiples of a common unit, a power of two. 48 bits: an exponent of nine, and the
 /// parts of thirteen each.
-#[derive(Serialize, Deserialize)]
 struct Short([u8; 6]);
 
 const EXPONENT_BITS: u32 = 9;
