@@ -198,20 +198,21 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
-        let was_begun = self.place(note.job).is_some() || self.is_rolled(note.job);
+        // Below a job that is redone there are some that nobody had begun.
+        let is_redone = matches!(note.what, NoteKind::Begun { redone: true, .. })
+            && (self.place(note.job).is_some() || self.is_rolled(note.job));
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         let Some(node) = self.get_mut(place) else { return };
         node.flags |= if note.shares { SHARES } else { 0 };
         let before = node.state.group();
         match note.what {
-            NoteKind::Begun { redone, worker, .. } => {
+            NoteKind::Begun { worker, .. } => {
                 node.work_ns = UNKNOWN_WORK;
                 node.begun_ms = t_ms;
                 node.ended_ms = NEVER;
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
-                // Below a job that is redone there are some that nobody had begun.
-                node.flags |= if redone && was_begun { REDONE } else { 0 };
+                node.flags |= if is_redone { REDONE } else { 0 };
                 self.change(place, JobState::Running, host);
                 self.begins(place);
             }

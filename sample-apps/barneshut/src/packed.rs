@@ -1,5 +1,5 @@
-//! Lists that are sent as they are in memory, all at once: there are tens of thousands of numbers in a job, and
-//! one after another takes ten times as long.
+//! Lists that are sent as they are in memory, all at once: there are tens of thousands of numbers in a job, which
+//! take longer one after another.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
