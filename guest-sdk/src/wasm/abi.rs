@@ -134,9 +134,12 @@ pub fn record(job: u32, result: &[u8]) {
 
 /// The `length` bytes that the last call left to be taken.
 pub fn take(length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    // SAFETY: the host writes exactly the length that it announced, which the vector has.
-    unsafe { raw::take(bytes.as_mut_ptr()) }
+    let mut bytes = Vec::with_capacity(length);
+    // SAFETY: the host writes exactly the length that it announced, for which there is room.
+    unsafe {
+        raw::take(bytes.as_mut_ptr());
+        bytes.set_len(length);
+    }
     bytes
 }
 

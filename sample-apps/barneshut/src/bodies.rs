@@ -4,9 +4,13 @@ use sateen::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::packed;
+use crate::tree::greater;
 
 /// Three coordinates.
 pub type Vector = [f64; 3];
+
+/// A place, and how heavy the body is that is there.
+pub type Point = [f64; 4];
 
 /// What is the same for all bodies and all of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -29,13 +33,13 @@ pub struct Bodies {
     /// How they move.
     pub law: Law,
     /// How heavy each is.
-    #[serde(with = "packed::numbers")]
+    #[serde(with = "packed")]
     pub masses: Vec<f64>,
     /// Where each is.
-    #[serde(with = "packed::vectors")]
+    #[serde(with = "packed")]
     pub places: Vec<Vector>,
     /// How fast each moves, and where to.
-    #[serde(with = "packed::vectors")]
+    #[serde(with = "packed")]
     pub speeds: Vec<Vector>,
 }
 
@@ -43,6 +47,11 @@ impl Bodies {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.places.len()
+    }
+
+    /// All places and masses.
+    pub fn points(&self) -> Vec<Point> {
+        self.places.iter().zip(&self.masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect()
     }
 
     /// The speeds half a step later, and the places a whole step later: the first part of a leapfrog
@@ -94,8 +103,10 @@ impl Bodies {
         let length = 3.0 * std::f64::consts::PI / 16.0;
         let speed_unit = (1.0 / length).sqrt();
         for _ in 0..count {
-            // Not the outermost thousandth, which is endlessly far away.
-            let root = libm::cbrt(numbers.below_one() * 0.999);
+            // The cube root of how much mass is within its radius: the greatest of three has as many below it. Not
+            // the outermost thousandth of the mass, which is endlessly far away.
+            let [a, b, c] = [(); 3].map(|()| numbers.below_one());
+            let root = greater(greater(a, b), c) * 0.999_666_6;
             let radius = 1.0 / (1.0 / (root * root) - 1.0).sqrt();
             places.push(times(numbers.direction(), radius * length));
             let share = loop {

@@ -1,7 +1,8 @@
 //! How bodies move under one another's gravity, with Barnes and Hut's tree.
 //!
 //! `bodies` moves them in leapfrog steps; `tree` finds what pulls at each, `list` sums it up. A job is a run of
-//! bodies in the tree's order, so neighbours in space; it spawns the second half and does the first itself.
+//! bodies in the tree's order, so neighbours in space, as long as others (`zones`); it spawns the second half and does
+//! the first itself.
 //!
 //! There are two versions. In the pure one, what travels with a job is all bodies. With `--shared` they are
 //! a shared object, `world`: every host has them, the root job sends how their speeds change once a step,
@@ -16,20 +17,19 @@ mod parse;
 mod pull;
 mod tree;
 mod world;
+mod zones;
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-pub use bodies::{Bodies, Law, Vector};
+pub use bodies::{Bodies, Law, Point, Vector};
 pub use parse::{COUNT_MAX, parse};
 pub use pull::{Pulls, Vectors};
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 pub use tree::Tree;
 use world::{World, has_step};
-
-/// So many bodies are done without spawning: a hundred microseconds of work for ten thousand in all.
-const PLAIN_BODIES: usize = 32;
+use zones::Zones;
 
 /// The most steps.
 const STEPS_MAX: u64 = 1_000_000;
@@ -44,11 +44,11 @@ const STEPS_MAX: u64 = 1_000_000;
 pub fn main(bodies: String, steps: u64, flags: Vec<String>) -> Result<String, BadInput> {
     let bodies = opening(&bodies, steps)?;
     let course = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => simulate(bodies, steps, |bodies, moment, _| {
+        [] => simulate(bodies, steps, |bodies, moment, zones, _| {
             // The tree waits for the first pulls, so that others who are to make it too begin as soon as this one.
-            let sky = Rc::new(Sky::of(bodies, moment.needs_energy));
-            let found = pulls(Rc::clone(&sky), 0, bodies.count());
-            sky.tree().unsorted(&found)
+            let sky = Rc::new(Sky::of(bodies, zones.clone(), moment.needs_energy));
+            let found = pulls(Rc::clone(&sky), 0, zones.count());
+            sky.tree().unsorted(found)
         }),
         ["--shared"] => simulate_shared(bodies, steps),
         [flag, ..] => {
@@ -86,39 +86,45 @@ impl std::fmt::Display for Course {
 
 /// So many steps, without spawns.
 pub fn simulate_plain(bodies: Bodies, steps: u64) -> Course {
-    simulate(bodies, steps, |bodies, moment, _| {
-        let tree = Tree::new(&bodies.masses, &bodies.places, bodies.law.opening);
-        tree.unsorted(&tree.pulls(&bodies.law, 0, tree.count(), moment.needs_energy))
+    simulate(bodies, steps, |bodies, moment, _, _| {
+        let tree = Tree::new(&bodies.points(), bodies.law.opening);
+        tree.unsorted(tree.pulls(&bodies.law, 0..tree.count(), moment.needs_energy))
     })
 }
 
 /// So many steps of bodies that all hosts have.
 fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
     let world = Shared::new(World::new(bodies.clone()));
-    simulate(bodies, steps, |_, moment, changes| {
+    simulate(bodies, steps, |_, moment, zones, changes| {
         if moment.step > 0 {
-            world.make_step(moment.step, changes.clone());
+            world.make_step(moment.step, changes.clone(), zones.clone());
         }
-        let count = world.read().bodies.count();
-        let mut found = pulls_in(world.clone(), moment, 0, count);
+        let mut found = pulls_in(world.clone(), moment, 0, zones.count());
         let world = world.read();
+        let count = world.bodies.count();
         if found.count() != count {
-            found = world.tree().pulls(&world.bodies.law, 0, count, moment.needs_energy);
+            found = world.tree().pulls(&world.bodies.law, 0..count, moment.needs_energy);
         }
-        world.tree().unsorted(&found)
+        world.tree().unsorted(found)
     })
 }
 
 /// So many steps. `find` finds what pulls at the bodies after a step, given how their speeds changed in
 /// it; at first, after none.
-fn simulate(mut bodies: Bodies, steps: u64, find: impl Fn(&Bodies, Moment, &Vectors) -> Pulls) -> Course {
+fn simulate(
+    mut bodies: Bodies,
+    steps: u64,
+    find: impl Fn(&Bodies, Moment, &Zones, &Vectors) -> Pulls,
+) -> Course {
     let moment = |step| Moment { step, needs_energy: step == 0 || step == steps };
-    let mut pulls = find(&bodies, moment(0), &Vectors::default());
+    let mut zones = Zones::even(bodies.count());
+    let mut pulls = find(&bodies, moment(0), &zones, &Vectors::default());
     let before = bodies.energy(&pulls.potentials);
     for step in 1..=steps {
         let changes = pulls.changes;
         bodies.kick_and_drift(&changes.0);
-        pulls = find(&bodies, moment(step), &changes);
+        zones = zones.balanced(&pulls.costs);
+        pulls = find(&bodies, moment(step), &zones, &changes);
         bodies.kick(&pulls.changes.0);
         sateen::progress(step, steps);
     }
@@ -134,13 +140,13 @@ struct Moment {
     needs_energy: bool,
 }
 
-/// What pulls at the bodies of the groups that begin from body `first` to before `end`, in the tree's order.
+/// What pulls at the bodies of zones `first` to before `end`.
 #[job]
 fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
-    if end - first <= PLAIN_BODIES {
-        return sky.tree().pulls(&sky.law, first, end, sky.needs_energy);
+    if end - first <= 1 {
+        return sky.tree().pulls(&sky.law, sky.zones.bodies(first..end), sky.needs_energy);
     }
-    let middle = first.midpoint(end);
+    let middle = zones::middle(first, end);
     let second = pulls::spawn(Rc::clone(&sky), middle, end);
     let mut all = pulls(sky, first, middle);
     all.append(second.sync());
@@ -152,14 +158,14 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
 /// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
 #[job(guard = has_step)]
 fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> Pulls {
-    if end - first <= PLAIN_BODIES {
+    if end - first <= 1 {
         let world = world.read();
         if world.step != moment.step {
             return Pulls::default();
         }
-        return world.tree().pulls(&world.bodies.law, first, end, moment.needs_energy);
+        return world.tree().pulls(&world.bodies.law, world.zones.bodies(first..end), moment.needs_energy);
     }
-    let middle = first.midpoint(end);
+    let middle = zones::middle(first, end);
     let second = pulls_in::spawn(world.clone(), moment, middle, end);
     let mut all = pulls_in(world, moment, first, middle);
     all.append(second.sync());
@@ -171,10 +177,9 @@ fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> P
 #[derive(Debug, Serialize, Deserialize)]
 struct Sky {
     law: Law,
-    #[serde(with = "packed::numbers")]
-    masses: Vec<f64>,
-    #[serde(with = "packed::vectors")]
-    places: Vec<Vector>,
+    zones: Zones,
+    #[serde(with = "packed")]
+    points: Vec<Point>,
     /// Whether potentials are wanted, too.
     needs_energy: bool,
     /// Made where it is needed: it is larger than what it is made from.
@@ -183,15 +188,8 @@ struct Sky {
 }
 
 impl Sky {
-    fn of(bodies: &Bodies, needs_energy: bool) -> Self {
-        let Bodies { law, masses, places, .. } = bodies;
-        Self {
-            law: *law,
-            masses: masses.clone(),
-            places: places.clone(),
-            needs_energy,
-            tree: OnceCell::new(),
-        }
+    fn of(bodies: &Bodies, zones: Zones, needs_energy: bool) -> Self {
+        Self { law: bodies.law, zones, points: bodies.points(), needs_energy, tree: OnceCell::new() }
     }
 
     /// The tree of these bodies: that of the last job here, if that had the same ones, since a sandbox gets
@@ -200,11 +198,11 @@ impl Sky {
         thread_local! {
             static LAST: RefCell<Option<Rc<Tree>>> = const { RefCell::new(None) };
         }
-        let Self { law, masses, places, .. } = self;
+        let Self { law, points, .. } = self;
         self.tree.get_or_init(|| {
             LAST.with_borrow_mut(|last| {
-                let same = last.take().filter(|tree| tree.is_of(masses, places, law.opening));
-                let tree = same.unwrap_or_else(|| Rc::new(Tree::new(masses, places, law.opening)));
+                let same = last.take().filter(|tree| tree.is_of(points, law.opening));
+                let tree = same.unwrap_or_else(|| Rc::new(Tree::new(points, law.opening)));
                 Rc::clone(last.insert(tree))
             })
         })

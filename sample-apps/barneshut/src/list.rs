@@ -17,7 +17,9 @@ pub struct List {
 }
 
 /// Some masses; those that are missing have none, and are in the place of another.
+/// Whole lines of the cache.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 struct Block {
     x: [f64; LANES],
     y: [f64; LANES],
@@ -39,6 +41,11 @@ impl List {
     pub fn clear(&mut self) {
         self.blocks.clear();
         self.in_last = LANES;
+    }
+
+    /// How many masses it has.
+    pub fn count(&self) -> usize {
+        self.blocks.len() * LANES + self.in_last - LANES
     }
 
     /// Adds a mass in a place.

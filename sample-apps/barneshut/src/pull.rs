@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bodies::Vector;
 use crate::packed;
+use crate::tree::greater;
 
 /// What pulls at some bodies, one after another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,6 +13,8 @@ pub struct Pulls {
     pub changes: Vectors,
     /// The potential of each; none unless they were asked for, as only energies need them.
     pub potentials: Vec<f64>,
+    /// What they cost, in sums of a pull: of all, or of one run of bodies after another.
+    pub costs: Vec<u64>,
 }
 
 impl Pulls {
@@ -19,6 +22,7 @@ impl Pulls {
     pub fn append(&mut self, mut more: Self) {
         self.changes.0.append(&mut more.changes.0);
         self.potentials.append(&mut more.potentials);
+        self.costs.append(&mut more.costs);
     }
 
     /// Of how many bodies they are.
@@ -34,28 +38,13 @@ pub struct Vectors(pub Vec<Vector>);
 /// Vectors as they are sent.
 #[derive(Serialize, Deserialize)]
 enum Sent {
-    Short(#[serde(with = "shorts")] Vec<Short>),
-    Whole(#[serde(with = "packed::vectors")] Vec<Vector>),
-}
-
-mod shorts {
-    use serde::{Deserializer, Serializer};
-
-    use super::Short;
-    use crate::packed::{receive, send};
-
-    pub fn serialize<S: Serializer>(shorts: &[Short], serializer: S) -> Result<S::Ok, S::Error> {
-        send(shorts, |short| short.0, serializer)
-    }
-
-    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<Short>, D::Error> {
-        receive(deserializer, |bytes| Short(*bytes))
-    }
+    Short(#[serde(with = "packed")] Vec<Short>),
+    Whole(#[serde(with = "packed")] Vec<Vector>),
 }
 
 impl Serialize for Vectors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let short: Option<Vec<Short>> = self.0.iter().map(Short::of).collect();
+        let short: Option<Vec<Short>> = self.0.iter().map(short).collect();
         short.map_or_else(|| Sent::Whole(self.0.clone()), Sent::Short).serialize(serializer)
     }
 }
@@ -63,7 +52,7 @@ impl Serialize for Vectors {
 impl<'a> Deserialize<'a> for Vectors {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match Sent::deserialize(deserializer)? {
-            Sent::Short(vectors) => vectors.iter().map(Short::vector).collect(),
+            Sent::Short(vectors) => vectors.iter().map(whole).collect(),
             Sent::Whole(vectors) => vectors,
         }))
     }
@@ -71,7 +60,7 @@ impl<'a> Deserialize<'a> for Vectors {
 
 /// A vector whose parts are multiples of a common unit, a power of two. 48 bits: an exponent of nine, and the
 /// parts of thirteen each.
-struct Short([u8; 6]);
+type Short = [u8; 6];
 
 const EXPONENT_BITS: u32 = 9;
 const PART_BITS: u32 = 13;
@@ -80,37 +69,34 @@ const PART_MAX: f64 = 4095.0;
 /// Units are from 2 to the power of minus so many up to as many.
 const UNIT_EXPONENT_MAX: i64 = (1 << (EXPONENT_BITS - 1)) - 1;
 
-impl Short {
-    /// `None` if it has more bits than that.
-    fn of(vector: &Vector) -> Option<Self> {
-        let exponent = unit_exponent(vector)?;
-        let unit = power_of_two(exponent);
-        let mut word = exponent.cast_unsigned();
-        for part in vector {
-            let units = part / unit;
-            if units.abs() > PART_MAX || (f64::from(units as i16) * unit).to_bits() != part.to_bits() {
-                return None;
-            }
-            word = word << PART_BITS | (units as i64).cast_unsigned() & ((1 << PART_BITS) - 1);
+/// `None` if the vector has more bits than that.
+fn short(vector: &Vector) -> Option<Short> {
+    let exponent = unit_exponent(vector)?;
+    let unit = power_of_two(exponent);
+    let mut word = exponent.cast_unsigned();
+    for part in vector {
+        let units = part / unit;
+        if units.abs() > PART_MAX || (f64::from(units as i16) * unit).to_bits() != part.to_bits() {
+            return None;
         }
-        word.to_le_bytes().first_chunk().map(|bytes| Self(*bytes))
+        word = word << PART_BITS | (units as i64).cast_unsigned() & ((1 << PART_BITS) - 1);
     }
+    word.to_le_bytes().first_chunk().copied()
+}
 
-    fn vector(&self) -> Vector {
-        let [a, b, c, d, e, f] = self.0;
-        let word = i64::from_le_bytes([0, 0, a, b, c, d, e, f]);
-        let unit = power_of_two(word >> (i64::BITS - EXPONENT_BITS));
-        // Each part is shifted to the top, and down again with its sign.
-        [0, 1, 2].map(|place| {
-            let top = word << (EXPONENT_BITS + PART_BITS * place);
-            (top >> (i64::BITS - PART_BITS)) as f64 * unit
-        })
-    }
+fn whole([a, b, c, d, e, f]: &Short) -> Vector {
+    let word = i64::from_le_bytes([0, 0, *a, *b, *c, *d, *e, *f]);
+    let unit = power_of_two(word >> (i64::BITS - EXPONENT_BITS));
+    // Each part is shifted to the top, and down again with its sign.
+    [0, 1, 2].map(|place| {
+        let top = word << (EXPONENT_BITS + PART_BITS * place);
+        (top >> (i64::BITS - PART_BITS)) as f64 * unit
+    })
 }
 
 /// Of a unit of which the largest part of the vector has twelve bits. `None` if that is too small or too large.
 fn unit_exponent(vector: &Vector) -> Option<i64> {
-    let largest = vector.iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
+    let largest = vector.iter().fold(0.0, |largest, part| greater(largest, part.abs()));
     if largest == 0.0 {
         return Some(0);
     }
@@ -158,7 +144,7 @@ mod tests {
     #[test]
     fn rounding_moves_no_part_by_more_than_a_four_thousandth() {
         for turn in 0..1000 {
-            let (sin, cos) = (libm::sin(f64::from(turn)), libm::cos(f64::from(turn)));
+            let (sin, cos) = (f64::from(turn).sin(), f64::from(turn).cos());
             let vector = [sin * 1e9, cos * 1e9, sin * cos * 1e8];
             let off = vector.iter().zip(rounded(vector)).map(|(part, rounded)| (part - rounded).abs());
             let largest = vector.iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
@@ -180,7 +166,7 @@ mod tests {
     #[test]
     fn any_bytes_are_a_vector() {
         for byte in 0..=255 {
-            let _ = Short([byte; 6]).vector();
+            let _ = whole(&[byte; 6]);
         }
     }
 }

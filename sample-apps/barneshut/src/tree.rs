@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::bodies::{Law, Vector};
+use crate::bodies::{Law, Point, Vector};
 use crate::list::{List, Pull};
 use crate::pull::{Pulls, Vectors, rounded};
 
@@ -15,6 +15,9 @@ const LEAF_BODIES: usize = 8;
 /// Bodies that are done together, at most: with more, more cells are opened that are far from most of them.
 const GROUP_BODIES: u32 = 32;
 
+/// To list what pulls takes as long as so many sums of a pull.
+const LISTING_COST: usize = 4;
+
 /// Cells within one another: what is still together then is as good as in one place.
 const DEPTH_MAX: u32 = 60;
 
@@ -23,7 +26,7 @@ const DEPTH_MAX: u32 = 60;
 pub struct Tree {
     cells: Vec<Cell>,
     /// x, y, z and mass of each body.
-    points: Vec<[f64; 4]>,
+    points: Vec<Point>,
     /// Each body's number before it was put into order.
     order: Vec<u32>,
     /// Where each group begins: bodies of one cell that are done together.
@@ -47,24 +50,23 @@ struct Cell {
 }
 
 impl Tree {
-    /// The tree of bodies with these masses in these places.
-    pub fn new(masses: &[f64], places: &[Vector], opening: f64) -> Self {
-        let points: Vec<[f64; 4]> =
-            places.iter().zip(masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect();
-        let (low, high) = bounds(&points);
+    /// The tree of bodies with these places and masses.
+    pub fn new(points: &[Point], opening: f64) -> Self {
+        let (low, high) = bounds(points);
         let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, greater);
         let center = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
         let count = points.len();
         let mut all = Sum::default();
         points.iter().for_each(|point| all.add(point));
         let mut builder = Builder {
-            cells: Vec::new(),
+            // There are fewer, mostly.
+            cells: Vec::with_capacity(count / 2),
             opening,
             order: (0..count as u32).collect(),
             octants: vec![0; count],
-            sorted_points: points.clone(),
+            sorted_points: points.to_vec(),
             sorted_order: vec![0; count],
-            points,
+            points: points.to_vec(),
         };
         if count > 0 {
             builder.add(0..count, &all, center, edge, 0);
@@ -74,13 +76,10 @@ impl Tree {
     }
 
     /// Whether it is the tree of these bodies.
-    pub fn is_of(&self, masses: &[f64], places: &[Vector], opening: f64) -> bool {
+    pub fn is_of(&self, points: &[Point], opening: f64) -> bool {
         self.opening == opening
-            && self.order.len() == places.len()
-            && self.order.iter().zip(&self.points).all(|(nth, [x, y, z, mass])| {
-                let nth = *nth as usize;
-                places[nth] == [*x, *y, *z] && masses[nth] == *mass
-            })
+            && self.order.len() == points.len()
+            && self.order.iter().zip(&self.points).all(|(nth, point)| points[*nth as usize] == *point)
     }
 
     /// How many bodies there are.
@@ -88,16 +87,18 @@ impl Tree {
         self.points.len()
     }
 
-    /// What pulls at the bodies of the groups that begin from body `first` to before `end`, in the tree's order;
-    /// with their potentials if these are wanted.
-    pub fn pulls(&self, law: &Law, first: usize, end: usize, with_potentials: bool) -> Pulls {
+    /// What pulls at the bodies of the groups that begin in a range of bodies, in the tree's order; with their
+    /// potentials if these are wanted.
+    pub fn pulls(&self, law: &Law, bodies: Range<usize>, with_potentials: bool) -> Pulls {
         let mut pulls = Pulls::default();
         let mut list = List::default();
+        let mut cost = 0;
         let begun_before = |body: usize| self.groups.partition_point(|begin| (*begin as usize) < body);
-        for place in begun_before(first)..begun_before(end) {
+        for place in begun_before(bodies.start)..begun_before(bodies.end) {
             let group_end = self.groups.get(place + 1).map_or(self.points.len(), |end| *end as usize);
             let group = self.groups[place] as usize..group_end;
             let is_near = self.gather(&group, &mut list);
+            cost += group.len() * (list.count() + group.len()) + LISTING_COST * list.count();
             for nth in group.clone() {
                 let (change, potential) = self.pull(law, nth, &group, &list);
                 pulls.changes.0.push(if is_near { rounded(change) } else { change });
@@ -106,6 +107,7 @@ impl Tree {
                 }
             }
         }
+        pulls.costs.push(cost as u64);
         pulls
     }
 
@@ -144,9 +146,9 @@ impl Tree {
     }
 
     /// What was found in the tree's order, in the order of the bodies.
-    pub fn unsorted(&self, pulls: &Pulls) -> Pulls {
-        let Pulls { changes: Vectors(changes), potentials } = pulls;
-        Pulls { changes: Vectors(self.unsort(changes)), potentials: self.unsort(potentials) }
+    pub fn unsorted(&self, pulls: Pulls) -> Pulls {
+        let Pulls { changes: Vectors(changes), potentials, costs } = pulls;
+        Pulls { changes: Vectors(self.unsort(&changes)), potentials: self.unsort(&potentials), costs }
     }
 
     fn unsort<T: Copy>(&self, sorted: &[T]) -> Vec<T> {
@@ -196,7 +198,7 @@ fn groups(cells: &[Cell]) -> Vec<u32> {
 }
 
 /// The least and the greatest coordinates of points.
-fn bounds(points: &[[f64; 4]]) -> (Vector, Vector) {
+fn bounds(points: &[Point]) -> (Vector, Vector) {
     points.iter().fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(low, high), point| {
         let axes = [0, 1, 2];
         (axes.map(|axis| lesser(low[axis], point[axis])), axes.map(|axis| greater(high[axis], point[axis])))
@@ -211,7 +213,7 @@ fn lesser(a: f64, b: f64) -> f64 {
 
 /// See [`lesser`].
 #[inline(always)]
-fn greater(a: f64, b: f64) -> f64 {
+pub fn greater(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
 }
 
@@ -224,7 +226,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, [x, y, z, mass]: &[f64; 4]) {
+    fn add(&mut self, [x, y, z, mass]: &Point) {
         let [sum_x, sum_y, sum_z] = self.moment;
         self.moment = [sum_x + x * mass, sum_y + y * mass, sum_z + z * mass];
         self.mass += mass;
@@ -241,12 +243,12 @@ struct Builder {
     cells: Vec<Cell>,
     opening: f64,
     /// In the order so far, and which ones they are.
-    points: Vec<[f64; 4]>,
+    points: Vec<Point>,
     order: Vec<u32>,
     /// The octant of each in the cell that is being divided.
     octants: Vec<u8>,
     /// Room to sort in.
-    sorted_points: Vec<[f64; 4]>,
+    sorted_points: Vec<Point>,
     sorted_order: Vec<u32>,
 }
 

@@ -9,6 +9,7 @@ use crate::Moment;
 use crate::bodies::Bodies;
 use crate::pull::Vectors;
 use crate::tree::Tree;
+use crate::zones::Zones;
 
 /// The bodies after so many steps.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub struct World {
     pub bodies: Bodies,
     /// How many steps were made.
     pub step: u64,
+    /// How they are divided among jobs.
+    pub zones: Zones,
     /// Made where it is needed.
     #[serde(skip)]
     tree: OnceCell<Tree>,
@@ -25,21 +28,21 @@ pub struct World {
 impl World {
     /// The bodies at the start.
     pub fn new(bodies: Bodies) -> Self {
-        Self { bodies, step: 0, tree: OnceCell::new() }
+        Self { zones: Zones::even(bodies.count()), bodies, step: 0, tree: OnceCell::new() }
     }
 
     /// The bodies' tree.
     pub fn tree(&self) -> &Tree {
-        let Bodies { law, masses, places, .. } = &self.bodies;
-        self.tree.get_or_init(|| Tree::new(masses, places, law.opening))
+        self.tree.get_or_init(|| Tree::new(&self.bodies.points(), self.bodies.law.opening))
     }
 }
 
 #[shared]
 impl World {
-    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it.
+    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it,
+    /// `zones` those of the bodies after it.
     #[update]
-    pub fn make_step(&mut self, step: u64, changes: Vectors) {
+    pub fn make_step(&mut self, step: u64, changes: Vectors, zones: Zones) {
         // A root job that is done again makes the steps again.
         if step != self.step + 1 {
             return;
@@ -49,6 +52,7 @@ impl World {
         }
         self.bodies.kick_and_drift(&changes.0);
         self.step = step;
+        self.zones = zones;
         self.tree = OnceCell::new();
     }
 }

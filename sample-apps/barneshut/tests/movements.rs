@@ -13,9 +13,9 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 /// The pulls on all bodies, each cell opened that `opening` says.
 fn pulls(bodies: &Bodies, opening: f64) -> barneshut::Pulls {
-    let tree = Tree::new(&bodies.masses, &bodies.places, opening);
+    let tree = Tree::new(&bodies.points(), opening);
     let law = Law { opening, ..bodies.law };
-    tree.unsorted(&tree.pulls(&law, 0, tree.count(), true))
+    tree.unsorted(tree.pulls(&law, 0..tree.count(), true))
 }
 
 /// The data set's folder, if it is there.
