@@ -181,7 +181,7 @@ pub async fn run(
         let _ = socket.set_nodelay(true);
     });
     let mut until_stop = stopping.clone();
-    let serve = axum::serve(listener, api::router(api))
+    let serve = axum::serve(listener, api::router(api).into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(async move { stopped(&mut until_stop).await })
         .into_future();
     let mut serve = tokio::spawn(serve);

@@ -16,6 +16,8 @@ pub const ARGUMENTS_BYTES_MAX: usize = 256 << 10;
 pub const INPUTS_MAX: usize = 256;
 /// An app's name.
 pub const APP_NAME_BYTES_MAX: usize = 64;
+/// What somebody who publishes an app calls themselves.
+pub const PUBLISHER_BYTES_MAX: usize = 64;
 /// Blobs that are held in memory at once, on their way in or out.
 pub const BLOBS_IN_MEMORY_MAX: usize = 8;
 /// A blob must have come within this time.

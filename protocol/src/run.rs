@@ -256,7 +256,8 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, other: &Self) {
+    /// Adds those of another host, or of another run.
+    pub fn add(&mut self, other: &Self) {
         self.spawned = self.spawned.saturating_add(other.spawned);
         self.exposed = self.exposed.saturating_add(other.exposed);
         self.executed = self.executed.saturating_add(other.executed);

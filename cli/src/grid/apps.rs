@@ -15,7 +15,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let module = Module::read(&flags.app)?;
     let name = flags.name.clone().unwrap_or_else(|| name_of(&flags.app));
-    let answer = module.put(&client, &name)?;
+    let answer = module.put(&client, &name, flags.by.clone())?;
     if flags.json {
         return print(format!("{answer}\n").as_bytes());
     }
@@ -31,7 +31,8 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
     if flags.json {
         return print(format!("{answer}\n").as_bytes());
     }
-    let mut columns = Columns::new(&["NAME", "HASH", "SIZE", "DETERMINISM", "PUBLISHED", "ENTRY POINTS"]);
+    let mut columns =
+        Columns::new(&["NAME", "HASH", "SIZE", "DETERMINISM", "PUBLISHED", "BY", "ENTRY POINTS"]);
     let apps: Vec<App> = read(&answer)?;
     for app in &apps {
         columns.row([
@@ -40,6 +41,7 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
             size(app.bytes),
             app.determinism.clone().unwrap_or_default(),
             app.published_at.clone().unwrap_or_default(),
+            app.published_by.as_ref().or(app.published_from.as_ref()).cloned().unwrap_or_default(),
             app.entry_points.join(" "),
         ]);
     }
@@ -58,7 +60,7 @@ pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
         match client.get(&format!("/api/v1/apps/{}", module.hash)) {
             Ok(_) => {}
             Err(refusal) if refusal.is_not_found() => {
-                module.put(client, &name_of(path))?;
+                module.put(client, &name_of(path), std::env::var("SATEEN_PUBLISHER").ok())?;
             }
             Err(refusal) => return Err(refusal.into()),
         }
@@ -92,9 +94,19 @@ impl Module {
         }
     }
 
-    fn put(&self, client: &Client, name: &str) -> Result<serde_json::Value, Refusal> {
-        client.post_bytes(&format!("/api/v1/apps?name={}", segment(name)), &self.bytes)
+    fn put(&self, client: &Client, name: &str, by: Option<String>) -> Result<serde_json::Value, Refusal> {
+        let mut path = format!("/api/v1/apps?name={}", segment(name));
+        if let Some(by) = by.or_else(user) {
+            path.push_str(&format!("&by={}", segment(&by)));
+        }
+        client.post_bytes(&path, &self.bytes)
     }
+}
+
+/// The user's name on this machine, if it is known and of a kind that coordinators take.
+fn user() -> Option<String> {
+    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    known.filter(|user| (1..=64).contains(&user.len()) && !user.chars().any(char::is_control))
 }
 
 fn name_of(path: &Path) -> String {

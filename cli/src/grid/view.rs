@@ -33,6 +33,10 @@ pub struct App {
     #[serde(default)]
     pub published_at: Option<String>,
     #[serde(default)]
+    pub published_by: Option<String>,
+    #[serde(default)]
+    pub published_from: Option<String>,
+    #[serde(default)]
     pub determinism: Option<String>,
     #[serde(default)]
     pub entry_points: Vec<String>,

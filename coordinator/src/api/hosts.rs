@@ -77,7 +77,7 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
     Ok(hosts.into_iter().map(|host| shown(api, host)).collect())
 }
 
-fn shown(api: &Api, HostSeen { view, lent, rtt, speed }: HostSeen) -> Host {
+fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
     let (state, why_idle) = match &view.paused {
         _ if !view.connected => {
             ("away", Some("its link is broken; it has some seconds to come back".to_owned()))
@@ -99,12 +99,12 @@ fn shown(api: &Api, HostSeen { view, lent, rtt, speed }: HostSeen) -> Host {
         paused: view.paused,
         since: written(api.clock.unix_ms(view.since)),
         runs: view.ready.iter().map(|run| run.0).collect(),
-        jobs: view.counts.jobs,
+        jobs: service.jobs,
         busy: view.counts.busy,
         state: state.to_owned(),
         why_idle,
-        steals_in: view.counts.jobs.stolen,
-        steals_out: lent,
+        steals_in: service.jobs.stolen,
+        steals_out: service.lent,
         rtt_ms: rtt.map(|rtt| (rtt.as_secs_f64() * 1e6).round() / 1e3),
         speed: speed.map(|speed| (speed * 100.0).round() / 100.0),
     }

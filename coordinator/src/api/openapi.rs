@@ -62,7 +62,10 @@ const OPERATIONS: [Operation; 34] = [
     get("/api/v1/hosts", "The hosts that are there.", Content::Jsons("Host")),
     get("/api/v1/apps", "All published apps, the newest first.", Content::Jsons("App")),
     Operation {
-        query: &[("name", "The app's name.")],
+        query: &[
+            ("name", "The app's name."),
+            ("by", "What whoever publishes it calls themselves, if they do."),
+        ],
         body: Content::Other(WASM),
         method: "post",
         status: 201,

@@ -4,6 +4,7 @@ mod end;
 mod rate;
 mod request;
 mod saver;
+mod served;
 mod speed;
 mod totals;
 
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Command, Coordinator, Event, LinkId};
+use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId};
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, watch};
@@ -30,6 +31,7 @@ use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
 use rate::{Pings, Rate};
 use saver::{Change, Saver};
+use served::Served;
 use speed::Speeds;
 
 pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
@@ -73,6 +75,7 @@ pub struct Drive {
     pings: Pings,
     rate: Rate,
     speeds: Speeds,
+    served: Served,
 }
 
 impl Drive {
@@ -111,6 +114,7 @@ impl Drive {
             pings: Pings::default(),
             rate: Rate::default(),
             speeds: Speeds::default(),
+            served: Served::default(),
         };
         (drive, driver)
     }
@@ -272,6 +276,7 @@ impl Drive {
         }
         let there = self.machine.hosts().iter().map(|host| host.id).collect();
         self.speeds.look(views.iter().map(|view| view.by_host.as_slice()), &there);
+        self.served.retain(&there);
         if self.saver.is_behind() {
             let saved = self.saver.save_again().await;
             for change in saved {
@@ -358,21 +363,33 @@ impl Drive {
     }
 
     fn hosts(&self) -> Vec<HostSeen> {
-        let mut lent: HashMap<HostId, u64> = HashMap::new();
+        let mut lent = HashMap::new();
         for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            self.take_down(view.run, |chronicle| {
-                for (host, jobs) in chronicle.lent() {
-                    *lent.entry(host).or_default() += jobs;
-                }
-            });
+            self.add_lent(view.run, &mut lent);
         }
+        let service = |view: &HostView| {
+            let mut service = self.served.of(view.id);
+            service.jobs.add(&view.counts.jobs);
+            service.lent = service.lent.saturating_add(lent.get(&view.id).copied().unwrap_or_default());
+            service
+        };
         let hosts = self.machine.hosts().into_iter().map(|view| HostSeen {
-            lent: lent.get(&view.id).copied().unwrap_or_default(),
+            service: service(&view),
             speed: self.speeds.of(view.id),
             rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
             view,
         });
         hosts.collect()
+    }
+
+    /// Adds how many jobs of a run others got from whom.
+    fn add_lent(&self, run: RunId, lent: &mut HashMap<HostId, u64>) {
+        self.take_down(run, |chronicle| {
+            for (host, jobs) in chronicle.lent() {
+                let sum = lent.entry(host).or_default();
+                *sum = sum.saturating_add(jobs);
+            }
+        });
     }
 
     /// Does all that the machine wants. Saving comes first, then what is sent, then what is closed.
@@ -442,6 +459,9 @@ impl Drive {
             Some(failure) => format!("the run has failed: {}", failure.message),
             None => format!("the run is {}", state_word(state)),
         };
+        let mut lent = HashMap::new();
+        self.add_lent(run, &mut lent);
+        self.served.add(&figures.by_host, &lent);
         self.chronicles.end(run, &how);
         let figures = end::close(figures, &end, failure);
         self.ended.add(state, &counts, figures.lost_work_s);

@@ -8,6 +8,7 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::served::Service;
 use crate::api::types::Figures;
 use crate::chronicle::Chronicles;
 use crate::metrics::Totals;
@@ -86,8 +87,8 @@ pub struct Live {
 pub struct HostSeen {
     /// As the machine has it.
     pub view: HostView,
-    /// Jobs that others got from it.
-    pub lent: u64,
+    /// What it has done, in runs that are under way and in those that have ended while it was there.
+    pub service: Service,
     /// To the coordinator and back.
     pub rtt: Option<Duration>,
     /// Compared with others.

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -81,6 +81,10 @@ const MIGRATIONS: [&str; 3] = [
         run INTEGER PRIMARY KEY REFERENCES runs (run),
         looks BLOB NOT NULL -- postcard; what charts are made of
     );
+",
+    "
+    ALTER TABLE app_names ADD COLUMN published_by TEXT; -- what they call themselves
+    ALTER TABLE app_names ADD COLUMN published_from TEXT; -- their address
 ",
 ];
 

@@ -23,8 +23,19 @@ pub struct AppRow {
     pub bytes: u64,
     /// When that was, in milliseconds since 1970.
     pub published_at_ms: u64,
+    /// Who did that.
+    pub publisher: Publisher,
     /// What it holds.
     pub about: About,
+}
+
+/// Who published a module.
+#[derive(Debug, Clone, Default)]
+pub struct Publisher {
+    /// What they call themselves, if they do. Nobody has checked it.
+    pub name: Option<String>,
+    /// Where they were: an address. Older versions did not take that down.
+    pub address: Option<String>,
 }
 
 /// A run.
@@ -69,7 +80,8 @@ pub fn grid(
     Ok((id, secret, false))
 }
 
-const APP: &str = "SELECT apps.hash, app_names.name, apps.bytes, app_names.published_at_ms, apps.about
+const APP: &str = "SELECT apps.hash, app_names.name, apps.bytes, app_names.published_at_ms, apps.about,
+    app_names.published_by, app_names.published_from
     FROM apps JOIN app_names ON app_names.hash = apps.hash";
 
 fn app(row: &Row<'_>) -> rusqlite::Result<AppRow> {
@@ -79,6 +91,7 @@ fn app(row: &Row<'_>) -> rusqlite::Result<AppRow> {
         bytes: row.get::<_, i64>(2)? as u64,
         published_at_ms: row.get::<_, i64>(3)? as u64,
         about: from_json(4, &row.get::<_, String>(4)?)?,
+        publisher: Publisher { name: row.get(5)?, address: row.get(6)? },
     })
 }
 
@@ -102,10 +115,19 @@ pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<bool> {
     )?;
     // Times of one name are kept apart, so that which is the newest is never in doubt.
     transaction.execute(
-        "INSERT INTO app_names (name, hash, published_at_ms)
-         VALUES (?1, ?2, max(?3, 1 + coalesce((SELECT max(published_at_ms) FROM app_names WHERE name = ?1), 0)))
-         ON CONFLICT (name, hash) DO UPDATE SET published_at_ms = excluded.published_at_ms",
-        params![row.name, row.hash.0, row.published_at_ms as i64],
+        "INSERT INTO app_names (name, hash, published_at_ms, published_by, published_from)
+         VALUES (
+             ?1, ?2, max(?3, 1 + coalesce((SELECT max(published_at_ms) FROM app_names WHERE name = ?1), 0)), ?4, ?5
+         )
+         ON CONFLICT (name, hash) DO UPDATE SET published_at_ms = excluded.published_at_ms,
+             published_by = excluded.published_by, published_from = excluded.published_from",
+        params![
+            row.name,
+            row.hash.0,
+            row.published_at_ms as i64,
+            row.publisher.name,
+            row.publisher.address
+        ],
     )?;
     transaction.commit()?;
     Ok(added > 0)

@@ -26,6 +26,39 @@ fn a_run_outlives_its_coordinator() {
     assert_eq!(cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1), run + 1, "numbers go on");
 }
 
+#[test]
+fn what_a_host_did_is_counted_when_its_runs_are_over_too() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let runs = [0; 2].map(|_| {
+        let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
+        cluster.done(run, FEW_QUEENS.2)
+    });
+    let executed = |host: &serde_json::Value| host["jobs"]["executed"].as_u64().expect("a count");
+    let sum: u64 =
+        (runs.iter()).flat_map(|run| run["by_host"].as_array().expect("hosts")).map(executed).sum();
+    assert!(sum > 100, "{runs:#?}");
+    let hosts = cluster.api().hosts();
+    assert_eq!(hosts.iter().map(executed).sum::<u64>(), sum, "{hosts:#?}");
+}
+
+#[test]
+fn an_app_says_who_published_it() {
+    let mut cluster = Cluster::start(&[]);
+    let module = app("fib").display().to_string();
+    let publish = |cluster: &Cluster, by: &str| cluster.sateen(["publish", module.as_str(), "--by", by]);
+    for by in ["Ada L.", "böb <b>&"] {
+        assert_eq!(publish(&cluster, by).code, Some(0));
+        let about = &cluster.api().get("/api/v1/apps")[0];
+        assert_eq!((&about["published_by"], &about["published_from"]), (&by.into(), &"127.0.0.1".into()));
+    }
+    for by in ["", "two\nlines", &"x".repeat(65)] {
+        publish(&cluster, by).fails_with(2, &["who publishes is said in 1 to 64 bytes on one line"]);
+    }
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    assert!(cluster.sateen(["apps"]).result().contains("böb <b>&"));
+}
+
 /// What people look at is forgotten for about the last second, and no more: which hosts worked and are gone,
 /// how often the root was lost, the jobs and where they were.
 #[test]

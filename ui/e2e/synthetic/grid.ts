@@ -57,6 +57,8 @@ export const APPS: App[] = ['nqueens', 'knapsack', 'raytracer', 'sat', 'othello'
   name,
   bytes: 61_000 + at * 17_345,
   published_at: ago(86_400 * (at + 1)),
+  published_by: at === 2 ? null : ['ada', 'grace', '', 'edsger <b>&'][at % 4],
+  published_from: at === 4 ? null : '192.0.2.7',
   determinism: at % 2 === 0 ? 'integer' : 'float',
   entry_points: at === 3 ? ['main', 'count', 'check'] : ['main'],
   jobs: KINDS.slice(0, 2 + (at % 3)),

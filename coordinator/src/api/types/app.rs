@@ -33,6 +33,10 @@ pub struct App {
     pub bytes: u64,
     /// When.
     pub published_at: String,
+    /// Who did that, as they call themselves; none if they do not. Nobody has checked it.
+    pub published_by: Option<String>,
+    /// The address that they did it from; none of apps that an older version took in.
+    pub published_from: Option<String>,
     /// `integer` or `float`.
     pub determinism: String,
     /// Names of its entry points.
@@ -56,6 +60,8 @@ impl From<AppRow> for App {
             name: row.name,
             bytes: row.bytes,
             published_at: written(row.published_at_ms),
+            published_by: row.publisher.name,
+            published_from: row.publisher.address,
             determinism: row.about.determinism,
             entry_points: row.about.entry_points,
             jobs: row.about.jobs,

@@ -54,7 +54,8 @@ pub struct Host {
     pub since: String,
     /// Runs whose app it has loaded.
     pub runs: Vec<u64>,
-    /// What became of jobs there, over runs that are not over.
+    /// What became of jobs there, in runs that are under way and in those that have ended while it was there and
+    /// this coordinator ran.
     #[ts(as = "JobCounts")]
     #[schemars(with = "JobCounts")]
     pub jobs: Jobs,
@@ -64,9 +65,9 @@ pub struct Host {
     pub state: String,
     /// Why it does nothing, in a sentence.
     pub why_idle: Option<String>,
-    /// Jobs that it got from other hosts, over runs that are not over.
+    /// Jobs that it got from other hosts, in the same runs.
     pub steals_in: u64,
-    /// Jobs that other hosts got from it, over the same runs.
+    /// Jobs that other hosts got from it, in the same runs.
     pub steals_out: u64,
     /// To the coordinator and back.
     pub rtt_ms: Option<f64>,

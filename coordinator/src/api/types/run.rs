@@ -188,7 +188,7 @@ pub struct TableSize {
 }
 
 /// A host that worked on a run.
-#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct HostOfRun {
     /// Its id.
     pub host: String,

@@ -20,6 +20,14 @@ bytes: number,
  */
 published_at: string, 
 /**
+ * Who did that, as they call themselves; none if they do not. Nobody has checked it.
+ */
+published_by: string | null, 
+/**
+ * The address that they did it from; none of apps that an older version took in.
+ */
+published_from: string | null, 
+/**
  * `integer` or `float`.
  */
 determinism: string, 

@@ -42,7 +42,8 @@ since: string,
  */
 runs: Array<number>, 
 /**
- * What became of jobs there, over runs that are not over.
+ * What became of jobs there, in runs that are under way and in those that have ended while it was there and
+ * this coordinator ran.
  */
 jobs: JobCounts, 
 /**
@@ -58,11 +59,11 @@ state: string,
  */
 why_idle: string | null, 
 /**
- * Jobs that it got from other hosts, over runs that are not over.
+ * Jobs that it got from other hosts, in the same runs.
  */
 steals_in: number, 
 /**
- * Jobs that other hosts got from it, over the same runs.
+ * Jobs that other hosts got from it, in the same runs.
  */
 steals_out: number, 
 /**

@@ -1,0 +1,74 @@
+//! What hosts did in runs that are over, for as long as they are there.
+
+use std::collections::{HashMap, HashSet};
+
+use sateen_protocol::{HostId, Jobs};
+
+use crate::api::types::HostOfRun;
+
+/// What a host did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Service {
+    /// What became of jobs there.
+    pub jobs: Jobs,
+    /// Jobs that others got from it.
+    pub lent: u64,
+}
+
+/// By host.
+#[derive(Debug, Default)]
+pub struct Served {
+    of: HashMap<String, Service>,
+}
+
+impl Served {
+    /// A run is over: what each host did for it, and how many jobs others got from whom.
+    pub fn add(&mut self, by_host: &[HostOfRun], lent: &HashMap<HostId, u64>) {
+        for HostOfRun { host, jobs, .. } in by_host.iter().filter(|host| host.there) {
+            self.of.entry(host.clone()).or_default().jobs.add(jobs);
+        }
+        for (host, jobs) in lent {
+            if let Some(Service { lent, .. }) = self.of.get_mut(&host.to_string()) {
+                *lent = lent.saturating_add(*jobs);
+            }
+        }
+    }
+
+    /// Forgets those that have gone.
+    pub fn retain(&mut self, there: &HashSet<HostId>) {
+        let there: HashSet<String> = there.iter().map(HostId::to_string).collect();
+        self.of.retain(|host, _| there.contains(host));
+    }
+
+    /// Of a host.
+    pub fn of(&self, host: HostId) -> Service {
+        self.of.get(&host.to_string()).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_add_up_for_those_who_are_there() {
+        let [one, two, three] = [1, 2, 3].map(HostId);
+        let did = |host: HostId, there, executed| HostOfRun {
+            host: host.to_string(),
+            there,
+            jobs: Jobs { executed, ..Jobs::default() },
+            ..HostOfRun::default()
+        };
+        let mut served = Served::default();
+        let run = [did(one, true, 5), did(two, true, 7), did(three, false, 9)];
+        for _ in 0..2 {
+            served.add(&run, &HashMap::from([(one, 3), (three, 3)]));
+        }
+        let done = |served: &Served, host| (served.of(host).jobs.executed, served.of(host).lent);
+        assert_eq!([one, two, three].map(|host| done(&served, host)), [(10, 6), (14, 0), (0, 0)]);
+        served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, u64::MAX)]));
+        assert_eq!(done(&served, one), (u64::MAX, u64::MAX));
+        served.retain(&HashSet::from([two]));
+        assert_eq!([one, two].map(|host| done(&served, host)), [(0, 0), (14, 0)]);
+    }
+}
