@@ -21,7 +21,7 @@ pub struct Law {
     pub softening2: f64,
     /// How small a cell must look for its bodies to count as one: its edge over its distance. With 0
     /// none does, and pulls are as exact as their sums. Otherwise they are some thousandths off, and are
-    /// rounded to a four-thousandth, of which a quarter as much needs to be sent.
+    /// rounded to a thousandth at most, of which a fifth as much needs to be sent.
     pub opening: f64,
     /// The time between two states.
     pub step: f64,

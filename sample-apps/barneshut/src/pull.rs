@@ -31,7 +31,7 @@ impl Pulls {
     }
 }
 
-/// Vectors that are sent in six bytes each where that is all they have: what arrives has the same bits.
+/// Vectors that are sent in five bytes each where that is all they have: what arrives has the same bits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors(pub Vec<Vector>);
 
@@ -58,14 +58,14 @@ impl<'a> Deserialize<'a> for Vectors {
     }
 }
 
-/// A vector whose parts are multiples of a common unit, a power of two. 48 bits: an exponent of nine, and the
-/// parts of thirteen each.
-type Short = [u8; 6];
+/// A vector whose parts are multiples of a common unit, a power of two. 40 bits: an exponent of seven, and the
+/// parts of eleven each.
+type Short = [u8; 5];
 
-const EXPONENT_BITS: u32 = 9;
-const PART_BITS: u32 = 13;
+const EXPONENT_BITS: u32 = 7;
+const PART_BITS: u32 = 11;
 /// The most units in a part.
-const PART_MAX: f64 = 4095.0;
+const PART_MAX: f64 = 1023.0;
 /// Units are from 2 to the power of minus so many up to as many.
 const UNIT_EXPONENT_MAX: i64 = (1 << (EXPONENT_BITS - 1)) - 1;
 
@@ -84,8 +84,8 @@ fn short(vector: &Vector) -> Option<Short> {
     word.to_le_bytes().first_chunk().copied()
 }
 
-fn whole([a, b, c, d, e, f]: &Short) -> Vector {
-    let word = i64::from_le_bytes([0, 0, *a, *b, *c, *d, *e, *f]);
+fn whole([a, b, c, d, e]: &Short) -> Vector {
+    let word = i64::from_le_bytes([0, 0, 0, *a, *b, *c, *d, *e]);
     let unit = power_of_two(word >> (i64::BITS - EXPONENT_BITS));
     // Each part is shifted to the top, and down again with its sign.
     [0, 1, 2].map(|place| {
@@ -94,7 +94,7 @@ fn whole([a, b, c, d, e, f]: &Short) -> Vector {
     })
 }
 
-/// Of a unit of which the largest part of the vector has twelve bits. `None` if that is too small or too large.
+/// Of a unit of which the largest part of the vector has ten bits. `None` if that is too small or too large.
 fn unit_exponent(vector: &Vector) -> Option<i64> {
     let largest = vector.iter().fold(0.0, |largest, part| greater(largest, part.abs()));
     if largest == 0.0 {
@@ -108,7 +108,7 @@ fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits((exponent + 1023).cast_unsigned() << 52)
 }
 
-/// `vector`, its parts with as many bits as are sent of them, at most a four-thousandth of the largest off; the same
+/// `vector`, its parts with as many bits as are sent of them, at most a thousandth of the largest off; the same
 /// if that is too large or too small.
 pub fn rounded(vector: Vector) -> Vector {
     let Some(exponent) = unit_exponent(&vector) else { return vector };
@@ -130,25 +130,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_takes_a_quarter() {
-        let some = [0.1, -0.2, 0.0, 1.0, 4095.5, -8191.9, 1e-30, -3e20];
+    fn what_is_rounded_takes_a_fifth() {
+        let some = [0.1, -0.2, 0.0, 1.0, 1023.5, -2047.9, 1e-15, -3e20];
         for vector in some.iter().flat_map(|a| some.iter().flat_map(move |b| some.map(|c| [*a, *b, c]))) {
             let vector = rounded(vector);
             assert_eq!(rounded(vector), vector);
             let (length, back) = sent(vec![vector; 100]);
-            assert!((600..605).contains(&length), "{vector:?}: {length}");
+            assert!((500..505).contains(&length), "{vector:?}: {length}");
             assert_eq!(back, [vector; 100]);
         }
     }
 
     #[test]
-    fn rounding_moves_no_part_by_more_than_a_four_thousandth() {
+    fn rounding_moves_no_part_by_more_than_a_thousandth() {
         for turn in 0..1000 {
             let (sin, cos) = (f64::from(turn).sin(), f64::from(turn).cos());
             let vector = [sin * 1e9, cos * 1e9, sin * cos * 1e8];
             let off = vector.iter().zip(rounded(vector)).map(|(part, rounded)| (part - rounded).abs());
             let largest = vector.iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
-            assert!(off.fold(0.0, f64::max) <= largest / 4000.0, "{vector:?}");
+            assert!(off.fold(0.0, f64::max) <= largest / 1000.0, "{vector:?}");
         }
     }
 
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn any_bytes_are_a_vector() {
         for byte in 0..=255 {
-            let _ = whole(&[byte; 6]);
+            let _ = whole(&[byte; 5]);
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::zones::Zones;
 /// The bodies after so many steps.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct World {
+    #[serde(with = "sent")]
     /// With the speeds of half a step before, from the first step on.
     pub bodies: Bodies,
     /// How many steps were made.
@@ -34,6 +35,38 @@ impl World {
     /// The bodies' tree.
     pub fn tree(&self) -> &Tree {
         self.tree.get_or_init(|| Tree::new(&self.bodies.points(), self.bodies.law.opening))
+    }
+}
+
+/// How bodies are sent: those of a model as how many there are.
+mod sent {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::bodies::Bodies;
+
+    #[derive(Serialize)]
+    enum Sent<'a> {
+        Plummer(usize),
+        All(&'a Bodies),
+    }
+
+    #[derive(Deserialize)]
+    enum Received {
+        Plummer(usize),
+        All(Bodies),
+    }
+
+    pub fn serialize<S: Serializer>(bodies: &Bodies, serializer: S) -> Result<S::Ok, S::Error> {
+        let count = bodies.count();
+        let sent = if *bodies == Bodies::plummer(count) { Sent::Plummer(count) } else { Sent::All(bodies) };
+        sent.serialize(serializer)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Bodies, D::Error> {
+        Ok(match Received::deserialize(deserializer)? {
+            Received::Plummer(count) => Bodies::plummer(count),
+            Received::All(bodies) => bodies,
+        })
     }
 }
 

@@ -6,19 +6,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The most zones: whoever steals less than one takes longer to build the tree of all than to use it.
-const ZONES_MAX: usize = 64;
+/// The most zones: whoever steals less than one takes longer to build the tree of all than to use it. They are odd, for
+/// one more to be kept where they are divided: to get the bodies takes a thief about as long as a zone.
+const ZONES_MAX: usize = 65;
 /// The fewest bodies in a zone, as many as are done together.
 const BODIES_MIN: usize = 32;
-
-/// To get the bodies and to build the tree takes whoever steals as long as so many of the most zones.
-const THEFT_ZONES: usize = 2;
-
-/// Where the run of zones from `first` to before `end`, two at least, is divided for both parts to be done at the same
-/// time if the second is stolen.
-pub fn middle(first: usize, end: usize) -> usize {
-    usize::midpoint(first, end + THEFT_ZONES).min(end - 1)
-}
 
 /// Where zones begin, in ascending order, and where the last one ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +85,7 @@ mod tests {
         for bodies in [0, 1, 31, 63, 64, 100, 5000] {
             let zones = Zones::even(bodies);
             assert_eq!(zones.bodies(0..zones.count()), 0..bodies);
-            for cost in [0, 1, u64::MAX / 64] {
+            for cost in [0, 1, u64::MAX / 100] {
                 let mut costs = vec![0; zones.count()];
                 for costly in 0..zones.count() {
                     costs[costly] = cost;
