@@ -93,7 +93,7 @@ pub const WORKLOADS: [Workload; 13] = [
         arguments: "",
         inputs: &[("dat", include_bytes!("../../sample-apps/qap/data/nug14.dat"))],
     },
-    Workload { name: "barneshut", arguments: "40000 12", inputs: &[] },
+    Workload { name: "barneshut", arguments: "40000 6", inputs: &[] },
     // Counting: a search that is divided visits positions that a serial one does not.
     Workload { name: "othello", arguments: "perft 11", inputs: &[] },
     Workload { name: "raytracer", arguments: "3", inputs: &[] },
