@@ -19,7 +19,7 @@ mod tree;
 mod world;
 mod zones;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 pub use bodies::{Bodies, Law, Point, Vector};
@@ -184,7 +184,7 @@ struct Sky {
     needs_energy: bool,
     /// Made where it is needed: it is larger than what it is made from.
     #[serde(skip)]
-    tree: OnceCell<Rc<Tree>>,
+    tree: OnceCell<Tree>,
 }
 
 impl Sky {
@@ -192,20 +192,9 @@ impl Sky {
         Self { law: bodies.law, zones, points: bodies.points(), needs_energy, tree: OnceCell::new() }
     }
 
-    /// The tree of these bodies: that of the last job here, if that had the same ones, since a sandbox gets
-    /// many jobs of one step.
+    /// The tree of these bodies.
     fn tree(&self) -> &Tree {
-        thread_local! {
-            static LAST: RefCell<Option<Rc<Tree>>> = const { RefCell::new(None) };
-        }
-        let Self { law, points, .. } = self;
-        self.tree.get_or_init(|| {
-            LAST.with_borrow_mut(|last| {
-                let same = last.take().filter(|tree| tree.is_of(points, law.opening));
-                let tree = same.unwrap_or_else(|| Rc::new(Tree::new(points, law.opening)));
-                Rc::clone(last.insert(tree))
-            })
-        })
+        self.tree.get_or_init(|| Tree::new(&self.points, self.law.opening))
     }
 }
 

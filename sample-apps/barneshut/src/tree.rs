@@ -31,8 +31,6 @@ pub struct Tree {
     order: Vec<u32>,
     /// Where each group begins: bodies of one cell that are done together.
     groups: Vec<u32>,
-    /// See [`Law::opening`].
-    opening: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,14 +70,7 @@ impl Tree {
             builder.add(0..count, &all, center, edge, 0);
         }
         let Builder { cells, points, order, .. } = builder;
-        Self { groups: groups(&cells), cells, points, order, opening }
-    }
-
-    /// Whether it is the tree of these bodies.
-    pub fn is_of(&self, points: &[Point], opening: f64) -> bool {
-        self.opening == opening
-            && self.order.len() == points.len()
-            && self.order.iter().zip(&self.points).all(|(nth, point)| points[*nth as usize] == *point)
+        Self { groups: groups(&cells), cells, points, order }
     }
 
     /// How many bodies there are.
