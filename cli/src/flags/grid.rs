@@ -24,8 +24,9 @@ pub struct Publish {
     /// Its name on the grid, if not the file's
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// What the grid's people are told of who published it [default: the user's name on this machine]
-    #[arg(long, value_name = "WHO", env = "SATEEN_PUBLISHER")]
+    /// What the grid's people are told of who published it [env: SATEEN_PUBLISHER=] [default: the user's name on
+    /// this machine]
+    #[arg(long, value_name = "WHO")]
     pub by: Option<String>,
     /// One JSON object instead of the module's hash
     #[arg(long)]

@@ -60,7 +60,7 @@ pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
         match client.get(&format!("/api/v1/apps/{}", module.hash)) {
             Ok(_) => {}
             Err(refusal) if refusal.is_not_found() => {
-                module.put(client, &name_of(path), std::env::var("SATEEN_PUBLISHER").ok())?;
+                module.put(client, &name_of(path), None)?;
             }
             Err(refusal) => return Err(refusal.into()),
         }
@@ -96,7 +96,7 @@ impl Module {
 
     fn put(&self, client: &Client, name: &str, by: Option<String>) -> Result<serde_json::Value, Refusal> {
         let mut path = format!("/api/v1/apps?name={}", segment(name));
-        if let Some(by) = by.or_else(user) {
+        if let Some(by) = by.or_else(|| std::env::var("SATEEN_PUBLISHER").ok()).or_else(user) {
             path.push_str(&format!("&by={}", segment(&by)));
         }
         client.post_bytes(&path, &self.bytes)

@@ -7,7 +7,7 @@ use sateen_protocol::{HostId, Jobs};
 use crate::api::types::HostOfRun;
 
 /// What a host did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Service {
     /// What became of jobs there.
     pub jobs: Jobs,
@@ -18,31 +18,28 @@ pub struct Service {
 /// By host.
 #[derive(Debug, Default)]
 pub struct Served {
-    of: HashMap<String, Service>,
+    of: HashMap<HostId, Service>,
 }
 
 impl Served {
     /// A run is over: what each host did for it, and how many jobs others got from whom.
     pub fn add(&mut self, by_host: &[HostOfRun], lent: &HashMap<HostId, u64>) {
         for HostOfRun { host, jobs, .. } in by_host.iter().filter(|host| host.there) {
-            self.of.entry(host.clone()).or_default().jobs.add(jobs);
-        }
-        for (host, jobs) in lent {
-            if let Some(Service { lent, .. }) = self.of.get_mut(&host.to_string()) {
-                *lent = lent.saturating_add(*jobs);
-            }
+            let Some(host) = HostId::parse(host) else { continue };
+            let service = self.of.entry(host).or_default();
+            service.jobs.add(jobs);
+            service.lent = service.lent.saturating_add(lent.get(&host).copied().unwrap_or_default());
         }
     }
 
     /// Forgets those that have gone.
     pub fn retain(&mut self, there: &HashSet<HostId>) {
-        let there: HashSet<String> = there.iter().map(HostId::to_string).collect();
         self.of.retain(|host, _| there.contains(host));
     }
 
     /// Of a host.
     pub fn of(&self, host: HostId) -> Service {
-        self.of.get(&host.to_string()).copied().unwrap_or_default()
+        self.of.get(&host).copied().unwrap_or_default()
     }
 }
 

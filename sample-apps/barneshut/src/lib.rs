@@ -146,7 +146,7 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
     if end - first <= 1 {
         return sky.tree().pulls(&sky.law, sky.zones.bodies(first..end), sky.needs_energy);
     }
-    let middle = first + (end - first).div_ceil(2);
+    let middle = zones::middle(first, end);
     let second = pulls::spawn(Rc::clone(&sky), middle, end);
     let mut all = pulls(sky, first, middle);
     all.append(second.sync());
@@ -165,7 +165,7 @@ fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> P
         }
         return world.tree().pulls(&world.bodies.law, world.zones.bodies(first..end), moment.needs_energy);
     }
-    let middle = first + (end - first).div_ceil(2);
+    let middle = zones::middle(first, end);
     let second = pulls_in::spawn(world.clone(), moment, middle, end);
     let mut all = pulls_in(world, moment, first, middle);
     all.append(second.sync());

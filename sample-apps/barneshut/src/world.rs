@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use sateen::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Moment;
 use crate::bodies::Bodies;
@@ -12,9 +12,8 @@ use crate::tree::Tree;
 use crate::zones::Zones;
 
 /// The bodies after so many steps.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct World {
-    #[serde(with = "sent")]
     /// With the speeds of half a step before, from the first step on.
     pub bodies: Bodies,
     /// How many steps were made.
@@ -22,7 +21,6 @@ pub struct World {
     /// How they are divided among jobs.
     pub zones: Zones,
     /// Made where it is needed.
-    #[serde(skip)]
     tree: OnceCell<Tree>,
 }
 
@@ -38,35 +36,39 @@ impl World {
     }
 }
 
-/// How bodies are sent: those of a model as how many there are.
-mod sent {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+/// Bodies as they are sent.
+#[derive(Serialize)]
+enum Sent<'a> {
+    /// So many of the model, at the start.
+    Plummer(usize),
+    All(&'a Bodies),
+}
 
-    use crate::bodies::Bodies;
+/// The same, as they arrive.
+#[derive(Deserialize)]
+enum Received {
+    Plummer(usize),
+    All(Bodies),
+}
 
-    #[derive(Serialize)]
-    enum Sent<'a> {
-        Plummer(usize),
-        All(&'a Bodies),
-    }
-
-    #[derive(Deserialize)]
-    enum Received {
-        Plummer(usize),
-        All(Bodies),
-    }
-
-    pub fn serialize<S: Serializer>(bodies: &Bodies, serializer: S) -> Result<S::Ok, S::Error> {
+impl Serialize for World {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { bodies, step, zones, .. } = self;
         let count = bodies.count();
-        let sent = if *bodies == Bodies::plummer(count) { Sent::Plummer(count) } else { Sent::All(bodies) };
-        sent.serialize(serializer)
+        let is_model = *step == 0 && *bodies == Bodies::plummer(count);
+        let sent = if is_model { Sent::Plummer(count) } else { Sent::All(bodies) };
+        (sent, step, zones).serialize(serializer)
     }
+}
 
-    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Bodies, D::Error> {
-        Ok(match Received::deserialize(deserializer)? {
+impl<'a> Deserialize<'a> for World {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        let (received, step, zones) = Deserialize::deserialize(deserializer)?;
+        let bodies = match received {
             Received::Plummer(count) => Bodies::plummer(count),
             Received::All(bodies) => bodies,
-        })
+        };
+        Ok(Self { bodies, step, zones, tree: OnceCell::new() })
     }
 }
 

@@ -7,10 +7,16 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// The most zones: whoever steals less than one takes longer to build the tree of all than to use it. They are odd, for
-/// one more to be kept where they are divided: to get the bodies takes a thief about as long as a zone.
+/// one more to be kept where they are divided.
 const ZONES_MAX: usize = 65;
 /// The fewest bodies in a zone, as many as are done together.
 const BODIES_MIN: usize = 32;
+
+/// Where zones `first` to before `end` are divided, of which the first part is kept, and is larger if they are odd: to
+/// get the bodies takes a thief about as long as a zone.
+pub fn middle(first: usize, end: usize) -> usize {
+    first + (end - first).div_ceil(2)
+}
 
 /// Where zones begin, in ascending order, and where the last one ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
