@@ -37,9 +37,10 @@ use anyhow::{Context, Result};
 use figure::Figure;
 use machine::Usage;
 use record::Record;
+use workloads::Workloads;
 
 const USAGE: &str = "\
-cargo xtask bench NAME [--json] [--save]
+cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   spawn   what a spawn and its sync cost
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
@@ -53,26 +54,33 @@ cargo xtask bench NAME [--json] [--save]
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
   all     all of them
---json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md
+--json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md;
+--app measures only these apps: the figures that leaf, scale and faults have of each
 ";
 
-type Bench = fn() -> Result<Vec<Figure>>;
+#[derive(Clone, Copy)]
+enum Bench {
+    Whole(fn() -> Result<Vec<Figure>>),
+    /// One that has figures of each app. Given all apps, it measures what else it has, too.
+    Apps(fn(&Workloads) -> Result<Vec<Figure>>),
+}
+use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
 const BENCHES: [(&str, Bench); 12] = [
-    ("start", start::bench),
-    ("spawn", spawn::bench),
-    ("leaf", leaf::bench),
-    ("model", model::bench),
-    ("scale", scale::bench),
-    ("apps", apps::bench),
-    ("steal", steal::bench),
-    ("faults", faults::bench),
-    ("watch", watch::bench),
-    ("tree", tree::bench),
-    ("wide", virtual_time::wide),
-    ("sim", virtual_time::simulator),
+    ("start", Whole(start::bench)),
+    ("spawn", Whole(spawn::bench)),
+    ("leaf", Apps(leaf::bench)),
+    ("model", Whole(model::bench)),
+    ("scale", Apps(scale::bench)),
+    ("apps", Whole(apps::bench)),
+    ("steal", Whole(steal::bench)),
+    ("faults", Apps(faults::bench)),
+    ("watch", Whole(watch::bench)),
+    ("tree", Whole(tree::bench)),
+    ("wide", Whole(virtual_time::wide)),
+    ("sim", Whole(virtual_time::simulator)),
 ];
 
 fn main() -> ExitCode {
@@ -82,22 +90,40 @@ fn main() -> ExitCode {
     }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    let (apps, flags): (Vec<&str>, Vec<&str>) =
+        flags.into_iter().partition(|flag| flag.starts_with(workloads::FLAG));
     if flags.iter().any(|flag| !["--json", "--save"].contains(flag)) {
         return usage();
     }
     let [name] = names[..] else { return usage() };
     let chosen: Vec<_> = BENCHES.iter().filter(|(known, _)| name == *known || name == "all").collect();
-    if chosen.is_empty() {
+    let is_saved = flags.contains(&"--save");
+    let has_others = chosen.iter().any(|(_, bench)| matches!(bench, Whole(_)));
+    if chosen.is_empty() || !apps.is_empty() && (is_saved || has_others) {
         return usage();
     }
-    ended(run(&chosen, flags.contains(&"--json"), flags.contains(&"--save")))
+    match Workloads::chosen(&apps) {
+        Ok(workloads) => ended(run(&chosen, &workloads, flags.contains(&"--json"), is_saved)),
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Runs benchmarks, one after another; what is measured is shown, and saved, before the next begins.
-fn run(benches: &[&(&'static str, Bench)], is_json: bool, is_saved: bool) -> Result<()> {
+fn run(
+    benches: &[&(&'static str, Bench)],
+    workloads: &Workloads,
+    is_json: bool,
+    is_saved: bool,
+) -> Result<()> {
     for (name, bench) in benches {
         let before = Usage::now();
-        let figures = bench()?;
+        let figures = match bench {
+            Whole(bench) => bench()?,
+            Apps(bench) => bench(workloads)?,
+        };
         let interference = before.and_then(|before| Some(Usage::now()?.since(&before)));
         if let Some(interference) = interference {
             eprintln!("{name}: meanwhile {interference}");

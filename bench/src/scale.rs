@@ -13,7 +13,7 @@ use crate::figure::{Figure, shown};
 use crate::grid;
 use crate::measure::{Samples, interleave};
 use crate::sandbox::Sandbox;
-use crate::workloads::{WORKLOADS, Workload};
+use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "scale";
 /// For each app.
@@ -30,13 +30,15 @@ const JOBS_BUDGET_S: f64 = 50.0;
 const SINGLES: u64 = 5;
 
 /// Runs the benchmark.
-pub fn bench() -> Result<Vec<Figure>> {
+pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for workload in &WORKLOADS {
+    for workload in workloads.iter() {
         figures.extend(of_app(workload)?);
     }
-    figures.extend(of_coarse_jobs()?);
-    figures.push(of_two_hosts()?);
+    if workloads.are_all() {
+        figures.extend(of_coarse_jobs()?);
+        figures.push(of_two_hosts()?);
+    }
     Ok(figures)
 }
 

@@ -37,8 +37,41 @@ impl Workload {
     }
 }
 
+/// What chooses apps: this, and their names with commas between.
+pub const FLAG: &str = "--app=";
+
+/// The apps that are measured.
+pub struct Workloads(Vec<&'static Workload>);
+
+impl Workloads {
+    /// Those that flags name; all if there are none.
+    ///
+    /// # Errors
+    /// When an app has no workload.
+    pub fn chosen(flags: &[&str]) -> Result<Self> {
+        let names = flags.iter().flat_map(|flag| flag.trim_start_matches(FLAG).split(','));
+        let found = names.map(|name| {
+            let known = || WORKLOADS.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+            let workload = WORKLOADS.iter().find(|workload| workload.name == name);
+            workload.with_context(|| format!("no app `{name}` is measured; these are: {}", known()))
+        });
+        let found: Vec<_> = found.collect::<Result<_>>()?;
+        Ok(Self(if flags.is_empty() { WORKLOADS.iter().collect() } else { found }))
+    }
+
+    /// One after another.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Workload> {
+        self.0.iter().copied()
+    }
+
+    /// Whether they are all.
+    pub fn are_all(&self) -> bool {
+        self.0.len() == WORKLOADS.len()
+    }
+}
+
 /// All sample apps.
-pub const WORKLOADS: [Workload; 13] = [
+static WORKLOADS: [Workload; 13] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },

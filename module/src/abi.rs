@@ -17,12 +17,13 @@ const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 22] = [
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 23] = [
     ("attach", &[I32], &[]),
     ("register", &[I32, I32, I32], &[I32]),
     ("expose", &[I32, I32, I32, I32], &[I32]),
     ("sync", &[I32], &[I64]),
     ("sync_any", &[I32, I32, I32], &[I64]),
+    ("wants_record", &[I32], &[I32]),
     ("record", &[I32, I32, I32], &[]),
     ("take", &[I32], &[]),
     ("abandon", &[I32], &[]),

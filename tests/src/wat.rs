@@ -13,6 +13,7 @@ pub const IMPORTS: &str = r#"
     (import "sateen" "expose" (func $expose (param i32 i32 i32 i32) (result i32)))
     (import "sateen" "sync" (func $sync (param i32) (result i64)))
     (import "sateen" "sync_any" (func $sync_any (param i32 i32 i32) (result i64)))
+    (import "sateen" "wants_record" (func $wants_record (param i32) (result i32)))
     (import "sateen" "record" (func $record (param i32 i32 i32)))
     (import "sateen" "take" (func $take (param i32)))
     (import "sateen" "abandon" (func $abandon (param i32)))

@@ -24,7 +24,8 @@ cargo xtask TASK
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
   types               the dashboard's types, from the coordinator's
   docs                the book under docs/, built to target/book
-  bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page
+  bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
+                      --app=APP for one of the apps
 ";
 
 fn main() -> ExitCode {

@@ -12,6 +12,7 @@ use sateen_tests::cluster::Cluster;
 use crate::figure::{Figure, shown};
 use crate::grid;
 use crate::measure::Samples;
+use crate::workloads::Workloads;
 
 const BENCH: &str = "faults";
 const ROUNDS: usize = 5;
@@ -19,9 +20,13 @@ const ROUNDS: usize = 5;
 const QUEENS: (&str, &str) = ("16", "14772512");
 
 /// Runs the benchmark.
-pub fn bench() -> Result<Vec<Figure>> {
+pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
+    let tolerance = || tolerance::figures(workloads);
+    if !workloads.are_all() {
+        return tolerance();
+    }
     let mut figures = simulated();
-    figures.extend(tolerance::figures()?);
+    figures.extend(tolerance()?);
     figures.push(two_of_four()?);
     figures.push(coordinator()?);
     Ok(figures)

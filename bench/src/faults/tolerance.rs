@@ -14,22 +14,22 @@ use crate::figure::{Figure, shown};
 use crate::grid;
 use crate::measure::Samples;
 use crate::profile::{self, Profile};
-use crate::workloads::{WORKLOADS, Workload};
+use crate::workloads::{Workload, Workloads};
 
 const ROUNDS: usize = 5;
 /// An app runs so long, again and again, before it is the other one's turn, in seconds.
 const TURN_S: f64 = 2.5;
 const HOST: &str = "a";
 
-/// Runs all apps.
-pub fn figures() -> Result<Vec<Figure>> {
+/// Runs the apps.
+pub fn figures(workloads: &Workloads) -> Result<Vec<Figure>> {
     let cluster = hosts(&[HOST]);
     let is_sampled = profile::is_possible();
     if !is_sampled {
         eprintln!("faults: without `perf` (Linux), the share of fault tolerance is not measured");
     }
     let (mut figures, mut sampled, mut timed) = (Vec::new(), Vec::new(), Vec::new());
-    for workload in &WORKLOADS {
+    for workload in workloads.iter() {
         let rounds = rounds(&cluster, workload, is_sampled)?;
         let against = format!("off, {} s a run", shown(rounds.off_s));
         if let Some(shares) = rounds.by_share {

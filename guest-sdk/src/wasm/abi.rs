@@ -45,6 +45,9 @@ mod raw {
         /// ones instead of a wait, if `waits` is 0. The job's place among the `count` is in the answer
         /// from bit 40 up.
         pub fn sync_any(jobs: *const u32, count: usize, waits: u32) -> u64;
+        /// Whether a job that `sync` gave back to be called here and recorded took long enough for that. If not,
+        /// that is over: it gives 0, and `record` must not be called.
+        pub fn wants_record(job: u32) -> u32;
         /// The encoded result of a job that `sync` gave back to be called here and recorded.
         pub fn record(job: u32, result: *const u8, length: usize);
         /// Copies all of what waits to be taken: this instance's parameters at first, then what the last
@@ -127,9 +130,14 @@ pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
     (answer != u64::MAX).then(|| ((answer >> PLACE) as usize, synced(answer & ((1 << PLACE) - 1))))
 }
 
-pub fn record(job: u32, result: &[u8]) {
-    // SAFETY: the host copies the result before it returns.
-    unsafe { raw::record(job, result.as_ptr(), result.len()) }
+/// Records what a job gave that was called here, if it took long enough for that.
+pub fn record(job: u32, encoded: impl FnOnce() -> Vec<u8>) {
+    // SAFETY: it takes and gives numbers.
+    if unsafe { raw::wants_record(job) } != 0 {
+        let result = encoded();
+        // SAFETY: the host copies the result before it returns.
+        unsafe { raw::record(job, result.as_ptr(), result.len()) }
+    }
 }
 
 /// The `length` bytes that the last call left to be taken.

@@ -43,6 +43,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap_async(IMPORT_MODULE, "sync_any", |caller, (jobs, count, waits): (u32, u32, u32)| {
             Box::new(sync_any(caller, jobs, count, waits != 0))
         })?
+        .func_wrap(IMPORT_MODULE, "wants_record", wants_record)?
         .func_wrap(IMPORT_MODULE, "record", record)?
         .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
             let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
@@ -260,12 +261,31 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     RECLAIMED_RECORD | depth
 }
 
+/// Whether a job that was called in place, and that was to be recorded, took long enough for that: a guest need not
+/// encode what is not recorded.
+fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u32> {
+    let (work, _) = caller.data_mut().clock.total_work_and_span();
+    let guest = caller.data_mut();
+    let Some(recording) = guest.recordings.iter().rfind(|recording| recording.number == number) else {
+        return Err(not_asked_to_record(guest, number));
+    };
+    let work = work.saturating_sub(recording.work);
+    let is_wanted = guest.shared.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
+    if !is_wanted && let Some(recording) = guest.end_recording(number) {
+        guest.count_saved(recording.saved);
+    }
+    Ok(is_wanted.into())
+}
+
+fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
+    broken(guest, format!("it records the job number {number}, which it was not asked to"))
+}
+
 /// What a job gave that was called in place, and that was to be recorded.
 fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
     let limit = caller.data().shared.limits().output_bytes_max;
     let Some(recording) = caller.data_mut().end_recording(number) else {
-        let message = format!("it records the job number {number}, which it was not asked to");
-        return Err(broken(caller.data(), message));
+        return Err(not_asked_to_record(caller.data(), number));
     };
     let (work, span) = caller.data_mut().clock.total_work_and_span();
     let work = work.saturating_sub(recording.work);

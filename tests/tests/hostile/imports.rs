@@ -143,6 +143,8 @@ fn record_needs_to_be_asked() {
             (call $record (i32.const {number}) (i32.const 0) (i32.const 0))"
         );
         ends(&body, &app(&body), Broken("which it was not asked to"));
+        let body = format!("(drop (call $wants_record (i32.const {number})))");
+        ends(&body, &app(&body), Broken("which it was not asked to"));
     }
 }
 

@@ -103,6 +103,14 @@ fn record_checks_the_job_and_the_result() {
     fine(&format!("{BACK} {record}"));
     fine(&format!("{BACK} (call $abandon (local.get $job))"));
     broken(&format!("{BACK} {record} {record}"), "which it was not asked to");
+    // It took hardly any time: that it is not wanted ends it.
+    let wants = "(if (call $wants_record (local.get $job)) (then unreachable))";
+    fine(&format!("{BACK} {wants}"));
+    for later in [record, wants] {
+        broken(&format!("{BACK} {wants} {later}"), "which it was not asked to");
+        broken(&format!("{BACK} {record} {later}"), "which it was not asked to");
+    }
+    broken(&format!("{BACK} (drop (call $wants_record (i32.const 9)))"), "which it was not asked to");
     broken(&format!("{BACK} (call $abandon (local.get $job)) {record}"), "which it was not asked to");
     broken(&format!("{BACK} (drop (call $sync (local.get $job)))"), "which it has not exposed");
     broken(

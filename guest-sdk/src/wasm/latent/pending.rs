@@ -197,7 +197,7 @@ impl<J: Job> Claimed<J> {
                 let result = J::call(parameters);
                 enter(outside);
                 if let Some(job) = recorded {
-                    abi::record(job, &codec::encode(&result));
+                    abi::record(job, || codec::encode(&result));
                 }
                 result
             }
@@ -212,7 +212,7 @@ impl<J: Job> Claimed<J> {
             Self::Parameters(parameters, inside, recorded) => {
                 let result = attempt::<J>(parameters, inside);
                 match (recorded, &result) {
-                    (Some(job), Ok(result)) => abi::record(job, &codec::encode(result)),
+                    (Some(job), Ok(result)) => abi::record(job, || codec::encode(result)),
                     (Some(job), Err(_)) => abi::abandon(job),
                     (None, _) => {}
                 }
