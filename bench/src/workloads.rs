@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 pub struct Workload {
     /// The app's name.
     pub name: &'static str,
-    /// The words of its command line, with blanks between. A fraction of a second.
+    /// The words of its command line, with blanks between. Some seconds at most.
     pub arguments: &'static str,
     /// Its inputs, by name.
     pub inputs: &'static [(&'static str, &'static [u8])],
@@ -107,7 +107,7 @@ static WORKLOADS: [Workload; 13] = [
     },
     Workload {
         name: "grammar",
-        arguments: "4 4",
+        arguments: "3 6",
         inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
     },
     // From the best tour, so that who searches which part first makes no difference to the work.
@@ -126,7 +126,7 @@ static WORKLOADS: [Workload; 13] = [
         arguments: "",
         inputs: &[("dat", include_bytes!("../../sample-apps/qap/data/nug14.dat"))],
     },
-    Workload { name: "barneshut", arguments: "40000 6", inputs: &[] },
+    Workload { name: "barneshut", arguments: "40000 12", inputs: &[] },
     // Counting: a search that is divided visits positions that a serial one does not.
     Workload { name: "othello", arguments: "perft 11", inputs: &[] },
     Workload { name: "raytracer", arguments: "3", inputs: &[] },
