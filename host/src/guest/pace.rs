@@ -2,8 +2,8 @@
 //!
 //! What a call in place has finished can be recorded only of jobs that were exposed before they began; so a
 //! subtree that is done within the time between two exposures is lost if the job above it is. That adds up over
-//! the levels of a tree that are at work, of which deep ones have a dozen: what a crash loses of 17 queens is
-//! about three times the whole interval with four exposures in it, and once with eight.
+//! the levels of a tree that are at work, of which deep ones have a dozen: of 17 queens, a crash loses on average what
+//! is done in one and a half intervals with four exposures in each, and in one with eight.
 
 use std::time::Duration;
 
