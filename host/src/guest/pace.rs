@@ -14,7 +14,7 @@ const EXPOSURES: u32 = 8;
 /// So many are exposed at a time, the oldest first, which are the largest: each costs some microseconds.
 const EXPOSED_IN_BETWEEN_MAX: usize = 2;
 /// So many once in each interval; what is left follows in the next.
-const EXPOSED_MAX: usize = 256;
+const EXPOSED_MAX: usize = 128;
 /// Exposing may take such a part of an instance's time. Jobs with large parameters are exposed less often, and a
 /// crash costs more of them.
 const PART: u32 = 200;
