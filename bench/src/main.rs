@@ -58,7 +58,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
 --app measures only these apps: the figures that leaf, scale and faults have of each
 ";
 
-#[derive(Clone, Copy)]
+/// How a benchmark is run.
 enum Bench {
     Whole(fn() -> Result<Vec<Figure>>),
     /// One that has figures of each app. Given all apps, it measures what else it has, too.

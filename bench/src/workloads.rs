@@ -49,7 +49,7 @@ impl Workloads {
     /// # Errors
     /// When an app has no workload.
     pub fn chosen(flags: &[&str]) -> Result<Self> {
-        let names = flags.iter().flat_map(|flag| flag.trim_start_matches(FLAG).split(','));
+        let names = flags.iter().filter_map(|flag| flag.strip_prefix(FLAG)).flat_map(|apps| apps.split(','));
         let found = names.map(|name| {
             let known = || WORKLOADS.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
             let workload = WORKLOADS.iter().find(|workload| workload.name == name);

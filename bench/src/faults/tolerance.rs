@@ -43,6 +43,9 @@ pub fn figures(workloads: &Workloads) -> Result<Vec<Figure>> {
         figures.push(Figure::ratio(BENCH, name, rounds.by_time.clone()).against(against));
         timed.push(rounds.by_time);
     }
+    if !workloads.are_all() {
+        return Ok(figures);
+    }
     if is_sampled {
         let worst = sampled.iter().max_by(|one, other| one.1.median().total_cmp(&other.1.median()));
         let (worst, shares) = worst.context("there are apps")?;
