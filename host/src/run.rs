@@ -11,11 +11,9 @@ use crate::guest::{Assignment, LogLine};
 use crate::limits::LimitExceeded;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, JobCounts, ObjectFigures, Priority, Shared, SharedParts, Snapshot, Task, Threads, start_task,
+    Ending, JobCounts, Metronome, ObjectFigures, Priority, Shared, SharedParts, Snapshot, Task, Threads,
+    start_task,
 };
-
-/// The heartbeat's period.
-pub const TICK: Duration = Duration::from_millis(1);
 
 /// How to run an app.
 pub struct RunOptions {
@@ -247,8 +245,9 @@ impl Drop for Run {
 
 /// The heartbeat's clock, and the limits on a run's time.
 fn beat(shared: &Shared) {
-    while shared.wait(TICK).is_none() {
-        shared.app.0.engine.inner.increment_epoch();
+    let mut metronome = Metronome::new(shared);
+    while metronome.wait() {
+        shared.move_epoch();
         shared.look_for_objects();
         let limits = shared.limits();
         if let Some(limit) = limits.wall_time_max.filter(|limit| shared.elapsed() > *limit) {
@@ -258,9 +257,5 @@ fn beat(shared: &Shared) {
             shared.end(Ending::Limit(LimitExceeded::CpuTime(limit)));
         }
     }
-    // Guests look whether their run is over when the epoch moves; so must those that start late.
-    while shared.has_tasks() {
-        shared.app.0.engine.inner.increment_epoch();
-        std::thread::sleep(TICK);
-    }
+    metronome.end();
 }

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
-/// So many spawns in one heartbeat make a kind fine at once: exposing each would cost percents.
+/// So many spawns in each beat make a kind fine at once: exposing each would cost percents. A beat is a millisecond
+/// here; calm heartbeats count as several.
 const FINE_SPAWNS_A_BEAT: u64 = 16;
-/// A fine kind is judged again after so many heartbeats,
+/// A fine kind is judged again after so many beats,
 const WINDOW_BEATS: u32 = 32;
 /// and is coarse if it was spawned, but fewer times than this.
 const COARSE_SPAWNS_A_WINDOW: u64 = 32;
-/// What exposing a kind's jobs may cost in so many heartbeats, about 32 milliseconds: 3 percent of them.
+/// What exposing a kind's jobs may cost in so many beats: 3 percent of them.
 const COST_MAX_NS: u64 = 1_000_000;
 /// What it may cost besides, at first and after a rest: as long as it takes to see whether they are spawned all
 /// the time.
@@ -39,7 +40,7 @@ pub struct Grain {
     exposure_ns: u64,
     /// Of this window: spawns,
     spawned: u64,
-    /// heartbeats,
+    /// beats,
     beats: u32,
     /// of these, with spawns,
     busy_beats: u32,
@@ -79,13 +80,16 @@ impl Grain {
         }
     }
 
-    /// Judges the kind after a heartbeat with so many spawns. Gives whether it was found to be fine.
-    pub fn judge(&mut self, spawned: u64) -> bool {
+    /// Judges the kind after so many beats, at least one, with so many spawns in all. Gives whether it was found to
+    /// be fine.
+    pub fn judge(&mut self, spawned: u64, beats: u32) -> bool {
         self.spawned += spawned;
-        self.beats += 1;
-        self.busy_beats += u32::from(spawned > 0);
-        let mut is_fine = spawned >= FINE_SPAWNS_A_BEAT || self.is_coarse && self.burst_left_ns == 0;
-        self.burst_left_ns = BURST_NS.min(self.burst_left_ns + COST_MAX_NS / u64::from(WINDOW_BEATS));
+        self.beats += beats;
+        self.busy_beats += if spawned > 0 { beats } else { 0 };
+        let is_frequent = spawned >= FINE_SPAWNS_A_BEAT * u64::from(beats);
+        let mut is_fine = is_frequent || self.is_coarse && self.burst_left_ns == 0;
+        let earned_ns = COST_MAX_NS * u64::from(beats) / u64::from(WINDOW_BEATS);
+        self.burst_left_ns = BURST_NS.min(self.burst_left_ns + earned_ns);
         if self.beats >= WINDOW_BEATS {
             is_fine |= self.end_window();
         }
@@ -114,13 +118,13 @@ impl Grain {
 mod tests {
     use super::*;
 
-    /// Heartbeats with so many spawns each, all exposed while the kind is coarse.
+    /// Beats with so many spawns each, all exposed while the kind is coarse.
     fn beats(grain: &mut Grain, count: u32, spawned: u64, bytes: usize) {
         for _ in 0..count {
             for _ in 0..if grain.is_coarse() { spawned } else { 0 } {
                 grain.count_exposed(bytes);
             }
-            grain.judge(spawned);
+            grain.judge(spawned, 1);
         }
     }
 
@@ -137,6 +141,22 @@ mod tests {
         }
         beats(&mut grain, WINDOW_BEATS - 1, 1, 8);
         beats(&mut grain, 1, 0, 8);
+        assert!(grain.is_coarse());
+    }
+
+    #[test]
+    fn calm_heartbeats_judge_as_quick_ones_do() {
+        let mut grain = Grain::new(true);
+        assert!(!grain.judge(4 * FINE_SPAWNS_A_BEAT - 1, 4));
+        assert!(grain.judge(4 * FINE_SPAWNS_A_BEAT, 4));
+        // A window, and the whole of the next, in which few were spawned.
+        for _ in 0..WINDOW_BEATS / 4 - 2 {
+            grain.judge(0, 4);
+        }
+        for spawned in std::iter::once(1).chain(std::iter::repeat_n(0, WINDOW_BEATS as usize / 4 - 1)) {
+            assert!(!grain.is_coarse());
+            grain.judge(spawned, 4);
+        }
         assert!(grain.is_coarse());
     }
 

@@ -1,4 +1,5 @@
-//! The heartbeat: about every millisecond, in each guest that computes.
+//! The heartbeat: every millisecond or every fourth (see the scheduler's `tempo`), in each guest that computes, and
+//! whenever something comes of which guests are to hear at once.
 //!
 //! It lets a guest make room for one that waits for any of several jobs, one of which has come: who hears
 //! late cannot abort soon. It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
@@ -29,13 +30,13 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     }
     guest.check().map_err(wasmtime::Error::new)?;
     guest.look_what_is_unsaved();
-    sample(&mut store, true);
+    let beats = store.data_mut().count_beats();
+    sample(&mut store, beats);
     tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());
     let guest = store.data_mut();
-    guest.quiet_beats = guest.quiet_beats.saturating_sub(1);
     let hungry = guest.alarm();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
     // latent, and `expose` says when it is enough.
@@ -54,8 +55,8 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     Ok(UpdateDeadline::Continue(1))
 }
 
-/// Counts what the guest did since it was sampled last. With `judge`, kinds change their class.
-pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
+/// Counts what the guest did since it was sampled last. After some `beats`, kinds change their class.
+pub fn sample(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().memory else { return };
     let (data, guest) = memory.data_and_store_mut(store);
     let shared = guest.shared.clone();
@@ -71,8 +72,9 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, judge: bool) {
         shared.counters.aborted.fetch_add(difference(live.dropped, dropped), Relaxed);
         live.spawned = spawned;
         live.dropped = dropped;
-        if judge && shared.exposes() {
-            if live.grain.judge(delta) {
+        live.unjudged = live.unjudged.saturating_add(delta);
+        if beats > 0 && shared.exposes() {
+            if live.grain.judge(std::mem::take(&mut live.unjudged), beats) {
                 shared.fine_kinds[live.kind].store(true, Relaxed);
             }
             record[..4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());

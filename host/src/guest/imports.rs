@@ -117,6 +117,7 @@ fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32)
         address,
         spawned: 0,
         dropped: 0,
+        unjudged: 0,
         grain: Grain::new(coarse),
     });
     Ok(kind as u32)

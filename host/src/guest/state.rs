@@ -16,7 +16,9 @@ use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::portion::Notice;
-use crate::scheduler::{Alarm, Ancestry, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, own_index};
+use crate::scheduler::{
+    Alarm, Ancestry, CALM, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, own_index,
+};
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,13 +77,15 @@ pub struct LiveKind {
     /// Spawns that were counted already, and those dropped without a sync.
     pub spawned: u64,
     pub dropped: u64,
+    /// Spawns since its grain was judged.
+    pub unjudged: u64,
     /// Whether each of its spawns is exposed.
     pub grain: Grain,
 }
 
 /// So many of a job's recorded ancestors within its instance travel with it.
 const RECORDED_ABOVE_MAX: usize = 16;
-/// A guest that has offered a job that is too short is left alone for so many heartbeats.
+/// A guest that has offered a job that is too short is left alone for so many beats.
 const QUIET_BEATS: u32 = 8;
 
 /// A job that the guest calls in place and whose result it will report.
@@ -125,8 +129,10 @@ pub struct Guest {
     pub least_unsaved: Option<Duration>,
     /// When more jobs are exposed than those who are hungry need.
     pub pace: Pace,
-    /// For so many heartbeats it is not asked for jobs.
-    pub quiet_beats: u32,
+    /// The run's beats that it has counted.
+    beats: u64,
+    /// For so many beats it is not asked for jobs.
+    quiet_beats: u32,
     pub memory: Option<Memory>,
     /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
     pub stack_pointer: Option<Global>,
@@ -147,7 +153,6 @@ pub struct Guest {
 impl Guest {
     pub fn new(shared: Arc<Shared>, task: Task, assignment: Assignment) -> Self {
         Self {
-            shared,
             task: task.id,
             assignment,
             ancestry: task.ancestry,
@@ -160,6 +165,7 @@ impl Guest {
             saved: Duration::ZERO,
             least_unsaved: None,
             pace: Pace::default(),
+            beats: shared.tempo.beats(),
             quiet_beats: 0,
             memory: None,
             stack_pointer: None,
@@ -172,6 +178,7 @@ impl Guest {
             child_failure: None,
             panic: None,
             clock: Clock::start(),
+            shared,
         }
     }
 
@@ -240,6 +247,15 @@ impl Guest {
             Some(true) => true,
             None => self.shared.takes_more(),
         }
+    }
+
+    /// The beats since they were counted last: none if guests were only made to look up. Those in which it waited do
+    /// not count.
+    pub fn count_beats(&mut self) -> u32 {
+        let now = self.shared.tempo.beats();
+        let beats = now.saturating_sub(std::mem::replace(&mut self.beats, now)).min(CALM) as u32;
+        self.quiet_beats = self.quiet_beats.saturating_sub(beats.max(1));
+        beats
     }
 
     /// What it is asked to expose now.

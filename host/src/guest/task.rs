@@ -60,7 +60,7 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
     store.epoch_deadline_callback(heartbeat);
 
     let result = call(store, export, length).await;
-    sample(&mut store.as_context_mut(), false);
+    sample(&mut store.as_context_mut(), 0);
     let (address, length) = result.map_err(|error| stop_of(&mut *store, &error))?;
     let guest = store.data_mut();
     let name = guest.job_name().to_owned();

@@ -16,8 +16,9 @@ use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
 use crate::module::App;
-use crate::run::TICK;
-use crate::scheduler::{Ending, Keys, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads};
+use crate::scheduler::{
+    Ending, Keys, Metronome, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads,
+};
 
 /// The heartbeat sleeps after so many beats in which no guest computed.
 const QUIET_BEATS: u32 = 8;
@@ -208,25 +209,23 @@ impl Drop for Portion {
 /// The heartbeat's clock. It stands while no guest computes.
 fn beat(shared: &Shared) {
     let Some(remote) = &shared.remote else { return };
+    let mut metronome = Metronome::new(shared);
     let mut quiet = 0;
-    while shared.wait(TICK).is_none() {
+    while metronome.wait() {
         shared.look_for_objects();
         shared.look_for_rest(remote);
         remote.send_recorded(false);
         if remote.is_computing() || remote.is_to_rest() || shared.objects.is_anybody_waiting() {
             quiet = 0;
-            shared.app.0.engine.inner.increment_epoch();
+            shared.move_epoch();
         } else if quiet < QUIET_BEATS {
             quiet += 1;
         } else {
             remote.send_recorded(true);
             remote.sleep_until_computing(|| shared.is_stopping() || remote.is_to_rest());
             quiet = 0;
+            metronome.restart();
         }
     }
-    // Guests look whether their run is over when the epoch moves; so must those that start late.
-    while shared.has_tasks() {
-        shared.app.0.engine.inner.increment_epoch();
-        std::thread::sleep(TICK);
-    }
+    metronome.end();
 }

@@ -14,6 +14,7 @@ mod place;
 mod priority;
 mod remote;
 mod shared;
+mod tempo;
 mod threads;
 mod worker;
 
@@ -25,5 +26,6 @@ pub use place::{Ancestry, Place};
 pub use priority::Priority;
 pub use remote::{ROOT, Remote, RemoteParts};
 pub use shared::{Alarm, Ending, Shared, SharedParts, TaskId};
+pub use tempo::{CALM, Metronome};
 pub use threads::Threads;
 pub use worker::{Task, begin_task, own_index, run_worker, start_task};

@@ -334,6 +334,7 @@ impl Shared {
 
     /// Lets all look who wait for something to come to an object.
     pub fn wake_for_objects(&self) {
+        self.hasten();
         if !self.objects.is_anybody_waiting() {
             return;
         }

@@ -19,6 +19,7 @@ use super::objects::Objects;
 use super::permits::Permits;
 use super::priority::Priority;
 use super::remote::Remote;
+use super::tempo::Tempo;
 use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
@@ -89,6 +90,7 @@ pub struct Shared {
     pub stealers: Vec<Stealer<Arc<Job>>>,
     pub started: Instant,
     pub objects: Objects,
+    pub tempo: Tempo,
     /// What only a portion of a run has.
     pub remote: Option<Remote>,
     parts: SharedParts,
@@ -133,6 +135,7 @@ impl Shared {
             ended: Condvar::new(),
             started: Instant::now(),
             objects: Objects::new(),
+            tempo: Tempo::default(),
         }
     }
 
@@ -294,6 +297,8 @@ impl Shared {
             }
             if job.is_taken() {
                 self.wake(job.abort());
+                // If it computes, it need not go on until the next beat.
+                self.move_epoch();
                 if let Some(remote) = &self.remote {
                     remote.pause.look_again();
                 }
@@ -352,6 +357,9 @@ impl Shared {
     /// A suspended task can go on, on whichever worker comes first.
     pub fn schedule(self: &Arc<Self>, runnable: Runnable, is_urgent: bool) {
         if is_urgent { &self.urgent } else { &self.ready }.push(runnable);
+        if is_urgent {
+            self.hasten();
+        }
         // A worker that completes a job looks here next.
         if !is_worker_of(self) {
             self.idle.wake_one();
@@ -423,7 +431,7 @@ impl Shared {
         self.stopping.store(true, SeqCst);
         let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waiting)| waiting.waker).collect();
         wakers.into_iter().for_each(Waker::wake);
-        self.app.0.engine.inner.increment_epoch();
+        self.move_epoch();
         self.idle.wake_all();
         if let Some(remote) = &self.remote {
             remote.pause.look_again();

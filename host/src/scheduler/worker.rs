@@ -144,7 +144,7 @@ fn rest(shared: &Arc<Shared>) -> bool {
     shared.idle.begin();
     if shared.is_hungry() {
         // Do not wait for the next heartbeat.
-        shared.app.0.engine.inner.increment_epoch();
+        shared.move_epoch();
     }
     for _ in 0..LOOKS_BEFORE_SLEEP {
         if shared.is_work() {

@@ -60,16 +60,13 @@ impl Tree {
             // There are fewer, mostly.
             cells: Vec::with_capacity(count / 2),
             opening,
-            order: (0..count as u32).collect(),
             octants: vec![0; count],
-            sorted_points: points.to_vec(),
-            sorted_order: vec![0; count],
-            points: points.to_vec(),
+            sides: [(); 2].map(|()| Side { points: points.to_vec(), order: (0..count as u32).collect() }),
         };
         if count > 0 {
             builder.add(0..count, &all, center, edge, 0);
         }
-        let Builder { cells, points, order, .. } = builder;
+        let Builder { cells, sides: [Side { points, order }, _], .. } = builder;
         Self { groups: groups(&cells), cells, points, order }
     }
 
@@ -233,14 +230,18 @@ impl Sum {
 struct Builder {
     cells: Vec<Cell>,
     opening: f64,
-    /// In the order so far, and which ones they are.
-    points: Vec<Point>,
-    order: Vec<u32>,
     /// The octant of each in the cell that is being divided.
     octants: Vec<u8>,
-    /// Room to sort in.
-    sorted_points: Vec<Point>,
-    sorted_order: Vec<u32>,
+    /// Those of cells at even depths are on the first side, and are sorted over to the other. What is in order at
+    /// last is on the first.
+    sides: [Side; 2],
+}
+
+/// Bodies in the order so far.
+struct Side {
+    points: Vec<Point>,
+    /// Which ones they are.
+    order: Vec<u32>,
 }
 
 impl Builder {
@@ -265,7 +266,7 @@ impl Builder {
         });
         if bodies.len() > LEAF_BODIES && depth < DEPTH_MAX {
             let mut begin = bodies.start;
-            let (ends, sums) = self.sort(bodies, center);
+            let (ends, sums) = self.sort(bodies, center, depth);
             for (octant, (end, sum)) in ends.into_iter().zip(&sums).enumerate() {
                 if end > begin {
                     let toward = |axis: usize| if octant >> axis & 1 == 1 { 0.25 } else { -0.25 };
@@ -274,15 +275,22 @@ impl Builder {
                 }
                 begin = end;
             }
+        } else if !depth.is_multiple_of(2) {
+            let [first, second] = &mut self.sides;
+            first.points[bodies.clone()].copy_from_slice(&second.points[bodies.clone()]);
+            first.order[bodies.clone()].copy_from_slice(&second.order[bodies]);
         }
         self.cells[place].next = self.cells.len() as u32;
     }
 
-    /// Sorts bodies by octant, each octant's in their order; returns where each octant ends, and its sum.
-    fn sort(&mut self, bodies: Range<usize>, center: Vector) -> ([usize; 8], [Sum; 8]) {
+    /// Sorts the bodies of a cell at this depth by octant, each octant's in their order; returns where each octant
+    /// ends, and its sum.
+    fn sort(&mut self, bodies: Range<usize>, center: Vector, depth: u32) -> ([usize; 8], [Sum; 8]) {
+        let [first, second] = &mut self.sides;
+        let (from, to) = if depth.is_multiple_of(2) { (first, second) } else { (second, first) };
         let mut counts = [0; 8];
         let mut sums = [Sum::default(); 8];
-        for (point, octant) in self.points[bodies.clone()].iter().zip(&mut self.octants[bodies.clone()]) {
+        for (point, octant) in from.points[bodies.clone()].iter().zip(&mut self.octants[bodies.clone()]) {
             *octant = u8::from(point[0] >= center[0])
                 | u8::from(point[1] >= center[1]) << 1
                 | u8::from(point[2] >= center[2]) << 2;
@@ -295,14 +303,12 @@ impl Builder {
             end += count;
             end - count
         });
-        for nth in bodies.clone() {
+        for nth in bodies {
             let place = &mut next[usize::from(self.octants[nth]) % 8];
-            self.sorted_points[*place] = self.points[nth];
-            self.sorted_order[*place] = self.order[nth];
+            to.points[*place] = from.points[nth];
+            to.order[*place] = from.order[nth];
             *place += 1;
         }
-        self.points[bodies.clone()].copy_from_slice(&self.sorted_points[bodies.clone()]);
-        self.order[bodies.clone()].copy_from_slice(&self.sorted_order[bodies]);
         (next, sums)
     }
 }

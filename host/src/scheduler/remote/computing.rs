@@ -67,7 +67,7 @@ impl Shared {
         remote.drains_since.get_or_init(Instant::now);
         remote.draining.store(true, SeqCst);
         self.announce_idle();
-        self.app.0.engine.inner.increment_epoch();
+        self.move_epoch();
         remote.wake_beat();
         self.look_for_rest(remote);
     }
@@ -98,7 +98,7 @@ impl Shared {
         remote.pause.set(paused);
         self.announce_idle();
         if paused {
-            self.app.0.engine.inner.increment_epoch();
+            self.move_epoch();
         } else {
             remote.wake_beat();
             self.idle.wake_all();

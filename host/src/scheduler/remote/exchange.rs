@@ -100,7 +100,7 @@ impl Shared {
     pub fn want(&self, remote: &Remote, thieves: usize) {
         let before = remote.thieves.swap(thieves, SeqCst);
         if thieves > before && self.is_hungry() {
-            self.app.0.engine.inner.increment_epoch();
+            self.move_epoch();
         }
         // What was exposed before anybody wanted it was not announced.
         if thieves > 0 && !remote.open.lock().is_empty() {
