@@ -11,6 +11,7 @@
 //! place shares its parent's tree.
 
 mod bodies;
+mod changed;
 mod list;
 mod packed;
 mod parse;
@@ -23,6 +24,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 pub use bodies::{Bodies, Law, Point, Vector};
+use changed::Changed;
 pub use parse::{COUNT_MAX, parse};
 pub use pull::{Pulls, Vectors};
 use sateen::prelude::*;
@@ -97,7 +99,8 @@ fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
     let world = Shared::new(World::new(bodies.clone()));
     simulate(bodies, steps, |_, moment, zones, changes| {
         if moment.step > 0 {
-            world.make_step(moment.step, changes.clone(), zones.clone());
+            let changed = Changed::since(&world.read().changes, changes);
+            world.make_step(moment.step, changed, zones.clone());
         }
         let mut found = pulls_in(world.clone(), moment, 0, zones.count());
         let world = world.read();

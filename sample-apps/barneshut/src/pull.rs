@@ -71,17 +71,37 @@ const UNIT_EXPONENT_MAX: i64 = (1 << (EXPONENT_BITS - 1)) - 1;
 
 /// `None` if the vector has more bits than that.
 fn short(vector: &Vector) -> Option<Short> {
-    let exponent = unit_exponent(vector)?;
-    let unit = power_of_two(exponent);
-    let mut word = exponent.cast_unsigned();
-    for part in vector {
-        let units = part / unit;
-        if units.abs() > PART_MAX || (f64::from(units as i16) * unit).to_bits() != part.to_bits() {
-            return None;
-        }
-        word = word << PART_BITS | (units as i64).cast_unsigned() & ((1 << PART_BITS) - 1);
-    }
+    let Units { exponent, parts } = Units::of(vector)?;
+    let word = parts.iter().fold(i64::from(exponent), |word, part| {
+        word << PART_BITS | i64::from(*part) & ((1 << PART_BITS) - 1)
+    });
     word.to_le_bytes().first_chunk().copied()
+}
+
+/// A vector that can be sent in five bytes: multiples of two to the power of `exponent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Units {
+    pub exponent: i8,
+    pub parts: [i16; 3],
+}
+
+impl Units {
+    /// `None` if the vector has more bits than that.
+    pub fn of(vector: &Vector) -> Option<Self> {
+        let exponent = unit_exponent(vector)?;
+        let unit = power_of_two(exponent);
+        let parts = vector.map(|part| (part / unit) as i16);
+        let is_all = |(part, units): (&f64, &i16)| {
+            f64::from(*units).abs() <= PART_MAX && (f64::from(*units) * unit).to_bits() == part.to_bits()
+        };
+        // It is from -63 to 63.
+        vector.iter().zip(&parts).all(is_all).then_some(Self { exponent: exponent as i8, parts })
+    }
+
+    pub fn vector(self) -> Vector {
+        let unit = power_of_two(i64::from(self.exponent));
+        self.parts.map(|part| f64::from(part) * unit)
+    }
 }
 
 fn whole([a, b, c, d, e]: &Short) -> Vector {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Moment;
 use crate::bodies::Bodies;
+use crate::changed::Changed;
 use crate::pull::Vectors;
 use crate::tree::Tree;
 use crate::zones::Zones;
@@ -20,6 +21,8 @@ pub struct World {
     pub step: u64,
     /// How they are divided among jobs.
     pub zones: Zones,
+    /// How speeds changed in the last step; nothing at first.
+    pub changes: Vectors,
     /// Made where it is needed.
     tree: OnceCell<Tree>,
 }
@@ -27,7 +30,8 @@ pub struct World {
 impl World {
     /// The bodies at the start.
     pub fn new(bodies: Bodies) -> Self {
-        Self { zones: Zones::even(bodies.count()), bodies, step: 0, tree: OnceCell::new() }
+        let (zones, changes) = (Zones::even(bodies.count()), Vectors::default());
+        Self { bodies, step: 0, zones, changes, tree: OnceCell::new() }
     }
 
     /// The bodies' tree.
@@ -53,39 +57,46 @@ enum Received {
 
 impl Serialize for World {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { bodies, step, zones, .. } = self;
+        let Self { bodies, step, zones, changes, .. } = self;
         let count = bodies.count();
         let is_model = *step == 0 && *bodies == Bodies::plummer(count);
         let sent = if is_model { Sent::Plummer(count) } else { Sent::All(bodies) };
-        (sent, step, zones).serialize(serializer)
+        (sent, step, zones, changes).serialize(serializer)
     }
 }
 
 impl<'a> Deserialize<'a> for World {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        let (received, step, zones) = Deserialize::deserialize(deserializer)?;
+        let (received, step, zones, changes) = Deserialize::deserialize(deserializer)?;
         let bodies = match received {
             Received::Plummer(count) => Bodies::plummer(count),
             Received::All(bodies) => bodies,
         };
-        Ok(Self { bodies, step, zones, tree: OnceCell::new() })
+        Ok(Self { bodies, step, zones, changes, tree: OnceCell::new() })
     }
 }
 
 #[shared]
 impl World {
-    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it,
-    /// `zones` those of the bodies after it.
+    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it, since those
+    /// of the last step; `zones` those of the bodies after it.
+    ///
+    /// # Panics
+    /// If they are since something else.
     #[update]
-    pub fn make_step(&mut self, step: u64, changes: Vectors, zones: Zones) {
+    pub fn make_step(&mut self, step: u64, changes: Changed, zones: Zones) {
         // A root job that is done again makes the steps again.
         if step != self.step + 1 {
             return;
         }
+        let Some(changes) = changes.after(&self.changes) else {
+            panic!("what pulls in step {step} is told by what did not pull in the one before");
+        };
         if self.step > 0 {
             self.bodies.kick(&changes.0);
         }
         self.bodies.kick_and_drift(&changes.0);
+        self.changes = changes;
         self.step = step;
         self.zones = zones;
         self.tree = OnceCell::new();
