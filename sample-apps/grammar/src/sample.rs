@@ -3,6 +3,7 @@
 //! The first line has the number of strings and the size of the alphabet; then a line for each string:
 //! its label (1 accepted, 0 rejected), its length, and its symbols, from 0.
 
+use std::fmt::Display;
 use std::str::SplitAsciiWhitespace;
 
 use sateen::BadInput;
@@ -59,8 +60,8 @@ pub fn parse(input: &str, text: &str) -> Result<Sample, BadInput> {
         };
         symbols_left = left;
         let symbol = |line: &mut Line, nth: usize| {
-            let what = format!("symbol {nth} of {length}");
-            line.number(&what, alphabet.saturating_sub(1)).map(|symbol| symbol as u16)
+            let what = format_args!("symbol {nth} of {length}");
+            line.number(what, alphabet.saturating_sub(1)).map(|symbol| symbol as u16)
         };
         let symbols = (1..=length).map(|nth| symbol(&mut line, nth)).collect::<Result<_, _>>()?;
         line.finish()?;
@@ -83,7 +84,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn number(&mut self, what: &str, max: usize) -> Result<usize, BadInput> {
+    /// `what` is put into words only for an error: each stolen job reads the input anew.
+    fn number(&mut self, what: impl Display, max: usize) -> Result<usize, BadInput> {
         let Some(word) = self.words.next() else {
             return Err(self.wrong(&format!("the line ends where {what} is expected")));
         };
