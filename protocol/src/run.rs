@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BlobHash, Steals, limits};
+use crate::{BlobHash, JobFailure, Steals, limits};
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +142,8 @@ pub enum RunEnd {
     Unable(String),
     /// Somebody cancelled it.
     Cancelled,
+    /// A job failed in a way that no other job can catch.
+    Failed(JobFailure),
 }
 
 /// What became of a run's jobs at one host, so far.

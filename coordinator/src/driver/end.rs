@@ -1,6 +1,6 @@
 //! How a run's end is shown.
 
-use sateen_protocol::{MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
+use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
 use crate::api::types::{Figures, RunFailure, seconds};
 
@@ -17,19 +17,12 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
         RunEnd::Cancelled => (RunState::Cancelled, None),
         RunEnd::Limit(reason) => failure("limit", reason),
         RunEnd::Unable(reason) => failure("unable", reason),
+        RunEnd::Failed(job) => of_job(job.clone()),
         RunEnd::Finished(finished) => match RootOutcome::of(finished) {
             RootOutcome::Main(MainOutcome::Text(_) | MainOutcome::Bytes(_)) => (RunState::Done, None),
             RootOutcome::Main(MainOutcome::Failed(message)) => failure("app", &message),
             RootOutcome::Main(MainOutcome::BadInput(message)) => failure("input", &message),
-            RootOutcome::Job(job) => (
-                RunState::Failed,
-                Some(RunFailure {
-                    kind: "job".to_owned(),
-                    message: job.message,
-                    job: Some(job.job),
-                    backtrace: job.backtrace,
-                }),
-            ),
+            RootOutcome::Job(job) => of_job(job),
             RootOutcome::Unreadable => match finished.outcome {
                 Outcome::Done(_) => failure(
                     "app",
@@ -39,6 +32,10 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
             },
         },
     }
+}
+
+fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Option<RunFailure>) {
+    (RunState::Failed, Some(RunFailure { kind: "job".to_owned(), message, job: Some(job), backtrace }))
 }
 
 /// The figures of a run that is over.
@@ -61,7 +58,7 @@ pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sateen_protocol::{Finished, JobFailure};
+    use sateen_protocol::Finished;
 
     fn ended(outcome: Outcome) -> (RunState, Option<String>) {
         let (state, failure) = judge(&RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 }));

@@ -194,6 +194,7 @@ impl Drive {
             }
             ToCoordinator::RootFinished { run, .. }
             | ToCoordinator::Limit { run, .. }
+            | ToCoordinator::Failed { run, .. }
             | ToCoordinator::Unready { run, .. } => self.see(*run),
             ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
                 self.take_down(*run, |chronicle| chronicle.left_out(*notes_dropped));

@@ -454,7 +454,9 @@ impl Shared {
         if let Some(remote) = &self.remote {
             // The run goes on elsewhere, or is ended by its driver.
             return match stop {
-                Stop::Replica(failure) => remote.notify(Notice::Limit(failure.to_string())),
+                Stop::Replica(JobFailure { job, message, backtrace }) => {
+                    remote.notify(Notice::Failed(sateen_protocol::JobFailure { job, message, backtrace }));
+                }
                 Stop::Limit(limit) => remote.notify(Notice::Limit(limit.to_string())),
                 Stop::Host(message) => remote.notify(Notice::Unable(message)),
                 Stop::Failed(_) | Stop::Stopped | Stop::Aborted => {}

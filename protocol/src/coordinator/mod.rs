@@ -24,7 +24,7 @@ use crate::limits::{
     shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
-use crate::{HostId, Random, RunId, Time};
+use crate::{HostId, Random, RunEnd, RunId, RunState, Time};
 pub use circles::Circle;
 use circles::Circles;
 use hosts::HostState;
@@ -157,7 +157,13 @@ impl Coordinator {
             }
             ToCoordinator::Limit { run, reason } => {
                 check_text(&reason)?;
-                self.on_limit(now, run, reason);
+                self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
+            }
+            ToCoordinator::Failed { run, failure } => {
+                check_text(&failure.job)?;
+                check_text(&failure.message)?;
+                check_text(&failure.backtrace.concat())?;
+                self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
             }
             ToCoordinator::Entries { run, entries } => {
                 if entries.len() > ENTRIES_PER_MESSAGE_MAX {

@@ -158,10 +158,6 @@ impl Coordinator {
         self.activate(now);
     }
 
-    pub(super) fn on_limit(&mut self, now: Time, run: RunId, reason: String) {
-        self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
-    }
-
     pub(super) fn on_counts(
         &mut self,
         host: HostId,

@@ -7,7 +7,8 @@ use thiserror::Error;
 use crate::message::{HostReport, JobNote, LogLine, PeerMessage, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{
-    Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId, RunSpec,
+    Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId,
+    RunSpec,
 };
 
 /// How a host is set up.
@@ -105,6 +106,8 @@ pub enum Notice {
     Progress(u64, u64),
     /// A limit of the run was met, which ends it everywhere.
     Limit(String),
+    /// A job failed in a way that no other job can catch, which ends the run everywhere.
+    Failed(JobFailure),
     /// This machine cannot go on with the run: memory cannot be mapped, say.
     Unable(String),
     /// After [`Command::Drain`]: no guest computes any more.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Entry, Finished, GridId, HostId, JobKey, JobNumber, JobTag, RunId};
+use crate::{Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobNumber, JobTag, RunId};
 
 /// What a host says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,6 +166,13 @@ pub enum ToCoordinator {
         host: HostId,
         /// Whether that was done; not if there is something between the two.
         forgotten: bool,
+    },
+    /// A job of the run failed in a way that no other job can catch, which ends the run.
+    Failed {
+        /// Of which run.
+        run: RunId,
+        /// How.
+        failure: JobFailure,
     },
 }
 

@@ -7,7 +7,7 @@ use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, JobNote, LogLine, PeerMessage, ToHost, WorkerTimes};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
-    Bytes, Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
+    Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,7 @@ pub enum Input {
     Log(RunId, LogLine),
     Progress(RunId, u64, u64),
     Limit(RunId, String),
+    Failed(RunId, JobFailure),
     Unable(RunId, String),
     Drained(RunId),
     Counts(RunId, Box<Counts>),
@@ -101,6 +102,7 @@ impl Input {
             Notice::Log(line) => Self::Log(run, line),
             Notice::Progress(done, total) => Self::Progress(run, done, total),
             Notice::Limit(reason) => Self::Limit(run, reason),
+            Notice::Failed(failure) => Self::Failed(run, failure),
             Notice::Unable(reason) => Self::Unable(run, reason),
             Notice::Drained => Self::Drained(run),
             Notice::Counts(counts) => Self::Counts(run, counts),
@@ -158,6 +160,7 @@ impl Input {
             Self::Log(run, line) => host.handle_notice(now, run, Notice::Log(line)),
             Self::Progress(run, done, total) => host.handle_notice(now, run, Notice::Progress(done, total)),
             Self::Limit(run, reason) => host.handle_notice(now, run, Notice::Limit(reason)),
+            Self::Failed(run, failure) => host.handle_notice(now, run, Notice::Failed(failure)),
             Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),
             Self::Drained(run) => host.handle_notice(now, run, Notice::Drained),
             Self::Counts(run, counts) => host.handle_notice(now, run, Notice::Counts(counts)),

@@ -115,7 +115,7 @@ impl Server {
         stored.state = match end {
             RunEnd::Finished(_) => RunState::Done,
             RunEnd::Cancelled => RunState::Cancelled,
-            RunEnd::Limit(_) | RunEnd::Unable(_) => RunState::Failed,
+            RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) => RunState::Failed,
         };
         stored.end = Some((end, counts));
         stored.times.1 = Some(now);

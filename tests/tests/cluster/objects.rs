@@ -138,26 +138,29 @@ fn a_host_leaves_with_a_replica() {
     cluster.done(run, &steps().expected);
 }
 
-/// How a run fails, as its owner is told.
+/// How a run fails, as its owner is told, and with which exit code.
 #[track_caller]
-fn failure(cluster: &Cluster, words: &[&str]) -> String {
+fn failure(cluster: &Cluster, words: &[&str]) -> (Option<i32>, String) {
     let run = cluster.submit_module(module_path(), words);
     let about = cluster.api().run_over(run, PATIENCE);
     assert_eq!(about["state"], "failed", "{about:#}");
     let ended = cluster.sateen(["result".to_owned(), run.to_string()]);
-    assert_ne!(ended.code, Some(0), "{ended:?}");
-    ended.stderr
+    (ended.code, ended.stderr)
 }
 
 #[test]
 fn what_goes_wrong_is_named() {
     let cluster = Cluster::start(&THREE[..2]);
     let words = ["--guard-limit", "300ms", "--function", "wait_elsewhere", "400000000"];
-    let told = failure(&cluster, &words);
+    // The codes are those of a run on one machine.
+    let (code, told) = failure(&cluster, &words);
+    assert_eq!(code, Some(3), "{told}");
     assert!(told.contains("the guard `is_open` of the job `enter` was false for 0.3"), "{told}");
     assert!(told.contains("raise the limit with --guard-limit"), "{told}");
-    let told = failure(&cluster, &["--function", "panic_in_update"]);
+    let (code, told) = failure(&cluster, &["--function", "panic_in_update"]);
+    assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("the update `Door::slam` failed: the door slams: wind"), "{told}");
-    let told = failure(&cluster, &["--max-shared", "1M", "--function", "large_object", "1200000"]);
+    let (code, told) = failure(&cluster, &["--max-shared", "1M", "--function", "large_object", "1200000"]);
+    assert_eq!(code, Some(3), "{told}");
     assert!(told.contains("shared objects take"), "{told}");
 }

@@ -46,6 +46,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
             }
             Notice::Lookup { number, .. } => portion.requeue(number, true, 0),
             Notice::Limit(message) | Notice::Unable(message) => return Err(message),
+            Notice::Failed(failure) => return Err(failure.message),
             _ => {}
         }
     }

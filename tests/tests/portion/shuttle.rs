@@ -262,6 +262,7 @@ impl Shuttle {
             Notice::Log(line) => self.lines.push(line),
             Notice::Drained => self.hosts[host].drained = true,
             Notice::Limit(message) | Notice::Unable(message) => panic!("{message}"),
+            Notice::Failed(failure) => panic!("{failure:?}"),
             _ => {}
         }
     }

@@ -305,6 +305,7 @@ impl World {
                 let text = match end {
                     RunEnd::Finished(finished) => self.judge(value(&finished)),
                     RunEnd::Limit(reason) => format!("C ends the run: {reason}"),
+                    RunEnd::Failed(failure) => format!("C ends the run: {}", failure.message),
                     RunEnd::Unable(reason) => format!("C ends the run, which nobody can do: {reason}"),
                     RunEnd::Cancelled => "C ends the run: cancelled".to_owned(),
                 };

@@ -37,6 +37,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Unready { reason, .. } => format!("Unready: {reason}"),
         ToCoordinator::RootFinished { finished, .. } => format!("RootFinished r {}", result(finished)),
         ToCoordinator::Limit { reason, .. } => format!("Limit: {reason}"),
+        ToCoordinator::Failed { failure, .. } => format!("Failed: {}", failure.message),
         ToCoordinator::Entries { entries, .. } => format!("Entries {}", list(names, entries)),
         ToCoordinator::Recovered { epoch } => format!("Recovered {epoch}"),
         ToCoordinator::Find { key, .. } => format!("Find {}", names.job(key)),
