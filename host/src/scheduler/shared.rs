@@ -283,6 +283,10 @@ impl Shared {
 
     pub fn count_closed(&self) {
         self.open_jobs.fetch_sub(1, SeqCst);
+        // Somebody may have counted on that job, and would be fed with the next beat only.
+        if self.is_hungry() {
+            self.hasten();
+        }
     }
 
     /// Nobody will sync this job any more.
