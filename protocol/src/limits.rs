@@ -16,6 +16,8 @@ pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
 pub const ENTRIES_PER_MESSAGE_MAX: usize = 256;
 /// A host's name, a site's name, an address, a reason.
 pub const TEXT_BYTES_MAX: usize = 256;
+/// Why a run or a host cannot go on: such texts may quote an error at length.
+pub const REASON_BYTES_MAX: usize = 64 * TEXT_BYTES_MAX;
 
 /// `text` as it may travel: what is too long is cut.
 pub fn shortened(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::REASON_BYTES_MAX;
 use crate::{Finished, Outcome};
 
 /// How an entry point ended, as the guest encodes it.
@@ -26,6 +27,23 @@ pub struct JobFailure {
     pub message: String,
     /// The guest's stack, innermost frame first.
     pub backtrace: Vec<String>,
+}
+
+impl JobFailure {
+    /// The failure as it may travel: texts that are too long are cut, and outer frames left out.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        for text in [&mut self.job, &mut self.message] {
+            text.truncate(text.floor_char_boundary(REASON_BYTES_MAX));
+        }
+        let mut bytes = 0;
+        let fits = |frame: &String| {
+            bytes += frame.len();
+            bytes <= REASON_BYTES_MAX
+        };
+        self.backtrace = self.backtrace.into_iter().take_while(fits).collect();
+        self
+    }
 }
 
 /// What a root job gave, read from its bytes.
@@ -63,6 +81,16 @@ mod tests {
 
     fn finished(outcome: Outcome) -> Finished {
         Finished { outcome, work_ns: 1, span_ns: 1 }
+    }
+
+    #[test]
+    fn a_failure_of_any_length_may_travel() {
+        let frame = || "f".repeat(REASON_BYTES_MAX / 2);
+        let long = "é".repeat(REASON_BYTES_MAX);
+        let failure =
+            JobFailure { job: long.clone(), message: long, backtrace: vec![frame(), frame(), frame()] };
+        let JobFailure { job, message, backtrace } = failure.shortened();
+        assert_eq!((job.len(), message.len(), backtrace.len()), (REASON_BYTES_MAX, REASON_BYTES_MAX, 2));
     }
 
     #[test]

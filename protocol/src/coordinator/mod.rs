@@ -20,7 +20,7 @@ mod surface;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING, RESTART_GRACE, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+    ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING, REASON_BYTES_MAX, RESTART_GRACE, WORKERS_REPORTED_MAX,
     shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
@@ -277,6 +277,6 @@ impl Coordinator {
 }
 
 fn check_text(text: &str) -> Result<(), Misbehaviour> {
-    // Reasons may quote an error at length; more than this is meant to harm.
-    if text.len() > 64 * TEXT_BYTES_MAX { Err(Misbehaviour::TooMuch) } else { Ok(()) }
+    // More than this is meant to harm.
+    if text.len() > REASON_BYTES_MAX { Err(Misbehaviour::TooMuch) } else { Ok(()) }
 }

@@ -312,7 +312,9 @@ impl Host {
             }
             Notice::Progress(done, total) => part.progress = Some((done, total)),
             Notice::Limit(reason) => self.tell_coordinator(ToCoordinator::Limit { run, reason }),
-            Notice::Failed(failure) => self.tell_coordinator(ToCoordinator::Failed { run, failure }),
+            Notice::Failed(failure) => {
+                self.tell_coordinator(ToCoordinator::Failed { run, failure: failure.shortened() });
+            }
             Notice::Unable(reason) => self.become_unable(run, reason),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.runtime_counts = *counts,
