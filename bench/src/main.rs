@@ -6,9 +6,11 @@
 mod apps;
 mod copies;
 mod crowd;
+mod events;
 mod faults;
 mod figure;
 mod grid;
+mod hole;
 mod leaf;
 mod machine;
 mod measure;
@@ -48,9 +50,11 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   apps    what shared objects and aborts are worth on grids, and how soon an update is everywhere
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
+  hole    how soon steals continue by the relay when a direct path dies
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
   tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
+  machine how long single events of the machines take, with 100,000 hosts and a million entries
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
   all     all of them
@@ -68,7 +72,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 12] = [
+const BENCHES: [(&str, Bench); 14] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
@@ -76,9 +80,11 @@ const BENCHES: [(&str, Bench); 12] = [
     ("scale", Apps(scale::bench)),
     ("apps", Whole(apps::bench)),
     ("steal", Whole(steal::bench)),
+    ("hole", Whole(hole::bench)),
     ("faults", Apps(faults::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
+    ("machine", Whole(events::bench)),
     ("wide", Whole(virtual_time::wide)),
     ("sim", Whole(virtual_time::simulator)),
 ];

@@ -31,6 +31,9 @@ pub fn build(flags: &Flags) -> Result<(), Failure> {
     }
     let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
     put(&bytes, &output)?;
+    for pitfall in &inspection.pitfalls {
+        say(format!("warning: {package} contains {}", pitfall.advice()));
+    }
     say(format!("built {} ({})", output.display(), size(bytes.len() as u64)));
     Ok(())
 }

@@ -6,15 +6,14 @@ use sateen_host::{Inspection, Limits, inspect, size};
 use serde_json::json;
 
 use crate::exit::{Failure, visible};
-use crate::files::{print, read_module};
+use crate::files::{print, print_json, read_module};
 use crate::flags::Check as Flags;
 
 pub fn check(flags: &Flags) -> Result<(), Failure> {
     let limits = Limits::default();
     let bytes = read_module(&flags.app, &limits)?;
     let inspection = inspect(&bytes, &limits);
-    let text = if flags.json { format!("{}\n", as_json(&inspection)) } else { as_text(&inspection) };
-    print(text.as_bytes())?;
+    if flags.json { print_json(&as_json(&inspection)) } else { print(as_text(&inspection).as_bytes()) }?;
     match inspection.refusal() {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!("{}: {why}", flags.app.display()))),
@@ -59,6 +58,9 @@ fn as_text(inspection: &Inspection) -> String {
     for export in &inspection.exports {
         row("export", format!("{}: {}", export.name, export.kind));
     }
+    for pitfall in &inspection.pitfalls {
+        row("warning", pitfall.advice().to_owned());
+    }
     if inspection.refusals.is_empty() {
         row("verdict", "it would run".to_owned());
     }
@@ -88,6 +90,7 @@ fn as_json(inspection: &Inspection) -> serde_json::Value {
         "exports": inspection.exports.iter().map(|export| json!({
             "name": export.name, "kind": export.kind,
         })).collect::<Vec<_>>(),
+        "warnings": inspection.pitfalls.iter().map(|pitfall| pitfall.advice()).collect::<Vec<_>>(),
         "refusals": inspection.refusals,
     })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, USAGE};
-use crate::files::{OutputFile, plain, print};
+use crate::files::{OutputFile, plain, print, print_json};
 
 /// What is wanted of it.
 pub struct Wanted<'a> {
@@ -111,7 +111,7 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
                     "exit_code": failure.code,
                     "backtrace": failure.backtrace,
                 });
-                print(format!("{object}\n").as_bytes())?;
+                print_json(&object)?;
             }
             if !wanted.verbose {
                 failure.backtrace.clear();
@@ -129,7 +129,7 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
     if wanted.json {
         let mut object = json!(about);
         add_result(&mut object, &given);
-        return print(format!("{object}\n").as_bytes());
+        return print_json(&object);
     }
     match given {
         _ if to_file => Ok(()),

@@ -60,18 +60,10 @@ pub fn say(message: impl Display) {
     write_line(&format!("sateen: {}", visible(&line)));
 }
 
-/// `text` with its control characters spelled out: names and messages may come from a stranger's
-/// module, and must neither steer a terminal nor begin a line of their own.
+/// `text` with all spelled out that is hidden, but for tabs: names and messages may come from a stranger's module, and
+/// must neither steer a terminal, turn the direction of text, nor begin a line of their own.
 pub fn visible(text: &str) -> String {
-    let mut visible = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() && character != '\t' {
-            visible.extend(character.escape_default());
-        } else {
-            visible.push(character);
-        }
-    }
-    visible
+    text.split('\t').map(sateen_log::visible).collect::<Vec<_>>().join("\t")
 }
 
 /// A line on stderr. What cannot be said there cannot be said.

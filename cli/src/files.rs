@@ -1,8 +1,9 @@
 //! Reading and writing files, with errors that name the file.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use sateen_host::{Limits, Output, size};
@@ -101,8 +102,26 @@ pub fn plain(output: &Output) -> Vec<u8> {
     }
 }
 
-/// Writes to stdout. A reader that has gone away has seen what it wanted: that is said, and no error.
+/// Writes to stdout: into a file or a pipe as it is, on a terminal with all spelled out that would steer it. A
+/// reader that has gone away has seen what it wanted: that is said, and no error.
 pub fn print(bytes: &[u8]) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return write_stdout(sateen_log::visible_lines(bytes).as_bytes());
+    }
+    write_stdout(bytes)
+}
+
+/// Writes an object, or several, each on a line of its own. On a terminal strings have more escapes and are the same
+/// strings.
+pub fn print_json(object: &impl Display) -> Result<(), Failure> {
+    let text = format!("{object}\n");
+    if io::stdout().is_terminal() {
+        return write_stdout(sateen_log::escaped(&text).as_bytes());
+    }
+    write_stdout(text.as_bytes())
+}
+
+fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use sateen_coordinator::PublicName;
 use sateen_log::LogFlags;
 
 /// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
@@ -20,6 +21,9 @@ pub struct Flags {
     /// Allow addresses that other machines can reach: anyone who can reach it can use the grid
     #[arg(long)]
     pub trusted_network: bool,
+    /// A name of this coordinator, beside localhost and its addresses: requests for other names are refused. May be given several times
+    #[arg(long = "public-name", value_name = "NAME")]
+    pub public_names: Vec<PublicName>,
     #[command(flatten)]
     pub log: LogFlags,
 }

@@ -10,37 +10,39 @@
 mod api;
 mod chronicle;
 mod clock;
+mod descriptors;
 mod driver;
 mod limits;
 mod links;
 mod metrics;
 mod module;
+mod peer;
+mod server;
 mod store;
 mod watch;
 
-use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::serve::ListenerExt;
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig};
 use sateen_protocol::limits::COORDINATOR_TABLE_BYTES_MAX;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use api::Api;
+use api::{Api, PublicNames};
 use clock::Clock;
-use driver::{Drive, Known, stopped};
-use limits::STOP_MAX;
+use driver::{Drive, Known};
+use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
 use links::Links;
 use metrics::Counters;
+use server::Gates;
 use store::Store;
 
-pub use api::types;
+pub use api::{PublicName, types};
 pub use store::StoreError;
 
 /// How a coordinator is set up.
@@ -51,6 +53,8 @@ pub struct Config {
     /// Anybody who can reach it may use it: on a network where that is wanted. Without, it serves
     /// loopback addresses only.
     pub trusted_network: bool,
+    /// By which names it may be asked, beside localhost and addresses.
+    pub public_names: Vec<PublicName>,
 }
 
 /// Why a coordinator cannot run.
@@ -134,7 +138,8 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     let Prepared { config, store, restored } = prepared;
-    check_address(listener.local_addr()?, config.trusted_network)?;
+    let address = listener.local_addr()?;
+    check_address(address, config.trusted_network)?;
     let store = Arc::new(store);
     let clock = Clock::start();
     tracing::info!(
@@ -156,13 +161,14 @@ pub async fn run(
         restored.runs,
         clock.now(),
     );
-    let links = Arc::new(Links::new(Arc::new(Counters::default())));
+    let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, descriptors::raise()));
     let (from_links, to_driver) = mpsc::unbounded_channel();
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let known = Known { names: restored.names, chronicles: restored.chronicles };
     let (drive, driver) =
         Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
+    let gates = Arc::new(Gates::default());
     let api = Api {
         work: work.handle(),
         grid: restored.grid,
@@ -171,19 +177,14 @@ pub async fn run(
         driver,
         links: Arc::clone(&links),
         from_links,
-        trusted_network: config.trusted_network,
+        names: Arc::new(PublicNames::new(config.public_names, address.ip())),
         shutdown: stopping.clone(),
         watching: Arc::default(),
-        blobs_in_memory: api::blobs_in_memory(),
+        submitters: Arc::default(),
+        gates: Arc::clone(&gates),
+        inspections: Arc::new(Semaphore::new(MODULES_INSPECTED_MAX)),
     };
-    let listener = listener.tap_io(|socket| {
-        // Steals go through here, and a delayed one is a slow one; it works without.
-        let _ = socket.set_nodelay(true);
-    });
-    let mut until_stop = stopping.clone();
-    let serve = axum::serve(listener, api::router(api).into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(async move { stopped(&mut until_stop).await })
-        .into_future();
+    let serve = server::serve(listener, api::router(api), gates, stopping.clone());
     let mut serve = tokio::spawn(serve);
     let mut drive = work.handle().spawn(drive.run(stopping));
 

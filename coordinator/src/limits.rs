@@ -14,27 +14,101 @@ pub const ARGUMENTS_MAX: usize = 4096;
 pub const ARGUMENTS_BYTES_MAX: usize = 256 << 10;
 /// Named inputs of a run.
 pub const INPUTS_MAX: usize = 256;
+/// The name of an input.
+pub const INPUT_NAME_BYTES_MAX: usize = 256;
 /// An app's name.
 pub const APP_NAME_BYTES_MAX: usize = 64;
 /// What somebody who publishes an app calls themselves.
 pub const PUBLISHER_BYTES_MAX: usize = 64;
-/// Blobs that are held in memory at once, on their way in or out.
-pub const BLOBS_IN_MEMORY_MAX: usize = 8;
-/// A blob must have come within this time.
-pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Modules that are read at once: each is in memory then, and keeps a core busy.
+pub const MODULES_INSPECTED_MAX: usize = 1;
+/// A blob on its way is held in memory in pieces of this size.
+pub const BLOB_PIECE_BYTES: usize = 256 << 10;
+
+/// Connections that are not websockets.
+pub const CONNECTIONS_MAX: usize = 4096;
+/// Of those, connections of one peer.
+pub const CONNECTIONS_PER_PEER_MAX: usize = 512;
+/// What is read of a request before it is handled, above all its headers.
+pub const HTTP_BUFFER_BYTES_MAX: usize = 32 << 10;
+/// Maximum time for a request's headers to arrive. An idle connection is closed after it.
+pub const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
+/// Patience with a peer that sends a body or takes an answer too slowly.
+pub const READER_PATIENCE: Duration = Duration::from_secs(20);
+/// A peer that takes less than this of an answer uses its patience up.
+pub const READER_BYTES_PER_SECOND_MIN: u32 = 4 << 10;
+/// A peer that sends less than this of a body uses its patience up.
+pub const UPLOAD_BYTES_PER_SECOND_MIN: u32 = 16 << 10;
+/// Maximum time for which a request waits for its turn.
+pub const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests that are worked on at once; more wait their turn.
+pub const REQUESTS_MAX: usize = 64;
+/// Of those, requests of one peer.
+pub const REQUESTS_PER_PEER_MAX: usize = 16;
+/// Request bodies in memory at once, each of at most [`JSON_BYTES_MAX`].
+pub const BODIES_MAX: usize = 128;
+/// Of those, bodies of one peer.
+pub const BODIES_PER_PEER_MAX: usize = 8;
+/// Blobs on their way in or out at once.
+pub const TRANSFERS_MAX: usize = 512;
+/// Of those, blobs of one peer.
+pub const TRANSFERS_PER_PEER_MAX: usize = 64;
+/// Answers that are being sent.
+pub const RESPONSE_KIB_MAX: usize = 128 << 10;
+/// Of those, answers to one peer.
+pub const RESPONSE_KIB_PER_PEER_MAX: usize = 32 << 10;
+/// Shorter answers are not counted.
+pub const RESPONSE_SMALL_BYTES: u64 = 16 << 10;
+
+/// Runs that are not over.
+pub const RUNS_UNFINISHED_MAX: usize = 2000;
+/// Of those, runs that one peer submitted.
+pub const RUNS_UNFINISHED_PER_PEER_MAX: usize = 1000;
+/// Arguments and inputs of all runs that are not over, as they are saved.
+pub const RUNS_UNFINISHED_BYTES_MAX: u64 = 32 << 20;
+/// Of those, what one peer submitted.
+pub const RUNS_UNFINISHED_BYTES_PER_PEER_MAX: u64 = 16 << 20;
+/// Arguments of a run in a list; `GET /api/v1/runs/{run}` has all of them.
+pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
+/// Apps in one answer: descriptions of at most so many bytes, newest first.
+pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
 /// The longest that a request may wait for a run's end.
 pub const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// Websockets of hosts.
-pub const LINKS_MAX: usize = 10_000;
+/// Of those, websockets from one peer: whole sites are behind one address.
+pub const LINKS_PER_PEER_MAX: usize = 4096;
+/// Websockets of hosts that have not said hello.
+pub const LINKS_UNKNOWN_MAX: usize = 1024;
+/// Of those, websockets from one peer.
+pub const LINKS_UNKNOWN_PER_PEER_MAX: usize = 256;
+/// The first frame of a link: its hello, and little else.
+pub const HELLO_FRAME_BYTES_MAX: usize = 8 << 10;
+/// What is read of a link until its hello was understood: the hello, and what a read takes along.
+pub const HELLO_READ_BYTES_MAX: u32 = 64 << 10;
+/// Frames of all links that wait for the state machine, while nobody reads on.
+pub const INBOX_BYTES_MAX: usize = 64 << 20;
+/// What waits to be sent on all links; beyond, the link with the most is cut off.
+pub const LINKS_QUEUED_BYTES_MAX: usize = 256 << 20;
+/// Maximum websockets of hosts, if the system allows as many open files.
+pub const LINKS_MAX: usize = 120_000;
+/// Open files that are not for websockets of hosts: the store, dashboards, requests.
+pub const DESCRIPTORS_KEPT: usize = 2048;
 /// A link must have said hello, and have been answered, within this time.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// What waits to be sent to one host: two messages of the largest size and some more.
-pub const LINK_QUEUE_BYTES_MAX: usize = 192 << 20;
-/// Of that, what one other host may have waiting: one message of the largest size and some more.
-pub const LINK_QUEUE_BYTES_PER_SENDER_MAX: usize = 96 << 20;
+/// What waits to be sent to one host besides chunks of parcels.
+pub const LINK_QUEUE_BYTES_MAX: usize = 48 << 20;
+/// Of that, what one other host may have waiting.
+pub const LINK_QUEUE_BYTES_PER_SENDER_MAX: usize = 16 << 20;
+/// Chunks of parcels that wait to be sent to one host; what comes beyond is dropped, and asked for again.
+pub const LINK_BULK_BYTES_MAX: usize = 32 << 20;
+/// Of that, what one other host may have waiting: more than a receiver ever asks for at once.
+pub const LINK_BULK_BYTES_PER_SENDER_MAX: usize = 4 << 20;
+/// Chunks of parcels are handed to the socket by so many bytes, so that other messages overtake the rest.
+pub const WRITE_BULK_BATCH_BYTES: usize = 32 << 10;
+/// What the system may keep of what was written to a host. What it has, nothing overtakes.
+pub const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Messages that wait to be sent to one host.
 pub const LINK_QUEUE_MESSAGES_MAX: usize = 100_000;
 /// So much is encoded and handed to the socket at once.
@@ -94,6 +168,8 @@ pub const HOST_NAMES_MAX: usize = 65_536;
 
 /// Pages that watch at once.
 pub const WATCHERS_MAX: usize = 1000;
+/// Of those, pages of one peer.
+pub const WATCHERS_PER_PEER_MAX: usize = 100;
 /// Topics that one page watches.
 pub const TOPICS_MAX: usize = 8;
 /// A page's message.
@@ -127,6 +203,8 @@ pub const UNSAVED_ENTRIES_MAX: usize = 100_000;
 pub const SAVE_CHRONICLES_EVERY: Duration = Duration::from_millis(500);
 /// The jobs of one such batch.
 pub const SAVED_JOBS_MAX: usize = 10_000;
+/// Changes of runs that are handed to the store together.
+pub const CHANGES_AT_ONCE_MAX: usize = 64;
 /// What could not be saved is tried again so often.
 pub const SAVE_AGAIN_EVERY: Duration = Duration::from_secs(1);
 /// Work that waits for a connection to the store.

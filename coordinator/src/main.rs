@@ -50,7 +50,11 @@ fn serve(flags: Flags) -> Result<()> {
         Some(folder) => folder,
         None => default_data_dir()?,
     };
-    let prepared = prepare(Config { data_dir, trusted_network: flags.trusted_network })?;
+    let prepared = prepare(Config {
+        data_dir,
+        trusted_network: flags.trusted_network,
+        public_names: flags.public_names,
+    })?;
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())
         .thread_name("sateen-sockets")

@@ -48,12 +48,20 @@
 //! must know of one another goes through [`Shared`] objects. There
 //! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
 //! static may only hold what can be computed again (a parsed input, a table).
+//!
+//! Parameters and results must survive their encoding, which has no field names: serde's
+//! `skip_serializing_if`, `flatten`, `untagged` and `tag`, and types such as `serde_json::Value`, do not.
+//! In tests every parameter and result is encoded and read back, and what is lost is named.
+//!
+//! The standard library's `HashMap` and `HashSet` iterate in another order in each sandbox. A result must
+//! not depend on that order: use [`HashMap`] and [`HashSet`], or a `BTreeMap`.
 
 // The proc-macros name this crate by its public path, also in its own tests and examples.
 extern crate self as sateen;
 
 mod argument;
 mod codec;
+mod collections;
 mod error;
 mod input;
 mod job;
@@ -71,6 +79,7 @@ mod native;
 pub mod wasm;
 
 pub use argument::{Argument, Arguments};
+pub use collections::{FixedHasher, HashMap, HashSet};
 pub use error::{BadInput, JobError};
 pub use input::{input, input_text};
 pub use job::{Job, Spawned, SpawnedAll, SyncAll};

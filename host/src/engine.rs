@@ -14,6 +14,9 @@ const HOST_STACK_BYTES: usize = 256 << 10;
 
 /// So much of what an instance has written stays in memory for the next one in its place.
 const KEPT_BYTES: usize = 4 << 20;
+/// Where memory is scarce: as much of a stack, and such a part of the memory for the slots of each run.
+const KEPT_STACK_BYTES: usize = 32 << 10;
+const KEPT_PARTS: usize = 64;
 
 /// An engine for guests under certain limits.
 #[derive(Clone)]
@@ -21,6 +24,8 @@ pub struct Engine {
     pub(crate) inner: wasmtime::Engine,
     pub(crate) limits: Limits,
     pub(crate) strict_nan: bool,
+    /// Its instances lie in a pool, which their code is compiled for.
+    pub(crate) is_pooled: bool,
 }
 
 impl Engine {
@@ -31,15 +36,60 @@ impl Engine {
     /// # Errors
     /// When this machine cannot run guests, or not under these limits.
     pub fn new(limits: &Limits, strict_nan: bool) -> Result<Self, RunError> {
+        Self::with_pool(limits, strict_nan, pool(limits), &|_| {})
+    }
+
+    /// As [`new`](Self::new), where memory is scarce: `bytes_max` for all guests of all runs. What instances
+    /// leave behind is given back to the system but for a little, for `threads` workers.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn frugal(
+        limits: &Limits,
+        strict_nan: bool,
+        bytes_max: usize,
+        threads: usize,
+    ) -> Result<Self, RunError> {
+        let mut pool = pool(limits);
+        let warm = u32::try_from(threads + 1).unwrap_or(u32::MAX);
+        pool.max_unused_warm_slots(warm).async_stack_keep_resident(KEPT_STACK_BYTES);
+        if PoolingAllocationConfig::is_pagemap_scan_available() {
+            pool.linear_memory_keep_resident(KEPT_BYTES.min(bytes_max / KEPT_PARTS / (threads + 1)));
+        }
+        Self::with_pool(limits, strict_nan, pool, &|config| {
+            config.async_stack_zeroing(true);
+        })
+    }
+
+    fn with_pool(
+        limits: &Limits,
+        strict_nan: bool,
+        pool: PoolingAllocationConfig,
+        change: &dyn Fn(&mut Config),
+    ) -> Result<Self, RunError> {
+        let changed = || {
+            let mut config = config(strict_nan, limits);
+            change(&mut config);
+            config
+        };
         // Address space for all instances at once is reserved ahead: an instance then costs some
         // microseconds. Where so much cannot be reserved (`ulimit -v`), each is mapped as it comes.
-        let pooled = wasmtime::Engine::new(
-            config(strict_nan, limits).allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits))),
-        );
+        let pooled =
+            wasmtime::Engine::new(changed().allocation_strategy(InstanceAllocationStrategy::Pooling(pool)));
+        let is_pooled = pooled.is_ok();
         let inner = pooled
-            .or_else(|_| wasmtime::Engine::new(unpooled(&mut config(strict_nan, limits))))
+            .or_else(|_| wasmtime::Engine::new(unpooled(&mut changed())))
             .map_err(|error| RunError::Host(format!("the sandbox cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits: limits.clone(), strict_nan })
+        Ok(Self { inner, limits: limits.clone(), strict_nan, is_pooled })
+    }
+
+    /// An engine that only compiles, for one that `is_pooled` or not, and reserves no address space.
+    pub(crate) fn for_compiling(strict_nan: bool, is_pooled: bool) -> Result<Self, RunError> {
+        let limits = Limits::default();
+        let mut config = config(strict_nan, &limits);
+        let inner = wasmtime::Engine::new(if is_pooled { &mut config } else { unpooled(&mut config) })
+            .map_err(|error| RunError::Host(format!("the compiler cannot be set up: {error:#}")))?;
+        Ok(Self { inner, limits, strict_nan, is_pooled })
     }
 }
 

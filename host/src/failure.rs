@@ -37,6 +37,9 @@ pub enum Stop {
     /// Nobody wants this job's result any more.
     #[error("the job was aborted")]
     Aborted,
+    /// The host's memory is used up: the job is to be run again, later or elsewhere.
+    #[error("the job made room for others")]
+    Evicted,
     /// This machine could not run the job.
     #[error("{0}")]
     Host(String),

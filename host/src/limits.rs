@@ -7,6 +7,24 @@ pub use sateen_module::size;
 use sateen_protocol::RunLimits;
 use thiserror::Error;
 
+/// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
+pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
+/// How often the resident memory of a host with a bound is looked at.
+pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
+/// Where no instance has begun, grown or ended for this long, one may begin although there is no room.
+pub const STANDSTILL_MAX: Duration = Duration::from_millis(500);
+/// How long a job of another host waits for memory before it is handed back.
+pub const HANDED_BACK_AFTER: Duration = Duration::from_millis(500);
+
+/// Processor time that a stranger's module may take to compile.
+pub const COMPILE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Memory that a stranger's module may take to compile, in bytes.
+pub const COMPILE_MEMORY_BYTES_MAX: usize = 1 << 30;
+/// What the process that compiles reserves of its address space without using it, in bytes.
+pub const COMPILER_ADDRESSES_BYTES: u64 = 4 << 30;
+/// The code of a module, in bytes.
+pub const COMPILED_BYTES_MAX: u64 = 512 << 20;
+
 /// What a run's guests may use. The memory and table limits are part of a run's meaning: every host
 /// must grant the same, so they are fixed by the run and not by the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -171,6 +171,7 @@ impl Run {
             pristine: options.pristine,
             log: options.log,
             remote: None,
+            memory: None,
         })?;
         let shared = threads.shared.clone();
         let mut run = Self { shared: shared.clone(), threads, is_whole };

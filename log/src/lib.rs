@@ -15,7 +15,7 @@ use tracing_subscriber::filter::LevelFilter;
 use line::Line;
 use object::Object;
 
-pub use text::{visible, write_value};
+pub use text::{escaped, visible, visible_lines, write_value};
 
 /// The flags of both programs.
 #[derive(Debug, Clone, Copy, Args)]

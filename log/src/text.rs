@@ -16,6 +16,26 @@ pub fn visible(text: &str) -> String {
     visible
 }
 
+/// Bytes of an app as a terminal may show them: lines and tabs stay, all else that [`visible`] spells out is
+/// spelled out, and so is what is not text.
+pub fn visible_lines(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if is_hidden(character) && !matches!(character, '\n' | '\t') {
+                shown.extend(character.escape_default());
+            } else {
+                shown.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            // A string takes all that is written to it.
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
 /// Writes a field's value, in quotes if its end could not be told otherwise.
 ///
 /// # Errors
@@ -52,7 +72,7 @@ pub fn escaped(json: &str) -> String {
 
 fn is_hidden(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+        || matches!(character, '\u{061c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
         || ('\u{202a}'..='\u{202e}').contains(&character)
         || ('\u{2066}'..='\u{2069}').contains(&character)
 }
@@ -71,6 +91,8 @@ mod tests {
     fn hostile_text_is_spelled_out() {
         assert_eq!(visible("a\n\u{1b}[31mb\u{202e}"), "a\\n\\u{1b}[31mb\\u{202e}");
         assert_eq!(visible("größe µs"), "größe µs");
+        let hostile = b"a\tb\r\n\x1b]0;x\x07\xc2\x9b2J\xe2\x80\xae\xff\xc3\xbc\n";
+        assert_eq!(visible_lines(hostile), "a\tb\\r\n\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\xffü\n");
         assert_eq!(written("h2"), "h2");
         assert_eq!(written(""), "\"\"");
         assert_eq!(written("a b=\"c\""), r#""a b=\"c\"""#);

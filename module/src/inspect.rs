@@ -7,6 +7,7 @@ use wasmparser::Parser;
 
 use crate::abi::{ABI_PREFIX, ABI_VERSION};
 use crate::limits::{ModuleLimits, size};
+use crate::pitfall::Pitfall;
 use crate::read::read;
 
 /// How far a module's results can depend on the machine.
@@ -84,6 +85,8 @@ pub struct Inspection {
     pub memory_bytes_max: Option<u64>,
     /// Table elements at the start.
     pub table_elements: u64,
+    /// What would not do what its author expects; such a module runs nevertheless.
+    pub pitfalls: Vec<Pitfall>,
     /// Why it would be refused; empty when it would not.
     pub refusals: Vec<String>,
 }
@@ -192,6 +195,17 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_do_what_it_says_is_found_by_its_name() {
+        let app = of(r#"(module
+            (func $_ZN3std2io5stdio6_print17h0123456789abcdefE)
+            (func $_RNvNtNtNtCs1_3std3sys6random11unsupported19hashmap_random_keys)
+            (func $_RNvMNtNtNtCs1_3std2io5stdioNtB2_6Stderr4lock)
+            (func $my_instant_now_and_hashmap))"#);
+        assert_eq!(app.pitfalls, [Pitfall::RandomState, Pitfall::Print]);
+        assert_eq!(of("(module (func $f))").pitfalls, []);
+    }
+
+    #[test]
     fn foreign_imports_are_named() {
         let app = of(
             r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32))))"#,
@@ -223,6 +237,37 @@ mod tests {
                 .refusal()
                 .is_some_and(|why| why.starts_with("not a valid module, at byte"))
         );
+    }
+
+    #[test]
+    fn names_and_manifests_that_would_fill_memory_are_refused() {
+        let refusal = |wat: &str| of(wat).refusal().expect("it is refused").to_owned();
+        for (name, why) in [
+            ("a\\01", "not visible"),
+            ("a\\e2\\80\\ae", "not visible"),
+            ("a b", "not visible"),
+            (&*"x".repeat(1000), "longer than allowed"),
+        ] {
+            let refused = refusal(&format!(r#"(module (func (export "sateen_job_{name}")))"#));
+            assert!(refused.contains(why) && refused.len() < 500, "{refused}");
+        }
+        let many = |count: usize, name: &dyn Fn(usize) -> String| -> String {
+            let exports: String = (0..count).map(|n| format!(r#"(export "{}" (func 0))"#, name(n))).collect();
+            format!("(module (func) {exports})")
+        };
+        assert!(refusal(&many(20_000, &|n| n.to_string())).contains("20000 exports"));
+        assert!(refusal(&many(1000, &|n| format!("{n:0>200}"))).contains("128 KiB in all"));
+        let manifest = |text: &str| refusal(&format!(r#"(module (@custom "sateen.manifest" "{text}"))"#));
+        assert!(manifest(&"\\n".repeat(1 << 20)).contains("manifest is longer"));
+        assert!(manifest(&"x".repeat(1 << 20)).contains("manifest is longer"));
+        let imports = r#"(import "env" "f" (func))"#;
+        assert!(refusal(&format!("(module {})", imports.repeat(2000))).contains("2000 imports"));
+        let refused = refusal(&format!("(module {})", imports.repeat(1000)));
+        assert!(refused.contains("and 992 more"), "{refused}");
+        // What the SDK and other languages write.
+        let fine = of(r#"(module (memory (export "memory") 1) (func (export "sateen_abi_1"))
+            (func (export "sateen_job_größe::<u8>")))"#);
+        assert_eq!(fine.refusal(), None);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 mod abi;
 mod inspect;
 mod limits;
+mod pitfall;
 mod read;
 
 pub use abi::{ABI_PREFIX, ABI_VERSION, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
 pub use limits::{ModuleLimits, size};
+pub use pitfall::Pitfall;

@@ -1,5 +1,20 @@
 //! What a module may want before any of it runs.
 
+/// Maximum imports; the ABI has 22.
+pub const IMPORTS_MAX: usize = 1024;
+/// Imports that a refusal names.
+pub const FOREIGN_SHOWN_MAX: usize = 8;
+/// Maximum exports.
+pub const EXPORTS_MAX: usize = 16 * 1024;
+/// Maximum length of an export's name.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Maximum length of the names of all exports: they are kept, and stand in answers, as long as the app is known.
+pub const NAMES_BYTES_MAX: usize = 128 << 10;
+/// Maximum length of the manifest: the signatures of jobs and entry points.
+pub const MANIFEST_BYTES_MAX: usize = 256 << 10;
+/// Maximum lines of the manifest.
+pub const MANIFEST_LINES_MAX: usize = 8 * 1024;
+
 /// Limits on a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleLimits {

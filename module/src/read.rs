@@ -1,12 +1,17 @@
 //! Reading a module's sections, and validating it on the way.
 
 use wasmparser::{
-    BinaryReaderError, ExternalKind, FuncType, Operator, Parser, Payload, TypeRef, ValType, Validator,
-    WasmFeatures,
+    BinaryReaderError, ExternalKind, FuncType, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
+    Validator, WasmFeatures,
 };
 
 use crate::abi::{ABI_PREFIX, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
 use crate::inspect::{Determinism, Export, Import, Inspection};
+use crate::limits::{
+    EXPORTS_MAX, FOREIGN_SHOWN_MAX, IMPORTS_MAX, MANIFEST_BYTES_MAX, MANIFEST_LINES_MAX, NAME_BYTES_MAX,
+    NAMES_BYTES_MAX, size,
+};
+use crate::pitfall;
 
 const PAGE_BYTES: u64 = 64 << 10;
 const MANIFEST_SECTION: &str = "sateen.manifest";
@@ -18,6 +23,7 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
     let mut floats = false;
     let mut foreign = Vec::new();
     let mut allocations = Default::default();
+    let (mut names_bytes, mut manifest_bytes, mut manifest_lines) = (0, 0, 0);
 
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
@@ -31,6 +37,16 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                 for ty in reader.into_iter_err_on_gc_types() {
                     types.push(Some(ty?));
                 }
+            }
+            Payload::ImportSection(reader) if reader.count() as usize > IMPORTS_MAX => {
+                inspection
+                    .refuse(format!("it has {} imports, and {IMPORTS_MAX} are allowed", reader.count()));
+                return Ok(());
+            }
+            Payload::ExportSection(reader) if reader.count() as usize > EXPORTS_MAX => {
+                inspection
+                    .refuse(format!("it has {} exports, and {EXPORTS_MAX} are allowed", reader.count()));
+                return Ok(());
             }
             Payload::ImportSection(reader) => {
                 for import in reader.into_imports() {
@@ -61,6 +77,11 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
             Payload::ExportSection(reader) => {
                 for export in reader {
                     let export = export?;
+                    names_bytes += export.name.len();
+                    if let Err(why) = check_name(export.name, names_bytes) {
+                        inspection.refuse(why);
+                        return Ok(());
+                    }
                     note_export(inspection, export.name, export.kind);
                 }
             }
@@ -76,6 +97,15 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                 }
             }
             Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
+                manifest_bytes += section.data().len();
+                manifest_lines += section.data().iter().filter(|byte| **byte == b'\n').count() + 1;
+                if manifest_bytes > MANIFEST_BYTES_MAX || manifest_lines > MANIFEST_LINES_MAX {
+                    inspection.refuse(format!(
+                        "its manifest is longer than the {MANIFEST_LINES_MAX} lines and {} that are allowed",
+                        size(MANIFEST_BYTES_MAX as u64)
+                    ));
+                    return Ok(());
+                }
                 let text = String::from_utf8_lossy(section.data());
                 for line in text.lines() {
                     match line.strip_prefix("function ").and_then(|rest| rest.split_once(' ')) {
@@ -86,6 +116,11 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                     }
                 }
             }
+            Payload::CustomSection(section) => {
+                if let KnownCustom::Name(names) = section.as_known() {
+                    inspection.pitfalls = pitfall::find(&names);
+                }
+            }
             _ => {}
         }
     }
@@ -94,9 +129,38 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
     inspection.manifest.sort();
     inspection.determinism = Some(if floats { Determinism::Float } else { Determinism::Integer });
     if !foreign.is_empty() {
+        let is_browser = foreign.iter().any(|import| import.contains("__wbindgen"));
+        let hint = if is_browser {
+            " (wasm-bindgen's imports come from a crate that is set up for browsers; switch off its feature `js` or the like)"
+        } else {
+            ""
+        };
+        let more = match foreign.len().saturating_sub(FOREIGN_SHOWN_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        foreign.truncate(FOREIGN_SHOWN_MAX);
         inspection.refuse(format!(
-            "it imports what no host offers: {}; an app may import nothing but Sateen's ABI",
+            "it imports what no host offers: {}{more}; an app may import nothing but Sateen's ABI{hint}",
             foreign.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Names of jobs and entry points stand in answers, trees and logs: they are short, and show all that is in them.
+fn check_name(name: &str, names_bytes: usize) -> Result<(), String> {
+    if name.len() > NAME_BYTES_MAX || names_bytes > NAMES_BYTES_MAX {
+        return Err(format!(
+            "the names of its exports are longer than allowed: {NAME_BYTES_MAX} bytes each, {} in all",
+            size(NAMES_BYTES_MAX as u64)
+        ));
+    }
+    let is_shown = [JOB_PREFIX, MAIN_PREFIX].iter().any(|prefix| name.starts_with(prefix));
+    if is_shown && !name.chars().all(|letter| letter.is_ascii_graphic() || letter.is_alphanumeric()) {
+        return Err(format!(
+            "the name of its export `{}` has characters that are not visible",
+            name.escape_debug()
         ));
     }
     Ok(())

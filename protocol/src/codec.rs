@@ -8,17 +8,18 @@
 //! ```
 //!
 //! There is one way to decode, and it is [`Decoder::decode`]. The bytes are a stranger's: every length
-//! is bounded before memory is taken for it.
+//! is bounded before memory is taken for it, and what they hold takes at most [`frugal::memory_of`] them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
+use crate::frugal::{self, Budget};
+use crate::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_PER_FRAME_MAX};
 
 /// The version of frames and messages; hosts and coordinators of another version do not understand each
 /// other.
-pub const PROTOCOL_VERSION: u8 = 3;
+pub const PROTOCOL_VERSION: u8 = 4;
 
 const BATCH: u8 = 0;
 const FRAGMENT: u8 = 1;
@@ -45,12 +46,34 @@ pub enum FrameError {
     /// Fragments add up to more than a message may have.
     #[error("a message is longer than the {MESSAGE_BYTES_MAX} bytes that are allowed")]
     MessageTooLong,
+    /// A fragment where only whole messages are sent.
+    #[error("a fragment of a message, where only whole messages are sent")]
+    Fragment,
     /// A batch between the fragments of a message.
     #[error("the fragments of a message are interrupted")]
     Interrupted,
+    /// More messages than a frame may have.
+    #[error("a frame has more than the {MESSAGES_PER_FRAME_MAX} messages that are allowed")]
+    TooMany,
     /// Not a message.
     #[error("a message cannot be read: {0}")]
     Message(String),
+}
+
+impl FrameError {
+    /// If the peer is of another version of the protocol: which program is to be updated, in a sentence.
+    /// `this` is the program that speaks [`PROTOCOL_VERSION`], in its release `release`.
+    pub fn advice(&self, this: &str, release: &str, peer: &str) -> Option<String> {
+        let Self::Version(theirs) = self else { return None };
+        let what = if *theirs > PROTOCOL_VERSION {
+            format!("update {this} to the release of the {peer}")
+        } else {
+            format!("update {peer} to {release}, the release of this {this}")
+        };
+        Some(format!(
+            "{peer} speaks version {theirs} of the protocol and {this} {release} version {PROTOCOL_VERSION}: {what}"
+        ))
+    }
 }
 
 /// A message is longer than [`MESSAGE_BYTES_MAX`] and cannot be sent.
@@ -63,6 +86,8 @@ pub struct TooLong(pub usize);
 pub struct Encoder {
     frames: Vec<Vec<u8>>,
     batch: Vec<u8>,
+    /// The number of messages in `batch`.
+    messages: usize,
 }
 
 impl Encoder {
@@ -85,17 +110,19 @@ impl Encoder {
             }
             return Ok(());
         }
-        if self.batch.len() + bytes.len() > FRAME_BYTES_MAX {
+        if self.batch.len() + bytes.len() > FRAME_BYTES_MAX || self.messages == MESSAGES_PER_FRAME_MAX {
             self.end_batch();
         }
         if self.batch.is_empty() {
             self.batch.extend([PROTOCOL_VERSION, BATCH]);
         }
         self.batch.extend(bytes);
+        self.messages += 1;
         Ok(())
     }
 
     fn end_batch(&mut self) {
+        self.messages = 0;
         if !self.batch.is_empty() {
             self.frames.push(std::mem::take(&mut self.batch));
         }
@@ -116,6 +143,17 @@ pub fn encode<M: Serialize>(message: &M) -> Result<Vec<Vec<u8>>, TooLong> {
     let mut encoder = Encoder::default();
     encoder.push(message)?;
     Ok(encoder.finish())
+}
+
+/// The messages of a frame between hosts: these send no fragments, so a frame that is lost takes no others with it.
+///
+/// # Errors
+/// When the frame breaks the rules; nothing more should be read from its sender.
+pub fn decode_whole<M: DeserializeOwned>(frame: &[u8]) -> Result<Vec<M>, FrameError> {
+    match frame {
+        [PROTOCOL_VERSION, FRAGMENT | LAST_FRAGMENT, ..] => Err(FrameError::Fragment),
+        _ => Decoder::default().decode(frame),
+    }
 }
 
 /// Reads the frames of one sender, in their order.
@@ -153,9 +191,8 @@ impl Decoder {
                     return Ok(Vec::new());
                 }
                 let message = std::mem::take(&mut self.fragments);
-                match postcard::take_from_bytes(&message) {
-                    Ok((message, [])) => Ok(vec![message]),
-                    Ok((_, rest)) => Err(FrameError::Message(format!("{} bytes too many", rest.len()))),
+                match frugal::from_bytes(&message) {
+                    Ok(message) => Ok(vec![message]),
                     Err(error) => Err(FrameError::Message(error.to_string())),
                 }
             }
@@ -166,9 +203,13 @@ impl Decoder {
 
 fn read_all<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<Vec<M>, FrameError> {
     let mut messages = Vec::new();
+    let budget = Budget::for_bytes(bytes.len());
     while !bytes.is_empty() {
+        if messages.len() == MESSAGES_PER_FRAME_MAX {
+            return Err(FrameError::TooMany);
+        }
         let (message, rest) =
-            postcard::take_from_bytes(bytes).map_err(|error| FrameError::Message(error.to_string()))?;
+            frugal::take_within(bytes, &budget).map_err(|error| FrameError::Message(error.to_string()))?;
         messages.push(message);
         bytes = rest;
     }
@@ -191,7 +232,7 @@ mod tests {
 
     #[test]
     fn bytes_are_the_same_in_every_release() {
-        assert_eq!(encode(&steal(300)), Ok(vec![vec![3, 0, 0, 3, 172, 2, 1]]));
+        assert_eq!(encode(&steal(300)), Ok(vec![vec![4, 0, 0, 3, 172, 2, 1]]));
     }
 
     #[test]
@@ -222,6 +263,46 @@ mod tests {
         assert_eq!(decode(&vec![1; FRAME_BYTES_MAX + 1]), Err(FrameError::TooLong(FRAME_BYTES_MAX + 1)));
         assert_eq!(decode(&[PROTOCOL_VERSION, 1, 0]), Ok(()));
         assert_eq!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 1, 1]), Err(FrameError::Interrupted));
+    }
+
+    #[test]
+    fn a_frame_has_no_more_messages_than_may_be_read() {
+        let mut encoder = Encoder::default();
+        for number in 0..=MESSAGES_PER_FRAME_MAX as u64 {
+            encoder.push(&steal(number)).expect("short enough");
+        }
+        let frames = encoder.finish();
+        let mut decoder = Decoder::default();
+        let counts: Vec<usize> =
+            frames.iter().map(|frame| decoder.decode::<PeerMessage>(frame).expect("sound").len()).collect();
+        assert_eq!(counts, [MESSAGES_PER_FRAME_MAX, 1]);
+        let crowded = [&frames[0], &frames[1][HEADER_BYTES..]].concat();
+        assert_eq!(decoder.decode::<PeerMessage>(&crowded), Err(FrameError::TooMany));
+    }
+
+    #[test]
+    fn the_older_side_is_told_to_update() {
+        let advice = |version| {
+            FrameError::Version(version)
+                .advice("sateen-host", "1.2.3", "sateen-coordinator")
+                .unwrap_or_default()
+        };
+        let newer = advice(PROTOCOL_VERSION + 1);
+        assert!(newer.ends_with("update sateen-host to the release of the sateen-coordinator"), "{newer}");
+        let older = advice(PROTOCOL_VERSION - 1);
+        assert!(
+            older.ends_with("update sateen-coordinator to 1.2.3, the release of this sateen-host"),
+            "{older}"
+        );
+        assert_eq!(FrameError::Interrupted.advice("a", "b", "c"), None);
+    }
+
+    #[test]
+    fn between_hosts_there_are_no_fragments() {
+        let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
+        assert_eq!(decode_whole::<PeerMessage>(&frames[0]), Err(FrameError::Fragment));
+        assert_eq!(decode_whole::<PeerMessage>(&frames[2]), Err(FrameError::Fragment));
+        assert_eq!(decode_whole(&encode(&steal(1)).expect("short enough")[0]), Ok(vec![steal(1)]));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod bytes;
 pub mod codec;
 pub mod coordinator;
+pub mod frugal;
 pub mod host;
 mod id;
 mod job;
@@ -19,6 +20,7 @@ mod key;
 pub mod limits;
 pub mod message;
 mod outcome;
+pub mod parcel;
 mod random;
 mod run;
 pub mod shared;

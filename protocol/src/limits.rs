@@ -8,8 +8,42 @@ use crate::coordinator::Circle;
 pub const LINEAGE_LENGTH_MAX: usize = 48;
 /// One websocket message: a whole protocol message, a batch of them, or a fragment of one.
 pub const FRAME_BYTES_MAX: usize = 256 << 10;
-/// One protocol message, put together from fragments.
-pub const MESSAGE_BYTES_MAX: usize = 80 << 20;
+/// Messages in one frame: a byte or two can be a message, which takes hundreds of bytes in memory.
+pub const MESSAGES_PER_FRAME_MAX: usize = 4096;
+/// Memory that decoding any number of bytes may take, in bytes; see [`frugal`](crate::frugal).
+pub const DECODED_FREE_BYTES: usize = 64 << 10;
+/// Memory that each byte may take when decoded: it is copied, and a list may have room for twice its elements.
+pub const DECODED_BYTES_A_BYTE: usize = 2;
+/// Memory that each byte may take in addition, up to [`DECODED_DENSE_BYTES_MAX`] in all: numbers and short
+/// strings are many times as large in memory.
+pub const DECODED_DENSE_BYTES_A_BYTE: usize = 32;
+/// Long messages are long because of bytes that are copied, not because of many small things.
+pub const DECODED_DENSE_BYTES_MAX: usize = 32 << 20;
+/// One protocol message, put together from fragments. Only between hosts and the coordinator; what may be larger
+/// travels as a parcel, and between hosts all that is larger than a frame.
+pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Lists that have no bound in bytes are cut into messages of about this length: entries, notes, lines of logs.
+pub const MESSAGE_PART_BYTES: usize = 64 << 10;
+/// A message whose payload is longer travels as a parcel (see [`parcel`](crate::parcel)).
+pub const PARCEL_BYTES_MIN: usize = 64 << 10;
+/// One parcel: a job or a result of the largest size, and what belongs to it.
+pub const PARCEL_BYTES_MAX: usize = 80 << 20;
+/// The bytes of a parcel's chunk. At 10 KiB/s it takes 3 s, so even then a link is not taken for silent.
+pub const CHUNK_BYTES_MAX: usize = 32 << 10;
+/// Parcels of one peer that are announced and have not arrived, each way.
+pub const PARCELS_WITH_PEER_MAX: usize = 256;
+/// Parcels that are pulled at once; the others wait their turn.
+pub const PARCELS_PULLED_MAX: usize = 8;
+/// Of those, from one peer.
+pub const PARCELS_PULLED_PER_PEER_MAX: usize = 2;
+/// The announced bytes of all parcels of which something has arrived; a single one may be longer.
+pub const PARCELS_INCOMING_BYTES_MAX: usize = 256 << 20;
+/// The bytes of all parcels that are kept until they have arrived elsewhere; a single one may be longer.
+pub const PARCELS_OUTGOING_BYTES_MAX: usize = 512 << 20;
+/// Bytes of a parcel that are asked for ahead, at first and on slow links.
+pub const PARCEL_WINDOW_BYTES_MIN: usize = 128 << 10;
+/// The same on fast links.
+pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 /// A result that the table holds itself; larger ones it holds by location.
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
 /// The entries of one message.
@@ -60,8 +94,8 @@ pub const SHARED_COMPARED_MAX: usize = 8;
 pub const SHARED_HINTS_MAX: usize = 8;
 /// What a shared object is counted for besides its replica.
 pub const SHARED_OBJECT_OVERHEAD_BYTES: usize = 512;
-/// Hosts that update one shared object.
-pub const SHARED_ORIGINS_MAX: usize = 4096;
+/// Logs of one shared object: those of its hosts, and of each the ones that ended with updates that it had lost.
+pub const SHARED_WRITERS_MAX: usize = 4096;
 /// What is counted for an update besides its bytes.
 pub const SHARED_UPDATE_OVERHEAD_BYTES: usize = 64;
 /// A guest is asked for a new base when the updates since the last take more than it, and more than this.
@@ -69,7 +103,8 @@ pub const SHARED_LOG_BYTES_MIN: usize = 64 << 10;
 /// Updates that the base holds already are kept for those who missed some, up to the size of the base and
 /// at least this.
 pub const SHARED_TAIL_BYTES_MIN: usize = 1 << 20;
-/// A host's own updates are kept until all others have them, up to this.
+/// A host's own updates are kept until all others have them, up to this for an object. Objects that it uses no
+/// more and keeps only for that may take as much together.
 pub const SHARED_UNSTABLE_BYTES_MAX: usize = 64 << 20;
 /// Updates of an object that came before others are kept, up to this.
 pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
@@ -89,6 +124,10 @@ pub const CIRCLE: Circle = Circle {
     far_drawn: 64,
     renewed_every: Duration::from_secs(60),
 };
+/// Maximum hosts that are gone and have a row of counts of their own, for each run.
+pub const GONE_HOSTS_LISTED_MAX: usize = 256;
+/// Maximum hosts without such a row that are known to have been counted, for each run.
+pub const GONE_HOSTS_REMEMBERED_MAX: usize = 16 * 1024;
 /// Runs that are given to hosts at once; more wait their turn.
 pub const RUNS_ACTIVE_MAX: usize = 8;
 
@@ -112,12 +151,24 @@ pub const RECORD_EVERY_MS: u32 = 250;
 pub const RECORDED_WORK_MIN: Duration = Duration::from_millis(5);
 /// Nor are those that took less than such a part of the time between two recordings: a crash loses more.
 pub const RECORDED_PARTS: u32 = 50;
+/// What was asked for of a parcel and does not come is asked for again after this time, at least.
+pub const PARCEL_PATIENCE_MIN: Duration = Duration::from_secs(1);
+/// The longest such time.
+pub const PARCEL_PATIENCE_MAX: Duration = Duration::from_secs(8);
+/// A parcel of which nothing comes for this time is given up by its receiver.
+pub const PARCEL_STALE: Duration = Duration::from_secs(20);
+/// A parcel that its receiver does not ask for during this time is given up by its sender.
+pub const PARCEL_UNWANTED_MAX: Duration = Duration::from_secs(60);
 /// Entries and notes wait so long for company.
 pub const FLUSH: Duration = Duration::from_millis(100);
 /// How often a host tells the coordinator its counts.
 pub const COUNTS: Duration = Duration::from_millis(500);
 /// The same when a job has ended, so that a run that ends has the figures of its last moments.
 pub const COUNTS_SOON: Duration = Duration::from_millis(50);
+/// Time for which a run that no host can load waits before it is tried again; longer after each time.
+pub const UNREADY_REST_MIN: Duration = Duration::from_secs(10);
+/// The longest such time.
+pub const UNREADY_REST_MAX: Duration = Duration::from_secs(600);
 /// Who came and who went is told to a host about so often, if much happens.
 pub const NEWS: Duration = Duration::from_millis(10);
 /// So many messages of that kind go out at once.
@@ -127,8 +178,27 @@ pub const PING: Duration = Duration::from_secs(1);
 /// A host whose link is open and from which nothing has come for so long is given up.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// A host whose link has closed is given up after so long. Most are dead, and what ran there waits for this;
-/// one that was only cut off comes back under another id, and its jobs are adopted.
+/// the jobs of one that was only cut off are adopted.
 pub const RECONNECT_GRACE: Duration = Duration::from_millis(300);
+/// Time for which a host that was given up may come back under its id; later it comes back as another.
+pub const IDENTITY_KEPT: Duration = Duration::from_secs(5);
+/// Maximum hosts given up that may come back under their ids.
+pub const MISSING_HOSTS_MAX: usize = 64 * 1024;
+/// After a coordinator's driver was held up, hosts have this time to be heard, or to come back, before any of
+/// them is given up.
+pub const LISTEN_AGAIN: Duration = Duration::from_secs(3);
+/// Hosts that the coordinator checks for silence in one event; the others follow at once.
+pub const SILENCE_CHECKS_MAX: usize = 256;
+/// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
+pub const BROADCAST_AT_ONCE_MAX: usize = 512;
+/// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
+pub const RENEWED_AT_ONCE_MAX: usize = 16;
+/// Entries that one event of the coordinator frees; the others follow at once.
+pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 256;
+/// Searches that one event of the coordinator answers; the others follow at once.
+pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 64;
+/// Hosts that the coordinator gives up in one event; the others follow at once.
+pub const GIVEN_UP_AT_ONCE_MAX: usize = 4;
 /// A coordinator that was started again waits so long for its hosts before it gives them up.
 pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 /// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.
@@ -150,6 +220,8 @@ pub const SHARED_FETCH_MIN: Duration = Duration::from_secs(1);
 pub const SHARED_FETCH_REST: Duration = Duration::from_millis(250);
 /// An object that no job of a host mentions is forgotten there after once or twice so long.
 pub const SHARED_UNUSED: Duration = Duration::from_secs(5);
+/// Hosts that get an object from the only one that has it, before that one leaves.
+pub const SHARED_HEIRS: usize = 2;
 /// The longest that a replica may take.
 pub const SHARED_FETCH_MAX: Duration = Duration::from_secs(16);
 /// At a leave or suspension, guests may go on for so long with what is not saved.

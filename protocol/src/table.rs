@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{ENTRIES_PER_MESSAGE_MAX, MESSAGE_PART_BYTES};
 use crate::{Finished, HostId, INLINE_RESULT_BYTES_MAX, JobKey, JobTag, Lineage};
 
 /// What is known of one job.
@@ -79,6 +80,21 @@ impl Entry {
         Self { key: self.key, depth: self.depth, lineage: self.lineage.clone(), state }
     }
 
+    /// Entries by the message: neither too many nor too long.
+    pub fn batches(entries: &[Self]) -> impl Iterator<Item = &[Self]> {
+        let mut bytes = 0;
+        let mut count = 0;
+        entries.chunk_by(move |before, _| {
+            bytes += before.bytes();
+            count += 1;
+            let goes_on = bytes < MESSAGE_PART_BYTES && count < ENTRIES_PER_MESSAGE_MAX;
+            if !goes_on {
+                (bytes, count) = (0, 0);
+            }
+            goes_on
+        })
+    }
+
     fn bytes(&self) -> usize {
         const FIXED: usize = 160;
         let result = match &self.state {
@@ -99,6 +115,8 @@ pub struct Table {
     /// The keys below each job, with their depths.
     below: BTreeMap<JobTag, BTreeSet<(u32, JobKey)>>,
     by_work: BTreeSet<(u64, JobKey)>,
+    /// Entries that are with a host.
+    by_place: BTreeSet<(HostId, JobKey)>,
     bytes: usize,
     bytes_max: usize,
     dropped: u64,
@@ -165,6 +183,7 @@ impl Table {
         let key = entry.key;
         self.bytes += entry.bytes();
         self.by_work.insert((entry.state.work_ns(), key));
+        self.by_place.extend(entry.state.place().map(|host| (host, key)));
         for tag in &entry.lineage.0 {
             self.below.entry(*tag).or_default().insert((entry.depth, key));
         }
@@ -202,6 +221,9 @@ impl Table {
         let entry = self.entries.remove(key)?;
         self.bytes -= entry.bytes();
         self.by_work.remove(&(entry.state.work_ns(), *key));
+        if let Some(host) = entry.state.place() {
+            self.by_place.remove(&(host, *key));
+        }
         for tag in &entry.lineage.0 {
             if let Some(keys) = self.below.get_mut(tag) {
                 keys.remove(&(entry.depth, *key));
@@ -215,16 +237,27 @@ impl Table {
 
     /// Whether something is with this host.
     pub fn refers_to(&self, at: HostId) -> bool {
-        self.entries.values().any(|entry| entry.state.place() == Some(at))
+        self.with(at).next().is_some()
     }
 
     /// Forgets what a host had or ran that is gone.
     pub fn forget_host(&mut self, gone: HostId) {
-        let keys: Vec<JobKey> = (self.entries.values())
-            .filter(|entry| entry.state.place() == Some(gone))
-            .map(|entry| entry.key)
-            .collect();
+        let keys: Vec<JobKey> = self.with(gone).collect();
         for key in keys {
+            self.remove(&key);
+        }
+    }
+
+    /// The jobs that are with a host.
+    fn with(&self, host: HostId) -> impl Iterator<Item = JobKey> + use<'_> {
+        let (first, last) = ((host, JobKey([0; 32])), (host, JobKey([0xff; 32])));
+        self.by_place.range(first..=last).map(|(_, key)| *key)
+    }
+
+    /// Forgets up to so many entries, so that a large table can be freed little by little.
+    pub fn shrink(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(key) = self.entries.keys().next().copied() else { break };
             self.remove(&key);
         }
     }
@@ -285,5 +318,24 @@ mod tests {
             table.remove(&key);
         }
         assert_eq!((table.bytes(), table.below.len(), table.by_work.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_a_host_had_goes_with_it() {
+        let mut table = Table::new(1 << 20);
+        let at = |host| EntryState::DoneAt { host: HostId(host), work_ns: 1 };
+        for (job, state) in [(1, at(7)), (2, at(8)), (3, EntryState::Running(HostId(7))), (4, done(1))] {
+            assert!(table.insert(entry(job, &[9], state)));
+        }
+        // It is known elsewhere now, and elsewhere again.
+        assert!(table.insert(entry(3, &[9], EntryState::Running(HostId(8)))));
+        assert!(table.refers_to(HostId(7)));
+        table.forget_host(HostId(7));
+        assert!(!table.refers_to(HostId(7)) && table.refers_to(HostId(8)));
+        assert_eq!(table.iter().map(|entry| entry.key).collect::<Vec<_>>(), [2, 3, 4].map(key));
+        table.forget_host(HostId(8));
+        assert_eq!((table.len(), table.by_place.len()), (1, 0));
+        table.shrink(5);
+        assert!(table.is_empty() && table.bytes() == 0);
     }
 }

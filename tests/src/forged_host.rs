@@ -2,13 +2,13 @@
 //! says whatever it is told to.
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
 use sateen_protocol::codec::{Decoder, Encoder};
 use sateen_protocol::limits::NOTES_WAITING_MAX;
-use sateen_protocol::message::{HostReport, JobNote, ToCoordinator, ToHost};
+use sateen_protocol::message::{HostReport, JobNote, RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, Finished, GridId, HostId, JobNumber, Outcome, RunId};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client};
 
@@ -53,7 +53,7 @@ impl ForgedHost {
         address: &str,
         name: &str,
         was: Option<Identity>,
-        roots: Vec<(RunId, JobNumber)>,
+        roots: Vec<RootClaim>,
     ) -> (Self, Identity) {
         let mut host = Self::connect(address);
         host.send(&[hello(name, was, roots)]);
@@ -91,6 +91,11 @@ impl ForgedHost {
         self.socket.send(message).is_ok()
     }
 
+    /// Whether the socket took these bytes, which need not be a websocket's.
+    pub fn try_send_raw(&mut self, bytes: &[u8]) -> bool {
+        self.socket.get_mut().write_all(bytes).is_ok()
+    }
+
     /// The first message that `pick` likes; pings are answered on the way.
     ///
     /// # Panics
@@ -118,7 +123,7 @@ impl ForgedHost {
         loop {
             if let Some(message) = self.received.pop_front() {
                 if let ToHost::Ping { ping } = message {
-                    self.send(&[ToCoordinator::Pong { ping }]);
+                    self.answer(ping);
                     continue;
                 }
                 return Ok(message);
@@ -134,6 +139,15 @@ impl ForgedHost {
                 Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(format!("{error}")),
             }
+        }
+    }
+
+    /// Answers a ping. A link that was closed meanwhile has still told why.
+    fn answer(&mut self, ping: u64) {
+        let mut encoder = Encoder::default();
+        encoder.push(&ToCoordinator::Pong { ping }).expect("short enough");
+        for frame in encoder.finish() {
+            let _ = self.socket.send(Message::Binary(frame.into()));
         }
     }
 
@@ -154,13 +168,24 @@ impl ForgedHost {
     /// # Panics
     /// When there is no such run.
     pub fn take_root(&mut self) -> (RunId, JobNumber) {
+        let RootClaim { run, number, .. } = self.take_root_with_proof();
+        (run, number)
+    }
+
+    /// The same, with what proves it.
+    ///
+    /// # Panics
+    /// When there is no such run.
+    pub fn take_root_with_proof(&mut self) -> RootClaim {
         let run = self.until(|message| match message {
             ToHost::StartRun { run, .. } => Some(*run),
             _ => None,
         });
         self.send(&[ToCoordinator::Ready { run }]);
         self.until(|message| match message {
-            ToHost::Assign { run: of, number, .. } if *of == run => Some((run, *number)),
+            ToHost::Assign { run: of, number, proof, .. } if *of == run => {
+                Some(RootClaim { run, number: *number, proof: *proof })
+            }
             _ => None,
         })
     }
@@ -192,6 +217,7 @@ impl ForgedHost {
         for notes in notes.chunks(NOTES_WAITING_MAX) {
             self.send(&[ToCoordinator::Counts {
                 run,
+                series: 1,
                 counts: Box::new(Counts::default()),
                 progress: None,
                 notes: notes.to_vec(),
@@ -203,7 +229,7 @@ impl ForgedHost {
 }
 
 /// What a host says first.
-pub fn hello(name: &str, was: Option<Identity>, roots: Vec<(RunId, JobNumber)>) -> ToCoordinator {
+pub fn hello(name: &str, was: Option<Identity>, roots: Vec<RootClaim>) -> ToCoordinator {
     let report = HostReport {
         name: name.to_owned(),
         site: "here".to_owned(),
@@ -211,5 +237,5 @@ pub fn hello(name: &str, was: Option<Identity>, roots: Vec<(RunId, JobNumber)>) 
         version: "0".to_owned(),
         direct: None,
     };
-    ToCoordinator::Hello { report, was, roots, paused: None }
+    ToCoordinator::Hello { report, was, incarnation: 0, roots, paused: None }
 }

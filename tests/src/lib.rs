@@ -9,6 +9,8 @@ pub mod cluster;
 pub mod command;
 #[cfg(unix)]
 pub mod forged_host;
+#[cfg(unix)]
+pub mod forged_peer;
 pub mod grid;
 pub mod probe;
 pub mod proxy;

@@ -1,14 +1,18 @@
-//! A TCP proxy that delays what it passes on, or passes nothing on.
+//! A TCP proxy that delays what it passes on, passes it on slowly, or passes nothing on.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// What is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Pieces on their way through a proxy.
+const PIECES_MAX: usize = 1 << 20;
+/// Pieces on their way through a proxy that is slow: so little that those who send notice.
+const PIECES_WAITING_MAX: usize = 2;
 
 /// Listens on loopback and passes all on to another address, both ways, until it is dropped.
 pub struct Proxy {
@@ -24,10 +28,20 @@ struct Link {
 
 struct State {
     delay: Duration,
+    /// Of each connection, each way; 0 is unlimited.
+    bytes_per_second: usize,
     /// Bytes and new connections wait; nothing is lost, as where TCP repeats what a network drops.
-    partitioned: bool,
+    held: Option<Held>,
     closed: bool,
     streams: Vec<TcpStream>,
+}
+
+/// What does not pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Everything,
+    /// Only what goes to the target.
+    ToTarget,
 }
 
 impl Proxy {
@@ -43,7 +57,7 @@ impl Proxy {
     pub fn start_at(address: Ipv4Addr, target: SocketAddr, delay: Duration) -> Self {
         let listener = TcpListener::bind((address, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
-        let state = State { delay, partitioned: false, closed: false, streams: Vec::new() };
+        let state = State { delay, bytes_per_second: 0, held: None, closed: false, streams: Vec::new() };
         let link = Arc::new(Link { state: Mutex::new(state), changed: Condvar::new() });
         let of_thread = link.clone();
         thread::spawn(move || {
@@ -69,14 +83,24 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
+    /// From now on so many bytes a second pass on each connection, each way; of new connections.
+    pub fn limit(&self, bytes_per_second: usize) {
+        self.link.change(|state| state.bytes_per_second = bytes_per_second);
+    }
+
     /// From now on nothing passes, and nobody is told.
     pub fn partition(&self) {
-        self.link.change(|state| state.partitioned = true);
+        self.link.change(|state| state.held = Some(Held::Everything));
+    }
+
+    /// From now on nothing passes to the target, and all that it sends still does.
+    pub fn partition_to_target(&self) {
+        self.link.change(|state| state.held = Some(Held::ToTarget));
     }
 
     /// What has waited passes.
     pub fn heal(&self) {
-        self.link.change(|state| state.partitioned = false);
+        self.link.change(|state| state.held = None);
     }
 
     /// Ends all connections; new ones are welcome.
@@ -115,37 +139,50 @@ impl Link {
     }
 
     /// Returns when bytes may pass, with the delay; `None` when all is over.
-    fn await_passage(&self) -> Option<Duration> {
+    fn await_passage(&self, to_target: bool) -> Option<Duration> {
         let state = self.lock();
-        let waits = |state: &mut State| state.partitioned && !state.closed;
+        let waits = |state: &mut State| {
+            let is_held = match state.held {
+                None => false,
+                Some(Held::Everything) => true,
+                Some(Held::ToTarget) => to_target,
+            };
+            is_held && !state.closed
+        };
         let state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
         (!state.closed).then_some(state.delay)
     }
 
     fn connect(self: &Arc<Self>, near: TcpStream, target: SocketAddr) {
-        if self.await_passage().is_none() {
+        if self.await_passage(true).is_none() {
             return;
         }
         let Ok(far) = TcpStream::connect(target) else { return };
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
-        for (from, to) in [(&near, &far), (&far, &near)] {
+        for (from, to, to_target) in [(&near, &far, true), (&far, &near, false)] {
             let (Ok(from), Ok(to), Ok(kept)) = (from.try_clone(), to.try_clone(), from.try_clone()) else {
                 return;
             };
             self.lock().streams.push(kept);
-            let (sender, receiver) = channel();
+            // A slow network takes no more than it has room for.
+            let is_slow = self.lock().bytes_per_second > 0;
+            let (sender, receiver) = sync_channel(if is_slow { PIECES_WAITING_MAX } else { PIECES_MAX });
             let link = self.clone();
             thread::spawn(move || read_all(from, &sender));
-            thread::spawn(move || link.write_all(&receiver, to));
+            thread::spawn(move || link.write_all(&receiver, to, to_target));
         }
     }
 
     /// Writes each piece when its time has come.
-    fn write_all(&self, pieces: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream) {
+    fn write_all(&self, pieces: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream, to_target: bool) {
         for (read_at, piece) in pieces {
-            let Some(delay) = self.await_passage() else { break };
+            let Some(delay) = self.await_passage(to_target) else { break };
             thread::sleep((read_at + delay).saturating_duration_since(Instant::now()));
-            if self.await_passage().is_none() || to.write_all(&piece).is_err() {
+            let rate = self.lock().bytes_per_second;
+            if rate > 0 {
+                thread::sleep(Duration::from_secs_f64(piece.len() as f64 / rate as f64));
+            }
+            if self.await_passage(to_target).is_none() || to.write_all(&piece).is_err() {
                 break;
             }
         }
@@ -153,7 +190,7 @@ impl Link {
     }
 }
 
-fn read_all(mut from: TcpStream, pieces: &Sender<(Instant, Vec<u8>)>) {
+fn read_all(mut from: TcpStream, pieces: &SyncSender<(Instant, Vec<u8>)>) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         if pieces.send((Instant::now(), chunk[..count].to_vec())).is_err() {
@@ -207,6 +244,18 @@ mod tests {
         let mut late = [0];
         stream.read_exact(&mut late).expect("what waited passes");
         assert_eq!(late, [2]);
+    }
+
+    #[test]
+    fn a_partition_of_one_direction_lets_the_other_pass() {
+        let proxy = Proxy::start(echo(), Duration::ZERO);
+        let mut stream = TcpStream::connect(proxy.address()).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+        proxy.partition_to_target();
+        assert!(ask(&mut stream, 1).is_err(), "the echo hears nothing");
+        proxy.heal();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        assert_eq!(ask(&mut stream, 2).expect("an answer"), 1, "what waited comes first");
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn run_target(target: &str, seconds: u64) -> Result<()> {
 /// and what is in it already.
 fn make_seeds(targets: &[&str]) -> Result<()> {
     let seeds = folder().join("seeds");
-    let mut stories = cargo(["test", "--locked", "--package", "sateen-tests", "--test", "stories"]);
+    let mut stories = cargo(["test", "--locked", "--package", "sateen-protocol", "--test", "stories"]);
     stories.env("SATEEN_TOLD", &seeds);
     run(stories)?;
     for target in targets {

@@ -5,6 +5,7 @@ mod checks;
 mod demo;
 mod docs;
 mod fuzz;
+mod harness;
 mod languages;
 mod purity;
 mod setup;
@@ -26,6 +27,9 @@ cargo xtask TASK
   docs                the book under docs/, built to target/book
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps
+  bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
+  bench planted       whether planted bugs are caught: --seeds N, --until-caught, --json, NAME…
+  bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --shard K/N
 ";
 
 fn main() -> ExitCode {
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["types"] => ui::types(),
         ["docs"] => docs::docs(),
+        ["bench", program @ ("seeds" | "planted"), rest @ ..] => harness::simulator(program, rest),
+        ["bench", "mutants", rest @ ..] => harness::mutants(rest),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{USAGE}");

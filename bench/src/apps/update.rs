@@ -246,10 +246,10 @@ fn measure(board: &Board, arrived: &Receiver<Arrival>) -> Result<Vec<f64>> {
             let origin = lock(&board.origin);
             let Origin { notify, replica, name, .. } = origin.as_ref().context("the root has begun")?;
             let (origin, bytes) = (HostId(name.load(SeqCst)), Bytes::from(number.to_le_bytes().to_vec()));
-            let seq = replica
+            let (writer, seq) = replica
                 .with(|place| place.as_mut().and_then(|replica| replica.append_local(origin, bytes.clone())))
                 .context("the root has a replica")?;
-            notify(Notice::Updated { object: OBJECT, origin, seq, bytes });
+            notify(Notice::Updated { object: OBJECT, writer, seq, bytes });
         }
         let last = all_have(number, arrived)?;
         if number > WARM_UPS {

@@ -8,7 +8,7 @@ use super::client::{Client, Refusal, segment};
 use super::columns::Columns;
 use super::view::{App, read};
 use crate::exit::{Failure, say};
-use crate::files::{print, read_module};
+use crate::files::{print, print_json, read_module};
 use crate::flags::{List, Publish};
 
 pub fn publish(flags: &Publish) -> Result<(), Failure> {
@@ -17,7 +17,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     let name = flags.name.clone().unwrap_or_else(|| name_of(&flags.app));
     let answer = module.put(&client, &name, flags.by.clone())?;
     if flags.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     let app: App = read(&answer)?;
     print(format!("{}\n", app.hash).as_bytes())?;
@@ -29,7 +29,7 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let answer = client.get("/api/v1/apps")?;
     if flags.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     let mut columns =
         Columns::new(&["NAME", "HASH", "SIZE", "DETERMINISM", "PUBLISHED", "BY", "ENTRY POINTS"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::client::{Client, Refusal};
 use super::view::{Log, Run, read};
 use crate::exit::{CANCELLED, Failure, say, visible};
-use crate::files::print;
+use crate::files::print_json;
 use crate::progress::{Progress, short};
 
 /// The coordinator answers at the end of the run, and at the latest after so long.
@@ -101,7 +101,7 @@ fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
                 "run": run, "result": null,
                 "error": { "message": message, "exit_code": CANCELLED, "backtrace": [] },
             });
-            let _ = print(format!("{object}\n").as_bytes());
+            let _ = print_json(&object);
         }
         say(message);
         exit(i32::from(CANCELLED));

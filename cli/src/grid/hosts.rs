@@ -6,14 +6,14 @@ use super::client::Client;
 use super::columns::Columns;
 use super::view::{Host, id, read};
 use crate::exit::{Failure, say};
-use crate::files::print;
+use crate::files::{print, print_json};
 use crate::flags::List;
 
 pub fn hosts(flags: &List) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let answer = client.get("/api/v1/hosts")?;
     if flags.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     let hosts: Vec<Host> = read(&answer)?;
     let mut columns = Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "RUNS", "STATE", "VERSION"]);

@@ -9,7 +9,7 @@ use super::follow::{Follow, follow};
 use super::view::{Run, read};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
-use crate::files::{OutputFile, print};
+use crate::files::{OutputFile, print, print_json};
 use crate::flags::{GetResult, OfRun, Ps, Wait};
 
 /// So many runs are listed at most.
@@ -27,7 +27,7 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         }
     }
     if flags.list.json {
-        return print(format!("{}\n", Value::from_iter(values.into_iter().cloned())).as_bytes());
+        return print_json(&Value::from_iter(values.into_iter().cloned()));
     }
     let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"]);
     for run in &runs {
@@ -53,7 +53,7 @@ pub fn wait(flags: &Wait) -> Result<(), Failure> {
     let (run, _) = follow(&client, flags.of.run, &Follow { quiet: flags.quiet, json: false })?;
     if flags.of.json {
         let answer = client.get(&format!("/api/v1/runs/{}", flags.of.run))?;
-        print(format!("{answer}\n").as_bytes())?;
+        print_json(&answer)?;
     }
     match failure(&run) {
         Some(mut failure) => {
@@ -94,7 +94,7 @@ fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let answer = client.order(&format!("/api/v1/runs/{}/{what}", flags.run))?;
     if flags.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     let run: Run = read(&answer)?;
     say(format!("run {} is {}", run.run, run.state));

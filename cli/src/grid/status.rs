@@ -9,14 +9,14 @@ use super::columns::{Columns, percent, seconds};
 use super::ended::failure;
 use super::view::{Run, id, read};
 use crate::exit::{Failure, visible};
-use crate::files::print;
+use crate::files::{print, print_json};
 use crate::flags::OfRun;
 
 pub fn status(flags: &OfRun) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let answer = client.get(&format!("/api/v1/runs/{}", flags.run))?;
     if flags.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     print(page(&read(&answer)?).as_bytes())
 }

@@ -9,7 +9,7 @@ use super::follow::{Follow, follow};
 use super::view::read;
 use crate::ended::Wanted;
 use crate::exit::Failure;
-use crate::files::{OutputFile, print, read_inputs};
+use crate::files::{OutputFile, print, print_json, read_inputs};
 use crate::flags::{GridLimits, Submit as Flags};
 use crate::run::say_dropped;
 
@@ -37,8 +37,7 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     let answer = client.post("/api/v1/runs", &body(flags, &app, hashes))?;
     let run: u64 = read(&answer["run"])?;
     if !flags.wait {
-        let text = if flags.json { answer.to_string() } else { run.to_string() };
-        return print(format!("{text}\n").as_bytes());
+        return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
     }
     let how = Follow { quiet: flags.quiet, json: flags.json };
     let (run, log_lines_dropped) = follow(&client, run, &how)?;

@@ -7,14 +7,14 @@ use super::client::Client;
 use super::columns::seconds;
 use super::view::{Node, Nodes, id, read};
 use crate::exit::{Failure, visible};
-use crate::files::print;
+use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
 
 pub fn tree(flags: &Flags) -> Result<(), Failure> {
     let client = Client::new(&flags.of.grid.coordinator)?;
     let answer = client.get(&format!("/api/v1/runs/{}/tree", flags.of.run))?;
     if flags.of.json {
-        return print(format!("{answer}\n").as_bytes());
+        return print_json(&answer);
     }
     let nodes: Nodes = read(&answer)?;
     print(Drawing::of(&nodes, flags.depth, flags.width).text.as_bytes())

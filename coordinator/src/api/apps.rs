@@ -1,25 +1,29 @@
 //! The catalogue of apps.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use sateen_protocol::BlobHash;
+use axum::{Extension, Json};
 use serde::Deserialize;
 
 use super::extract::{Path, Query};
+use super::gate::turn;
 use super::problem::Problem;
 use super::types::App;
-use super::{Api, blob_body};
+use super::{Api, body};
 use crate::clock::unix_ms;
-use crate::limits::{APP_NAME_BYTES_MAX, PUBLISHER_BYTES_MAX};
+use crate::limits::{APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHER_BYTES_MAX};
 use crate::module::inspect;
-use crate::store::sql::{self, AppRow, Publisher};
+use crate::server::{Connection, Kind};
+use crate::store::StoreError;
+use crate::store::sql::{self, AppRow, Owner, Published, Publisher};
 
 /// Fewer digits of a hash are too easily another's.
 const PREFIX_DIGITS_MIN: usize = 6;
+/// Digits of a whole hash.
+const DIGITS: usize = 64;
 
 #[derive(Deserialize)]
 pub struct Publication {
@@ -29,30 +33,43 @@ pub struct Publication {
 
 pub async fn publish(
     State(api): State<Api>,
-    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     Query(Publication { name, by }): Query<Publication>,
-    body: Body,
+    content: Body,
 ) -> Result<(StatusCode, Json<App>), Problem> {
     let name = name.ok_or_else(|| Problem::bad_request("the app has no name; add ?name=NAME"))?;
     check_name(&name)?;
     if let Some(by) = &by {
         check_publisher(by)?;
     }
-    let publisher = Publisher { name: by, address: Some(address.ip().to_canonical().to_string()) };
-    let _permit = api.blobs_in_memory.acquire().await;
-    let bytes = blob_body(body).await?;
+    let publisher = Publisher { name: by, address: Some(connection.address.ip().to_canonical().to_string()) };
+    let _turn = turn(&api, &connection, Kind::Transfer).await?;
+    let incoming = body::in_file(&api, content).await?;
+    let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
+    let _inspection = api.inspections.acquire().await;
     let judge = move || {
-        let judged = inspect(&bytes).map(|about| (BlobHash::of(&bytes), about));
-        (judged, bytes)
+        let bytes = incoming.read()?;
+        Ok::<_, StoreError>((inspect(&bytes), incoming))
     };
-    let (judged, bytes) = tokio::task::spawn_blocking(judge).await.map_err(|_| crate::driver::Gone)?;
-    let (hash, about) =
+    let judged = tokio::task::spawn_blocking(judge).await.map_err(|_| crate::driver::Gone)?;
+    let (judged, incoming) = judged?;
+    let about =
         judged.map_err(|refusal| Problem::unprocessable(format!("the module is refused: {refusal}")))?;
-    let row = AppRow { hash, name, bytes: bytes.len() as u64, published_at_ms: unix_ms(), publisher, about };
-    api.store.save_blob(hash, bytes.into()).await.map_err(|error| Problem::unsaved(&error))?;
+    let row = AppRow { hash, name, bytes: length_bytes, published_at_ms: unix_ms(), publisher, about };
+    let wanted = row.name.clone();
+    let owner = api.store.read(move |connection| sql::owner(connection, &wanted)).await?;
+    if let Some(owner) = owner.filter(|owner| !owner.is(&row.publisher)) {
+        return Err(taken(&row.name, &owner));
+    }
+    api.store.keep_blob(incoming).await.map_err(|error| Problem::unsaved(&error))?;
     let to_save = row.clone();
-    let is_new = api.store.write(move |connection| sql::publish(connection, &to_save)).await;
-    let is_new = is_new.map_err(|error| Problem::unsaved(&error))?;
+    let published = api.store.write(move |connection| sql::publish(connection, &to_save)).await;
+    let is_new = match published.map_err(|error| Problem::unsaved(&error))? {
+        Published::New => true,
+        Published::Known => false,
+        // Another was faster.
+        Published::NameTaken(owner) => return Err(taken(&row.name, &owner)),
+    };
     let Publisher { name: by, address } = &row.publisher;
     tracing::info!(app = %row.hash, name = row.name, bytes = row.bytes, is_new, by, address, "app published");
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -60,7 +77,7 @@ pub async fn publish(
 }
 
 pub async fn list(State(api): State<Api>) -> Result<Json<Vec<App>>, Problem> {
-    let rows = api.store.read(|connection| sql::apps(connection)).await?;
+    let rows = api.store.read(|connection| sql::apps(connection, APPS_LISTED_BYTES_MAX)).await?;
     Ok(Json(rows.into_iter().map(App::from).collect()))
 }
 
@@ -68,16 +85,21 @@ pub async fn show(State(api): State<Api>, Path(app): Path<String>) -> Result<Jso
     Ok(Json(find(&api, &app).await?.into()))
 }
 
-/// The app that people mean by a name, a hash, or the beginning of one.
+/// The app that people mean by a hash, the beginning of one, or a name, in this order: no name can stand for another
+/// app's hash.
 pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
-    let (named, digits) = (app.to_owned(), app.to_ascii_lowercase());
-    let is_prefix = (PREFIX_DIGITS_MIN..=64).contains(&digits.len())
-        && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let named = app.to_owned();
     let mut found = (api.store)
-        .read(move |connection| match sql::app_named(connection, &named)? {
-            Some(row) => Ok(vec![row]),
-            None if is_prefix => sql::apps_beginning(connection, &digits),
-            None => Ok(Vec::new()),
+        .read(move |connection| {
+            let mut found = Vec::new();
+            if looks_like_hash(&named) {
+                found = sql::apps_beginning(connection, &named.to_ascii_lowercase())?;
+            }
+            // A whole hash means nothing else. Older versions took names that look like the beginning of one.
+            if found.is_empty() && named.len() != DIGITS {
+                found.extend(sql::app_named(connection, &named)?);
+            }
+            Ok(found)
         })
         .await?;
     if found.len() > 1 {
@@ -90,7 +112,28 @@ pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
     })
 }
 
+fn looks_like_hash(name: &str) -> bool {
+    (PREFIX_DIGITS_MIN..=DIGITS).contains(&name.len()) && name.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn taken(name: &str, owner: &Owner) -> Problem {
+    let from = match &owner.address {
+        Some(address) => address,
+        None => "the coordinator's own machine, as nothing is known of who published it",
+    };
+    Problem::conflict(format!(
+        "the name `{name}` belongs to its first publisher, and only from {from} can more be published under it; choose \
+         another name with --name"
+    ))
+}
+
 fn check_name(name: &str) -> Result<(), Problem> {
+    if looks_like_hash(name) {
+        return Err(Problem::bad_request(format!(
+            "the name `{name}` looks like the beginning of an app's hash and could be taken for one; names of \
+             {PREFIX_DIGITS_MIN} to {DIGITS} hexadecimal digits are not allowed, so choose another with --name"
+        )));
+    }
     let is_fine = (1..=APP_NAME_BYTES_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
         && name.bytes().any(|byte| byte.is_ascii_alphanumeric());

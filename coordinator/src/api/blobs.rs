@@ -1,42 +1,66 @@
 //! Inputs, and the bytes of modules.
 
-use axum::Json;
-use axum::body::Body;
+use std::io::Read;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use sateen_protocol::BlobHash;
 
 use super::extract::Path;
+use super::gate::turn;
 use super::problem::Problem;
 use super::types::Blob;
-use super::{Api, blob_body};
+use super::{Api, body};
+use crate::limits::BLOB_PIECE_BYTES;
+use crate::server::{Connection, Kind};
 
 pub async fn upload(
     State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
     Path(hash): Path<String>,
-    body: Body,
+    content: Body,
 ) -> Result<(StatusCode, Json<Blob>), Problem> {
     let hash = parse(&hash)?;
-    let _permit = api.blobs_in_memory.acquire().await;
-    let bytes = blob_body(body).await?;
-    let length_bytes = bytes.len() as u64;
-    let (found, bytes) = tokio::task::spawn_blocking(move || (BlobHash::of(&bytes), bytes))
-        .await
-        .map_err(|_| crate::driver::Gone)?;
+    let _turn = turn(&api, &connection, Kind::Transfer).await?;
+    let incoming = body::in_file(&api, content).await?;
+    let (found, length_bytes) = (incoming.hash(), incoming.length_bytes());
     if found != hash {
         return Err(Problem::unprocessable(format!("the blake3 hash of what came is {found}, not {hash}")));
     }
-    let is_new = api.store.save_blob(hash, bytes.into()).await.map_err(|error| Problem::unsaved(&error))?;
+    let is_new = api.store.keep_blob(incoming).await.map_err(|error| Problem::unsaved(&error))?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Blob { hash: hash.to_string(), bytes: length_bytes })))
 }
 
-pub async fn download(State(api): State<Api>, Path(hash): Path<String>) -> Result<Response, Problem> {
+/// Read from the disk as it is taken: nobody fills memory by asking for what they do not read.
+pub async fn download(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(hash): Path<String>,
+) -> Result<Response, Problem> {
     let hash = parse(&hash)?;
-    let _permit = api.blobs_in_memory.acquire().await;
-    let bytes = api.store.read_blob(hash).await?.ok_or_else(|| unknown(hash))?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+    let turn = turn(&api, &connection, Kind::Transfer).await?;
+    let blob = api.store.with_blobs(move |blobs| blobs.open_verified(hash)).await?;
+    let (file, bytes) = blob.ok_or_else(|| unknown(hash))?;
+    let pieces = futures_util::stream::try_unfold((file, turn), |(mut file, turn)| async move {
+        let read = move || {
+            let mut piece = vec![0; BLOB_PIECE_BYTES];
+            let bytes = file.read(&mut piece)?;
+            piece.truncate(bytes);
+            Ok::<_, std::io::Error>((Bytes::from(piece), file))
+        };
+        let (piece, file) = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)??;
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((piece, (file, turn))))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, bytes.to_string()),
+    ];
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 /// Without reading it.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 
 use super::Api;
@@ -15,13 +15,15 @@ use super::types::Host;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
 use crate::limits::{
-    LINKS_MAX, READ_BUFFER_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_WRITE_BUFFER_BYTES_MAX, WATCHERS_MAX,
-    WRITE_BUFFER_BYTES,
+    HELLO_READ_BYTES_MAX, LINKS_MAX, READ_BUFFER_BYTES, WATCH_MESSAGE_BYTES_MAX,
+    WATCH_WRITE_BUFFER_BYTES_MAX, WATCHERS_MAX, WRITE_BUFFER_BYTES,
 };
-use crate::links;
+use crate::links::{self, Doors};
+use crate::server::{Connection, Full, Kind};
 
 pub async fn websocket(
     State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade
@@ -32,18 +34,28 @@ pub async fn websocket(
             format!("{LINKS_MAX} hosts are connected, which is all that there may be; try again later"),
         ));
     }
+    let room =
+        |kind| api.gates.take(connection.peer, kind, 1).map_err(|full| no_room(full, "hosts are connected"));
+    let doors = Doors {
+        _link: room(Kind::Link)?,
+        unknown: Some(room(Kind::UnknownLink)?),
+        connection: Arc::clone(&connection),
+    };
+    connection.becomes_websocket();
+    connection.read_at_most(HELLO_READ_BYTES_MAX);
     let upgrade = upgrade
         .max_message_size(FRAME_BYTES_MAX)
         .max_frame_size(FRAME_BYTES_MAX)
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(WRITE_BUFFER_BYTES + 2 * FRAME_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| links::serve(socket, api.links, api.from_links)))
+    Ok(upgrade.on_upgrade(move |socket| links::serve(socket, doors, api.links, api.from_links)))
 }
 
 /// A page that watches.
 pub async fn watch(
     State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|error| {
@@ -55,6 +67,9 @@ pub async fn watch(
             format!("{WATCHERS_MAX} pages watch, which is all that may; close some, or try again later"),
         ));
     }
+    let pass =
+        api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages watch"))?;
+    connection.becomes_websocket();
     let upgrade = upgrade
         .max_message_size(2 * WATCH_MESSAGE_BYTES_MAX)
         .max_frame_size(2 * WATCH_MESSAGE_BYTES_MAX)
@@ -63,8 +78,19 @@ pub async fn watch(
         .max_write_buffer_size(WATCH_WRITE_BUFFER_BYTES_MAX);
     Ok(upgrade.on_upgrade(move |socket| {
         let watching = Arc::clone(&api.watching);
-        watching.serve(socket, api)
+        async move {
+            let _pass = pass;
+            watching.serve(socket, api).await;
+        }
     }))
+}
+
+fn no_room(full: Full, what: &str) -> Problem {
+    let (status, of) = match full {
+        Full::Peer => (StatusCode::TOO_MANY_REQUESTS, " from this address"),
+        Full::All => (StatusCode::SERVICE_UNAVAILABLE, ""),
+    };
+    Problem::new(status, format!("too many {what}{of}; close some, or try again later"))
 }
 
 pub async fn list(State(api): State<Api>) -> Result<Json<Vec<Host>>, Problem> {

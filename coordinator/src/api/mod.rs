@@ -2,7 +2,9 @@
 
 mod apps;
 mod blobs;
+mod body;
 mod extract;
+mod gate;
 mod hosts;
 mod jobs;
 mod openapi;
@@ -14,29 +16,31 @@ mod runs;
 mod service;
 pub mod types;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use sateen_protocol::GridId;
+use sateen_protocol::{GridId, RunId};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::limits::{BLOB_BYTES_MAX, BLOBS_IN_MEMORY_MAX, RUNS_WATCHED_MAX, UPLOAD_TIMEOUT};
+use crate::limits::RUNS_WATCHED_MAX;
 use crate::links::{FromLink, Links};
+use crate::peer::Peer;
+use crate::server::Gates;
 use crate::store::Store;
 use crate::watch::Watching;
 
 pub use hosts::all as hosts;
+pub use origin::{PublicName, PublicNames};
 pub use problem::Problem;
 pub use runs::chronicle as chronicle_of;
 pub use runs::details_of as details;
@@ -66,19 +70,18 @@ pub struct Api {
     pub links: Arc<Links>,
     /// Where those report.
     pub from_links: mpsc::UnboundedSender<FromLink>,
-    /// Anybody who can reach it may use it.
-    pub trusted_network: bool,
+    /// By which names it is asked.
+    pub names: Arc<PublicNames>,
     /// Ends waits.
     pub shutdown: watch::Receiver<bool>,
     /// Pages that watch.
     pub watching: Arc<Watching>,
-    /// Bounds the memory that blobs take.
-    pub blobs_in_memory: Arc<Semaphore>,
-}
-
-/// As many blobs in memory as are allowed.
-pub fn blobs_in_memory() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(BLOBS_IN_MEMORY_MAX))
+    /// Who submitted runs that are not over, as far as that is known.
+    pub submitters: Arc<Mutex<HashMap<RunId, Peer>>>,
+    /// What peers may have at once.
+    pub gates: Arc<Gates>,
+    /// Bounds the memory and the cores that modules take.
+    pub inspections: Arc<Semaphore>,
 }
 
 /// All that is answered.
@@ -118,11 +121,12 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/status", get(service::status))
         .route("/api/v1/overview", get(service::overview))
         .layer(from_fn_with_state(api.clone(), elsewhere))
+        .layer(from_fn_with_state(api.clone(), gate::pass))
         // Stays with its socket.
         .route("/ws/host", get(hosts::websocket))
         .fallback(pages::file)
         .method_not_allowed_fallback(async || Problem::wrong_method())
-        // Bodies are read by `body`, each with its own limit.
+        // Bodies are read in `gate` and by `body`, each with its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), origin::check))
         .layer(from_fn_with_state(api.clone(), operations::count))
@@ -142,29 +146,4 @@ async fn elsewhere(State(api): State<Api>, request: Request, next: Next) -> Resp
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
         }
     }
-}
-
-/// Reads a request's body.
-async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
-    match timeout(UPLOAD_TIMEOUT, to_bytes(body, bytes_max)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_too_long(&error) => Err(Problem::too_large(format!(
-            "the request's body is longer than the {bytes_max} bytes that are allowed"
-        ))),
-        Ok(Err(error)) => Err(Problem::bad_request(format!("the request's body broke off: {error}"))),
-        Err(_) => Err(Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
-            format!("the request's body did not come within {} s", UPLOAD_TIMEOUT.as_secs()),
-        )),
-    }
-}
-
-fn is_too_long(error: &axum::Error) -> bool {
-    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
-        .any(|error| error.to_string().contains("length limit exceeded"))
-}
-
-/// Reads a request's body of a blob's size.
-async fn blob_body(bytes: Body) -> Result<Bytes, Problem> {
-    body(bytes, BLOB_BYTES_MAX).await
 }

@@ -1,10 +1,13 @@
-//! Who may ask: nobody's web page but the coordinator's own.
+//! Who may ask: no web page but the coordinator's own.
 //!
-//! A page from anywhere can have a browser send requests, and open websockets, to this machine. Such a
-//! request names its page as `Origin`; and one that got here by a name that was made to point here
-//! (DNS rebinding) has that name as `Host`.
+//! A page from anywhere can have a browser send requests, and open websockets, to this machine and to those of its
+//! network. Such a request names its page as `Origin`; and one that got here by a name that was made to point here
+//! (DNS rebinding) has that name as `Host`. So the names are listed, and both are checked, whatever the network.
+//! An address of which `Host` consists needs no list: no name was made to point anywhere, and the page that has it as
+//! its origin came from this very address.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -14,59 +17,158 @@ use axum::response::{IntoResponse, Response};
 use super::Api;
 use super::problem::Problem;
 
+/// Maximum length of a name (RFC 1035, 2.3.4).
+const NAME_BYTES_MAX: usize = 253;
+
+/// A name by which a coordinator is known, without a port: `grid.example.org`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicName(String);
+
+impl FromStr for PublicName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_name = (1..=NAME_BYTES_MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if is_name {
+            return Ok(Self(text.trim_end_matches('.').to_ascii_lowercase()));
+        }
+        Err("not a name of a machine; expected, for example, grid.example.org, without http:// and without a port"
+            .to_owned())
+    }
+}
+
+/// The names and addresses by which this coordinator may be asked.
+#[derive(Debug, Clone, Default)]
+pub struct PublicNames {
+    names: Vec<PublicName>,
+    /// It listens on an address that other machines reach.
+    is_public: bool,
+}
+
+impl PublicNames {
+    /// Of a coordinator that listens on `address`.
+    pub fn new(names: Vec<PublicName>, address: IpAddr) -> Self {
+        Self { names, is_public: !address.is_loopback() }
+    }
+
+    /// Whether `host`, as the header has it, is this coordinator.
+    fn knows(&self, host: &str) -> bool {
+        let name = without_port(host);
+        if name.eq_ignore_ascii_case("localhost") || self.is_listed(name) {
+            return true;
+        }
+        let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        literal.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || self.is_public)
+    }
+
+    fn is_listed(&self, name: &str) -> bool {
+        let name = name.trim_end_matches('.');
+        self.names.iter().any(|known| known.0.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a page of this origin is this coordinator's own when it was asked as `host`. Where a proxy speaks TLS
+    /// for a listed name, the page's origin is https.
+    fn is_own(&self, origin: &str, host: &str) -> bool {
+        origin.strip_prefix("http://") == Some(host)
+            || (self.is_listed(without_port(host)) && origin.strip_prefix("https://") == Some(host))
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
 /// Lets a request pass, or refuses it.
 pub async fn check(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match refusal(request.headers(), api.trusted_network) {
-        Some(why) => Problem::new(StatusCode::FORBIDDEN, why).into_response(),
+    match refusal(request.headers(), &api.names) {
+        Some(problem) => problem.into_response(),
         None => next.run(request).await,
     }
 }
 
-fn refusal(headers: &HeaderMap, trusted_network: bool) -> Option<String> {
+fn refusal(headers: &HeaderMap, names: &PublicNames) -> Option<Problem> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let host = text(header::HOST).unwrap_or_default();
-    if !trusted_network && !is_loopback(&host) {
-        return Some(format!(
-            "the request is for `{host}`, and this coordinator answers to localhost and loopback addresses only"
+    if !names.knows(&host) {
+        let name = without_port(&host).chars().take(NAME_BYTES_MAX).collect::<String>();
+        let name = name.escape_debug();
+        return Some(Problem::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            format!(
+                "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start \
+                 it with --public-name {name}"
+            ),
         ));
     }
     let origin = text(header::ORIGIN)?;
-    (origin.strip_prefix("http://") != Some(host.as_str()))
-        .then(|| format!("a web page from `{origin}` may not use this coordinator"))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    if names.is_own(&origin, &host) {
+        return None;
+    }
+    let origin = origin.chars().take(NAME_BYTES_MAX).collect::<String>();
+    let why = format!("a web page from `{}` may not use this coordinator", origin.escape_debug());
+    Some(Problem::new(StatusCode::FORBIDDEN, why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(host: &str, origin: Option<&str>, trusted_network: bool) -> bool {
+    fn status(host: &str, origin: Option<&str>, names: &PublicNames) -> Option<u16> {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().expect("a value"));
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().expect("a value"));
         }
-        refusal(&headers, trusted_network).is_some()
+        refusal(&headers, names).map(|problem| problem.into_response().status().as_u16())
     }
 
     #[test]
     fn foreign_pages_are_refused() {
-        assert!(!refused("127.0.0.1:7700", None, false));
-        assert!(!refused("localhost:7700", Some("http://localhost:7700"), false));
-        assert!(!refused("[::1]:7700", None, false));
-        assert!(refused("127.0.0.1:7700", Some("http://evil.example"), false));
-        assert!(refused("127.0.0.1:7700", Some("null"), false));
-        assert!(refused("evil.example:7700", Some("http://evil.example:7700"), false));
-        assert!(!refused("10.0.0.1:7700", None, true));
-        assert!(refused("10.0.0.1:7700", Some("http://evil.example"), true));
+        let names = PublicNames::default();
+        assert_eq!(status("127.0.0.1:7700", None, &names), None);
+        assert_eq!(status("localhost:7700", Some("http://localhost:7700"), &names), None);
+        assert_eq!(status("[::1]:7700", None, &names), None);
+        for origin in ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1:7701"] {
+            assert_eq!(status("127.0.0.1:7700", Some(origin), &names), Some(403), "{origin}");
+        }
+        for host in
+            ["10.0.0.1:7700", "evil.example:7700", "127.0.0.1.evil.example", "", "localhost.evil.example"]
+        {
+            assert_eq!(status(host, None, &names), Some(421), "{host}");
+        }
+    }
+
+    #[test]
+    fn on_a_trusted_network_only_listed_names_are_answered() {
+        let listed = vec!["Grid.example.org".parse().expect("a name")];
+        let names = PublicNames::new(listed, "0.0.0.0".parse().expect("an address"));
+        for host in [
+            "grid.example.org:7700",
+            "GRID.example.org",
+            "grid.example.org.",
+            "10.0.0.1:7700",
+            "[fd00::1]:7700",
+        ] {
+            assert_eq!(status(host, None, &names), None, "{host}");
+            assert_eq!(status(host, Some(&format!("http://{host}")), &names), None, "{host}");
+            assert_eq!(status(host, Some("http://evil.example"), &names), Some(403), "{host}");
+        }
+        assert_eq!(status("grid.example.org", Some("https://grid.example.org"), &names), None);
+        // A name that was made to point here: its page has it as its origin, too.
+        let evil = "evil.example:7700";
+        assert_eq!(status(evil, Some(&format!("http://{evil}")), &names), Some(421));
+        assert_eq!(status(evil, None, &names), Some(421));
+    }
+
+    #[test]
+    fn a_public_name_is_a_bare_name() {
+        for wrong in ["", "http://grid", "grid:7700", "a b", "a/b", &"x".repeat(300)] {
+            assert!(wrong.parse::<PublicName>().is_err(), "{wrong}");
+        }
+        assert!("grid-1.example.org".parse::<PublicName>().is_ok());
     }
 }

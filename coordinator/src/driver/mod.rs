@@ -1,11 +1,14 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
 mod end;
+mod presence;
 mod rate;
 mod request;
 mod saver;
 mod served;
 mod speed;
+#[cfg(test)]
+mod tests;
 mod totals;
 
 use std::collections::HashMap;
@@ -16,8 +19,8 @@ use std::time::Duration;
 use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId};
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::api::types::{EventKind, Figures};
 use crate::chronicle::{Chronicle, Chronicles, Sample, Source};
@@ -29,8 +32,9 @@ use crate::links::{FromLink, Links};
 use crate::store::chronicle::NamedStanding;
 use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
+use presence::Presence;
 use rate::{Pings, Rate};
-use saver::{Change, Saver};
+use saver::{Change, Saver, Written};
 use served::Served;
 use speed::Speeds;
 
@@ -54,16 +58,38 @@ pub struct Known {
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
 }
 
+/// What there is to do next.
+enum Turn {
+    News(FromLink),
+    Written(Written),
+    Submitted(Box<Submitted>),
+    Request(Request),
+    TimeOut,
+    SaveEntries,
+    SaveChronicles,
+    Second,
+}
+
+/// A run that was saved, or could not be.
+struct Submitted {
+    result: Result<RunId, StoreError>,
+    spec: RunSpec,
+    reply: oneshot::Sender<Result<RunId, StoreError>>,
+}
+
 /// Drives the machine.
 pub struct Drive {
     machine: Coordinator,
     clock: Clock,
+    presence: Presence,
     links: Arc<Links>,
     store: Arc<Store>,
     saver: Saver,
     chronicles: Arc<Chronicles>,
     ends: watch::Sender<u64>,
     requests: mpsc::Receiver<Request>,
+    /// Runs that were submitted, once they are saved.
+    submitted: (mpsc::UnboundedSender<Submitted>, mpsc::UnboundedReceiver<Submitted>),
     from_links: mpsc::UnboundedReceiver<FromLink>,
     /// What a link's hello said, until the machine says who it is.
     hellos: HashMap<LinkId, (String, String)>,
@@ -100,12 +126,14 @@ impl Drive {
         let drive = Self {
             machine,
             clock,
+            presence: Presence::new(clock.now()),
             links,
             saver: Saver::new(Arc::clone(&store), Arc::clone(&chronicles)),
             store,
             chronicles,
             ends,
             requests,
+            submitted: mpsc::unbounded_channel(),
             from_links,
             hellos: HashMap::new(),
             names: known.names.into_iter().map(|(host, name, site)| (host, (name, site))).collect(),
@@ -131,57 +159,106 @@ impl Drive {
         entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // What the machine wants at the start.
-        self.drain().await;
+        self.drain();
         loop {
-            let timeout = self.until_timeout();
-            tokio::select! {
-                Some(news) = self.from_links.recv() => self.take_in(news).await,
-                Some(request) = self.requests.recv() => self.request(request).await,
-                () = sleep_until(timeout) => {
-                    if self.machine.poll_timeout().is_some_and(|(when, _)| when <= self.clock.now()) {
-                        self.machine.handle_timeout(self.clock.now());
-                        self.drain().await;
-                    }
-                }
-                _ = entries.tick() => self.saver.flush_entries(),
-                _ = chronicles.tick() => self.save_standings(),
-                _ = again.tick() => self.every_second().await,
+            let wait = self.wait();
+            self.presence.waits(wait);
+            let turn = tokio::select! {
+                Some(news) = self.from_links.recv() => Turn::News(news),
+                written = self.saver.written() => Turn::Written(written),
+                Some(submitted) = self.submitted.1.recv() => Turn::Submitted(Box::new(submitted)),
+                Some(request) = self.requests.recv() => Turn::Request(request),
+                () = sleep(wait) => Turn::TimeOut,
+                _ = entries.tick() => Turn::SaveEntries,
+                _ = chronicles.tick() => Turn::SaveChronicles,
+                _ = again.tick() => Turn::Second,
                 () = stopped(&mut shutdown) => break,
+            };
+            self.mind_stalls();
+            match turn {
+                Turn::News(news) => self.take_in(news),
+                Turn::Written(written) => self.written(written),
+                Turn::Submitted(submitted) => self.submitted(*submitted),
+                Turn::Request(request) => self.request(request),
+                Turn::TimeOut => self.time_out(),
+                Turn::SaveEntries => self.saver.flush_entries(),
+                Turn::SaveChronicles => self.save_standings(),
+                Turn::Second => self.every_second(),
             }
         }
         self.links.close_all("the coordinator is shutting down");
         let standings = self.standings();
-        self.saver.finish(standings).await
+        let saved = self.saver.finish(standings).await;
+        // What is saved by now is acknowledged, although nobody begins it before the next start.
+        let Self { submitted: (sender, mut submitted), .. } = self;
+        drop(sender);
+        while let Some(Submitted { result, reply, .. }) = submitted.recv().await {
+            let _ = reply.send(result);
+        }
+        saved
     }
 
-    fn until_timeout(&self) -> Instant {
-        let wait = match self.machine.poll_timeout() {
+    /// Hosts that could not be heard while the driver was held up are not silent for that.
+    fn mind_stalls(&mut self) {
+        let now = self.clock.now();
+        if let Some(stall) = self.presence.stall(now) {
+            self.links.counters.stalls.fetch_add(1, Relaxed);
+            tracing::warn!(
+                held_up_s = stall.as_secs_f64(),
+                "the coordinator was held up; hosts get time to be heard again"
+            );
+            self.machine.handle_stall(now);
+        }
+    }
+
+    /// How long there is nothing to do but to listen.
+    fn wait(&self) -> Duration {
+        match self.machine.poll_timeout() {
             Some((when, _)) => when.since(self.clock.now()).min(WAIT_MAX),
             None => WAIT_MAX,
-        };
-        Instant::now() + wait
+        }
     }
 
-    async fn take_in(&mut self, news: FromLink) {
+    /// Tells the machine the time, if it wants to know. All that has arrived comes first: a host that has said
+    /// something is not silent.
+    fn time_out(&mut self) {
+        if self.machine.poll_timeout().is_none_or(|(when, _)| when > self.clock.now()) {
+            return;
+        }
+        for _ in 0..self.from_links.len() {
+            let Ok(news) = self.from_links.try_recv() else { break };
+            self.take_in(news);
+        }
+        let now = self.clock.now();
+        for (host, link) in self.machine.silent(now) {
+            if let Some(link) = self.links.get(link) {
+                self.machine.handle_heard(link.last_heard(), host);
+            }
+        }
+        self.machine.handle_timeout(now);
+        self.drain();
+    }
+
+    fn take_in(&mut self, news: FromLink) {
         match news {
             FromLink::Messages { link, messages, permit } => {
                 for message in messages {
                     self.look_at(link, &message);
                     self.machine.handle_message(self.clock.now(), link, message);
-                    self.drain().await;
+                    self.drain();
                 }
                 drop(permit);
             }
             FromLink::Misbehaved { link, reason } => {
                 self.machine.handle_misbehaviour(self.clock.now(), link, reason);
-                self.drain().await;
+                self.drain();
             }
             FromLink::Closed { link, reason } => {
                 self.hellos.remove(&link);
                 self.pings.closed(link);
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);
-                self.drain().await;
+                self.drain();
             }
         }
     }
@@ -268,7 +345,7 @@ impl Drive {
         }
     }
 
-    async fn every_second(&mut self) {
+    fn every_second(&mut self) {
         let mut views = self.machine.runs();
         views.retain(|view| !view.state.is_over());
         for view in &views {
@@ -278,26 +355,26 @@ impl Drive {
         let there = self.machine.hosts().iter().map(|host| host.id).collect();
         self.speeds.look(views.iter().map(|view| view.by_host.as_slice()), &there);
         self.served.retain(&there);
-        if self.saver.is_behind() {
-            let saved = self.saver.save_again().await;
-            for change in saved {
-                if let Change::End { run, .. } = change {
-                    self.over(run);
-                }
-            }
-            for (link, message) in self.saver.release() {
+        // What could not be saved before.
+        self.saver.write();
+    }
+
+    /// Changes were saved: what follows from them is sent.
+    fn written(&mut self, written: Written) {
+        for change in self.saver.note(written) {
+            for (link, message) in self.saver.release(change.run()) {
                 self.send(link, message);
+            }
+            if let Change::End { run, .. } = change {
+                self.over(run);
             }
         }
     }
 
-    async fn request(&mut self, request: Request) {
+    fn request(&mut self, request: Request) {
         // Whoever asked may have gone: then nobody hears the answer.
         match request {
-            Request::Submit { app_name, spec, reply } => {
-                let result = self.submit(app_name, *spec).await;
-                let _ = reply.send(result);
-            }
+            Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
             Request::Change { run, wish, reply } => {
                 self.see(run);
                 let now = self.clock.now();
@@ -306,12 +383,13 @@ impl Drive {
                     Wish::Suspend => self.machine.suspend(now, run),
                     Wish::Resume => self.machine.resume(now, run),
                 };
-                self.drain().await;
-                let _ = reply.send(match result {
-                    Err(error) => Err(ChangeError::Refused(error)),
-                    Ok(()) if self.saver.is_behind_with(run) => Err(ChangeError::Unsaved),
-                    Ok(()) => Ok(()),
-                });
+                self.drain();
+                match result {
+                    Ok(()) => self.saver.answer(run, reply),
+                    Err(error) => {
+                        let _ = reply.send(Err(ChangeError::Refused(error)));
+                    }
+                }
             }
             Request::Run(run, reply) => {
                 let _ = reply.send(self.live(run));
@@ -334,18 +412,31 @@ impl Drive {
         }
     }
 
-    async fn submit(&mut self, app_name: String, spec: RunSpec) -> Result<RunId, StoreError> {
-        let (to_save, now_ms) = (spec.clone(), unix_ms());
-        let save = move |connection: &mut rusqlite::Connection| {
-            sql::add_run(connection, &app_name, &to_save, now_ms)
-        };
-        let run = self.store.write(save).await?;
-        tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
-        self.links.counters.runs_submitted.fetch_add(1, Relaxed);
-        self.chronicles.begin(run);
-        self.machine.submit(self.clock.now(), run, spec);
-        self.drain().await;
-        Ok(run)
+    /// Has a run saved; the machine gets it afterwards.
+    fn submit(&self, app_name: String, spec: RunSpec, reply: oneshot::Sender<Result<RunId, StoreError>>) {
+        let (store, driver) = (Arc::clone(&self.store), self.submitted.0.clone());
+        tokio::spawn(async move {
+            let (to_save, now_ms) = (spec.clone(), unix_ms());
+            let save = move |connection: &mut rusqlite::Connection| {
+                sql::add_run(connection, &app_name, &to_save, now_ms)
+            };
+            let result = store.write(save).await;
+            // A driver that is gone has answered by being gone.
+            let _ = driver.send(Submitted { result, spec, reply });
+        });
+    }
+
+    fn submitted(&mut self, submitted: Submitted) {
+        let Submitted { result, spec, reply } = submitted;
+        if let Ok(run) = result {
+            tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
+            self.links.counters.runs_submitted.fetch_add(1, Relaxed);
+            self.chronicles.begin(run);
+            self.machine.submit(self.clock.now(), run, spec);
+            self.drain();
+        }
+        // Whoever asked may have gone.
+        let _ = reply.send(result);
     }
 
     fn live(&self, run: RunId) -> Option<Live> {
@@ -393,8 +484,9 @@ impl Drive {
         });
     }
 
-    /// Does all that the machine wants. Saving comes first, then what is sent, then what is closed.
-    async fn drain(&mut self) {
+    /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
+    /// it is; then what is sent, then what is closed.
+    fn drain(&mut self) {
         let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
         let mut closes = Vec::new();
         while let Some(command) = self.machine.poll_command() {
@@ -402,9 +494,9 @@ impl Drive {
                 Command::Identified { link, host } => self.identified(link, host),
                 Command::Close { link, reason } => closes.push((link, reason)),
                 Command::SaveState { run, state } => {
-                    self.saver.save(Change::State(run, state)).await;
+                    self.saver.save(Change::State(run, state));
                 }
-                Command::SaveEnd { run, end, counts } => self.end(run, end, *counts).await,
+                Command::SaveEnd { run, end, counts } => self.end(run, end, *counts),
                 Command::SaveEntries { run, entries, superfluous } => {
                     self.saver.add_entries(run, entries, superfluous);
                 }
@@ -451,7 +543,7 @@ impl Drive {
         }
     }
 
-    async fn end(&mut self, run: RunId, end: RunEnd, counts: Counts) {
+    fn end(&mut self, run: RunId, end: RunEnd, counts: Counts) {
         let (state, failure) = end::judge(&end);
         self.see(run);
         let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
@@ -468,9 +560,7 @@ impl Drive {
         self.ended.add(state, &counts, figures.lost_work_s);
         tracing::info!(run = run.0, state = state_word(state), "run over");
         let change = Change::End { run, state, end: Arc::new(end), figures: Arc::new(figures) };
-        if self.saver.save(change).await {
-            self.over(run);
-        }
+        self.saver.save(change);
     }
 
     fn over(&mut self, run: RunId) {
@@ -515,6 +605,10 @@ impl Drive {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
                 tracing::warn!(host = %self.named(host), "host given up");
                 self.host_gone(host, false);
+            }
+            Event::HostReturned(host) => {
+                counters.hosts_joined.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
                 tracing::info!(%was, host = %self.named(is), "a host that was given up came back");

@@ -1,23 +1,26 @@
 //! Saving what the machine wants saved, and saving it again when the disk was full.
 //!
-//! States and ends are on the disk before anything that follows from them is sent. When one cannot be
-//! saved, the messages that follow from it wait, all else goes on. Entries are saved in batches and
-//! behind the machine's back.
+//! States and ends are on the disk before anything that follows from them is sent. Nobody waits for the disk:
+//! a task writes, and until it has, or when it cannot, the messages and answers that follow from a change are
+//! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
-use sateen_protocol::{Entry, JobKey, RunEnd, RunId, RunState};
+use sateen_protocol::{Entry, JobKey, JobNumber, RunEnd, RunId, RunState};
+use tokio::sync::oneshot;
+
+use super::request::ChangeError;
 
 use crate::api::types::Figures;
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
-use crate::limits::{SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
+use crate::limits::{CHANGES_AT_ONCE_MAX, SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
 use crate::store::chronicle::{self, Batch, NamedStanding};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
@@ -41,19 +44,35 @@ pub enum Change {
 }
 
 impl Change {
-    fn run(&self) -> RunId {
+    /// Whose it is.
+    pub fn run(&self) -> RunId {
         match self {
             Self::State(run, _) | Self::End { run, .. } => *run,
         }
     }
 }
 
+/// An answer to a request, once what it asked for is saved.
+pub type Answer = oneshot::Sender<Result<(), ChangeError>>;
+
+/// What became of a batch of changes: how many were saved, and whether the next one failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Written {
+    saved: usize,
+    has_failed: bool,
+}
+
 /// What waits to be saved.
 #[derive(Debug)]
 pub struct Saver {
     store: Arc<Store>,
+    /// In their order, each with the time at which it was made.
     unsaved: VecDeque<(Change, u64)>,
-    held: Vec<(LinkId, ToHost)>,
+    /// How many of them each run has.
+    unsaved_of: HashMap<RunId, usize>,
+    /// Some are being written; what becomes of them comes back here.
+    written: Option<oneshot::Receiver<Written>>,
+    held: HashMap<RunId, Held>,
     entries: EntryChanges,
     /// Entries that the store's thread has been given and not saved yet.
     entries_under_way: Arc<AtomicUsize>,
@@ -66,13 +85,24 @@ pub struct Saver {
     entries_dropped: u64,
 }
 
+/// What follows from unsaved changes of one run.
+#[derive(Debug, Default)]
+struct Held {
+    messages: Vec<(LinkId, ToHost)>,
+    /// Hosts repeat results until they are acknowledged; one acknowledgement is enough.
+    acknowledged: HashSet<(LinkId, JobNumber)>,
+    answers: Vec<Answer>,
+}
+
 impl Saver {
     /// Nothing yet.
     pub fn new(store: Arc<Store>, chronicles: Arc<Chronicles>) -> Self {
         Self {
             store,
             unsaved: VecDeque::new(),
-            held: Vec::new(),
+            unsaved_of: HashMap::new(),
+            written: None,
+            held: HashMap::new(),
             entries: EntryChanges::default(),
             entries_under_way: Arc::default(),
             chronicles,
@@ -83,33 +113,60 @@ impl Saver {
         }
     }
 
-    /// Saves a change, after those that are still unsaved. True if it is on the disk.
-    pub async fn save(&mut self, change: Change) -> bool {
+    /// Has a change saved, after those that are still unsaved.
+    pub fn save(&mut self, change: Change) {
         if let Change::End { run, .. } = change {
             self.entries.saved.retain(|(of, _)| *of != run);
             self.entries.superfluous.retain(|(of, _)| *of != run);
         }
+        *self.unsaved_of.entry(change.run()).or_default() += 1;
         self.unsaved.push_back((change, unix_ms()));
-        self.save_again().await;
-        self.unsaved.is_empty()
+        self.write();
     }
 
-    /// Tries what could not be saved before. Gives what was saved.
-    pub async fn save_again(&mut self) -> Vec<Change> {
-        let mut saved = Vec::new();
-        while let Some((change, when_ms)) = self.unsaved.front().cloned() {
-            let write = change.clone();
-            let result = self.store.write(move |connection| match &write {
-                Change::State(run, state) => sql::set_state(connection, *run, *state, when_ms),
-                Change::End { run, state, end, figures } => {
-                    sql::set_end(connection, *run, *state, end, figures, when_ms)
+    /// Has what is unsaved written, if that is not under way.
+    pub fn write(&mut self) {
+        if self.written.is_some() || self.unsaved.is_empty() {
+            return;
+        }
+        let changes: Vec<_> = self.unsaved.iter().take(CHANGES_AT_ONCE_MAX).cloned().collect();
+        let (reply, written) = oneshot::channel();
+        self.written = Some(written);
+        let store = Arc::clone(&self.store);
+        tokio::spawn(async move {
+            // The driver that would have heard is gone.
+            let _ = reply.send(write_changes(&store, changes).await);
+        });
+    }
+
+    /// Waits until something was written, or could not be. Nothing is lost if this is dropped and called again.
+    pub async fn written(&mut self) -> Written {
+        let Some(written) = &mut self.written else { return std::future::pending().await };
+        let written = written.await.unwrap_or(Written { saved: 0, has_failed: true });
+        self.written = None;
+        written
+    }
+
+    /// Takes note of what was written, and gives it. What could not be is tried again later.
+    pub fn note(&mut self, written: Written) -> Vec<Change> {
+        let saved: Vec<Change> = self.unsaved.drain(..written.saved).map(|(change, _)| change).collect();
+        for change in &saved {
+            if let Some(count) = self.unsaved_of.get_mut(&change.run()) {
+                *count -= 1;
+                if *count == 0 {
+                    self.unsaved_of.remove(&change.run());
                 }
-            });
-            if result.await.is_err() {
-                break;
             }
-            self.unsaved.pop_front();
-            saved.push(change);
+        }
+        if written.has_failed {
+            // Whoever waits learns that it takes longer.
+            for held in self.held.values_mut() {
+                for answer in held.answers.drain(..) {
+                    let _ = answer.send(Err(ChangeError::Unsaved));
+                }
+            }
+        } else {
+            self.write();
         }
         saved
     }
@@ -119,23 +176,22 @@ impl Saver {
         (self.unsaved.len(), self.entries_dropped)
     }
 
-    /// Whether something could not be saved.
-    pub fn is_behind(&self) -> bool {
-        !self.unsaved.is_empty()
-    }
-
-    /// Whether changes of the run could not be saved.
+    /// Whether changes of the run are not saved yet.
     pub fn is_behind_with(&self, run: RunId) -> bool {
-        self.unsaved.iter().any(|(change, _)| change.run() == run)
+        self.unsaved_of.contains_key(&run)
     }
 
     /// Gives the message back if it may be sent now. One that follows from what is not saved is kept.
     pub fn hold(&mut self, link: LinkId, message: ToHost) -> Option<(LinkId, ToHost)> {
         match follows_from(&message) {
             Some(run) if self.is_behind_with(run) => {
-                // Hosts repeat themselves until they are answered.
-                if !self.held.iter().any(|held| (held.0, &held.1) == (link, &message)) {
-                    self.held.push((link, message));
+                let held = self.held.entry(run).or_default();
+                let is_news = match &message {
+                    ToHost::Acknowledged { number, .. } => held.acknowledged.insert((link, *number)),
+                    _ => true,
+                };
+                if is_news {
+                    held.messages.push((link, message));
                 }
                 None
             }
@@ -143,10 +199,27 @@ impl Saver {
         }
     }
 
-    /// Messages that were kept and may be sent now.
-    pub fn release(&mut self) -> Vec<(LinkId, ToHost)> {
-        let held = std::mem::take(&mut self.held);
-        held.into_iter().filter_map(|(link, message)| self.hold(link, message)).collect()
+    /// Answers once the run's changes are saved, or cannot be.
+    pub fn answer(&mut self, run: RunId, answer: Answer) {
+        if self.is_behind_with(run) {
+            self.held.entry(run).or_default().answers.push(answer);
+        } else {
+            // Whoever asked may have gone.
+            let _ = answer.send(Ok(()));
+        }
+    }
+
+    /// Messages of a run that were kept and may be sent now, in their order; none as long as anything of the
+    /// run is unsaved. Answers are given.
+    pub fn release(&mut self, run: RunId) -> Vec<(LinkId, ToHost)> {
+        if self.is_behind_with(run) {
+            return Vec::new();
+        }
+        let Some(held) = self.held.remove(&run) else { return Vec::new() };
+        for answer in held.answers {
+            let _ = answer.send(Ok(()));
+        }
+        held.messages
     }
 
     /// Adds entries to the next batch.
@@ -205,12 +278,34 @@ impl Saver {
 
     /// Saves all that can be saved, for the end.
     pub async fn finish(&mut self, standings: Vec<(RunId, NamedStanding)>) -> Result<(), StoreError> {
-        self.save_again().await;
+        self.write();
+        while self.written.is_some() {
+            let written = self.written().await;
+            self.note(written);
+        }
         let chronicles = Arc::clone(&self.chronicles);
         self.store.write(move |connection| save_all(connection, &chronicles, standings, true)).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await
     }
+}
+
+/// Saves changes one after the other, until one fails.
+async fn write_changes(store: &Store, changes: Vec<(Change, u64)>) -> Written {
+    let mut saved = 0;
+    for (change, when_ms) in changes {
+        let result = store.write(move |connection| match &change {
+            Change::State(run, state) => sql::set_state(connection, *run, *state, when_ms),
+            Change::End { run, state, end, figures } => {
+                sql::set_end(connection, *run, *state, end, figures, when_ms)
+            }
+        });
+        if result.await.is_err() {
+            return Written { saved, has_failed: true };
+        }
+        saved += 1;
+    }
+    Written { saved, has_failed: false }
 }
 
 /// Saves standings, and what is new in chronicles; on the store's thread.

@@ -1,14 +1,18 @@
 //! One websocket of a host.
 
+use std::net::IpAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
+use sateen_protocol::{HostId, Time};
 use tokio::sync::watch;
 
+use super::Open;
 use super::queue::{Full, Queue};
+use crate::limits::LINKS_QUEUED_BYTES_MAX;
 use crate::metrics::Counters;
 
 /// How far a link is.
@@ -27,24 +31,38 @@ pub enum Phase {
 pub struct Link {
     /// Its number.
     pub id: LinkId,
+    /// Where its host comes from.
+    pub address: IpAddr,
     queue: Queue,
     phase: watch::Sender<Phase>,
     host: OnceLock<HostId>,
     identified: tokio::sync::Notify,
     reason: Mutex<String>,
     counters: Arc<Counters>,
+    others: Weak<Open>,
+    /// When something came from it last, by the machine's clock in nanoseconds.
+    heard_ns: AtomicU64,
 }
 
 impl Link {
-    pub(super) fn new(id: LinkId, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(
+        id: LinkId,
+        address: IpAddr,
+        counters: Arc<Counters>,
+        others: &Arc<Open>,
+        now: Time,
+    ) -> Self {
         Self {
             id,
-            queue: Queue::default(),
+            address,
+            heard_ns: AtomicU64::new(now.0),
+            queue: Queue::new(Arc::clone(&others.queued_bytes)),
             phase: watch::Sender::new(Phase::Open),
             host: OnceLock::new(),
             identified: tokio::sync::Notify::new(),
             reason: Mutex::default(),
             counters,
+            others: Arc::downgrade(others),
         }
     }
 
@@ -57,8 +75,17 @@ impl Link {
             return Ok(());
         }
         match self.queue.push(from, message) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if self.queue.all_bytes() > LINKS_QUEUED_BYTES_MAX {
+                    self.relieve();
+                }
+                Ok(())
+            }
             Err(Full::Sender) => Err(SenderFloods),
+            Err(Full::Bulk) => {
+                tracing::debug!(link = self.id.0, "a chunk of a parcel is dropped: too many wait");
+                Ok(())
+            }
             Err(Full::Receiver) => {
                 self.counters.slow_links.fetch_add(1, Relaxed);
                 self.cut("it takes too little of what it is sent");
@@ -67,7 +94,27 @@ impl Link {
         }
     }
 
-    pub(super) fn queue(&self) -> &Queue {
+    /// Cuts off the link on which most waits: its host takes the least of what it is sent.
+    fn relieve(&self) {
+        let slowest = self.others.upgrade().and_then(|others| others.slowest());
+        if let Some(slowest) = slowest {
+            self.counters.slow_links.fetch_add(1, Relaxed);
+            slowest.cut("it takes too little of what it is sent, and too much waits on all links");
+            slowest.queue.clear();
+        }
+    }
+
+    /// Something came: whatever it is, the host is not silent.
+    pub(super) fn hear(&self, now: Time) {
+        self.heard_ns.store(now.0, Relaxed);
+    }
+
+    /// When something came last.
+    pub fn last_heard(&self) -> Time {
+        Time(self.heard_ns.load(Relaxed))
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
         &self.queue
     }
 

@@ -1,14 +1,16 @@
 //! The hosts' websockets: for each a task that reads and one that sends, and between them a bounded
 //! queue. What hosts say to one another passes here and does not trouble the driver.
 
+mod direct;
 mod link;
 mod queue;
 mod reader;
 mod writer;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::extract::ws::WebSocket;
@@ -16,11 +18,13 @@ use futures_util::StreamExt;
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToCoordinator;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
-use crate::limits::{LINKS_MAX, WRITE_TIMEOUT};
+use crate::clock::Clock;
+use crate::limits::{INBOX_BYTES_MAX, WRITE_TIMEOUT};
 use crate::metrics::Counters;
+use crate::server::{Connection, Pass};
 use reader::{End, Reader};
 
 pub use link::Link;
@@ -38,7 +42,7 @@ pub enum FromLink {
         /// In their order.
         messages: Vec<ToCoordinator>,
         /// Given back when they were handled.
-        permit: OwnedSemaphorePermit,
+        permit: Waiting,
     },
     /// The host broke the rules, and is read no more.
     Misbehaved {
@@ -56,30 +60,65 @@ pub enum FromLink {
     },
 }
 
+/// What messages that wait for the state machine hold: of their link's share, and of all links' room.
+pub type Waiting = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+
+/// The links that are open.
+#[derive(Debug, Default)]
+pub struct Open {
+    links: Mutex<HashMap<LinkId, Arc<Link>>>,
+    /// What waits to be sent on all of them.
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+impl Open {
+    fn links(&self) -> MutexGuard<'_, HashMap<LinkId, Arc<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one on which most waits.
+    fn slowest(&self) -> Option<Arc<Link>> {
+        self.links().values().max_by_key(|link| link.queue().bytes()).cloned()
+    }
+}
+
 /// All links.
 #[derive(Debug)]
 pub struct Links {
     /// What went through them.
     pub counters: Arc<Counters>,
+    clock: Clock,
+    /// As many as there may be.
+    most: usize,
     next: AtomicU64,
-    open: Mutex<HashMap<LinkId, Arc<Link>>>,
+    open: Arc<Open>,
     by_host: RwLock<HashMap<HostId, Arc<Link>>>,
+    /// Room for what waits for the state machine, in bytes.
+    inbox: Arc<Semaphore>,
 }
 
 impl Links {
     /// None yet.
-    pub fn new(counters: Arc<Counters>) -> Self {
-        Self { counters, next: AtomicU64::new(1), open: Mutex::default(), by_host: RwLock::default() }
+    pub fn new(counters: Arc<Counters>, clock: Clock, most: usize) -> Self {
+        Self {
+            counters,
+            clock,
+            most,
+            next: AtomicU64::new(1),
+            open: Arc::default(),
+            by_host: RwLock::default(),
+            inbox: Arc::new(Semaphore::new(INBOX_BYTES_MAX)),
+        }
     }
 
     /// How many are open.
     pub fn count(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.open.links().len()
     }
 
     /// A link by its number.
     pub fn get(&self, link: LinkId) -> Option<Arc<Link>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&link).cloned()
+        self.open.links().get(&link).cloned()
     }
 
     /// The link of a host.
@@ -95,7 +134,7 @@ impl Links {
     /// Relayed frames for the host go to this link from now on.
     pub fn identify(&self, id: LinkId, host: HostId) {
         // Locked until it is in both maps, so that a link that closes meanwhile is taken out of both.
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.links();
         let Some(link) = open.get(&id) else { return };
         link.identify(host);
         let mut by_host = self.by_host.write().unwrap_or_else(PoisonError::into_inner);
@@ -104,25 +143,27 @@ impl Links {
 
     /// Closes all links, after what waits was sent.
     pub fn close_all(&self, reason: &str) {
-        for link in self.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for link in self.open.links().values() {
             link.close(reason);
         }
     }
 
     /// Whether one more may be opened.
     pub fn has_room(&self) -> bool {
-        self.count() < LINKS_MAX
+        self.count() < self.most
     }
 
-    fn add(&self) -> Arc<Link> {
+    /// A new link, from this address.
+    pub(crate) fn add(&self, address: IpAddr) -> Arc<Link> {
         let id = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
-        let link = Arc::new(Link::new(id, Arc::clone(&self.counters)));
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(link.id, Arc::clone(&link));
+        let now = self.clock.now();
+        let link = Arc::new(Link::new(id, address, Arc::clone(&self.counters), &self.open, now));
+        self.open.links().insert(link.id, Arc::clone(&link));
         link
     }
 
     fn remove(&self, link: &Arc<Link>) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&link.id);
+        self.open.links().remove(&link.id);
         let Some(host) = link.host() else { return };
         let mut by_host = self.by_host.write().unwrap_or_else(PoisonError::into_inner);
         // The host may have a newer link by now.
@@ -132,13 +173,37 @@ impl Links {
     }
 }
 
+/// What a link holds of its peer's budgets.
+#[derive(Debug)]
+pub struct Doors {
+    /// Until it is closed. Held for its drop.
+    pub _link: Pass,
+    /// Until its hello was understood.
+    pub unknown: Option<Pass>,
+    /// Its socket, of which little is read before that.
+    pub connection: Arc<Connection>,
+}
+
+impl Doors {
+    /// Its hello was understood.
+    fn said_hello(&mut self) {
+        self.connection.read_on();
+        self.unknown = None;
+    }
+}
+
 /// Serves one websocket from its opening to its end.
-pub async fn serve(socket: WebSocket, links: Arc<Links>, driver: mpsc::UnboundedSender<FromLink>) {
-    let link = links.add();
+pub async fn serve(
+    socket: WebSocket,
+    mut doors: Doors,
+    links: Arc<Links>,
+    driver: mpsc::UnboundedSender<FromLink>,
+) {
+    let link = links.add(doors.connection.address.ip());
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
-    let end = Reader::new(&link, &links, &driver).read(&mut stream).await;
+    let end = Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await;
     let reason = match end {
         End::Closed(reason) => reason,
         End::Misbehaved(reason) => {

@@ -11,12 +11,15 @@ use futures_util::stream::SplitStream;
 use sateen_protocol::HostId;
 use sateen_protocol::codec::Decoder;
 use sateen_protocol::message::{ToCoordinator, ToHost};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::link::{Link, Phase};
-use super::{FromLink, Links};
-use crate::limits::{FRAMES_WAITING_PER_LINK_MAX, HELLO_TIMEOUT, MESSAGES_PER_SECOND_MAX};
+use super::{Doors, FromLink, Links, direct};
+use crate::limits::{
+    FRAMES_WAITING_PER_LINK_MAX, HELLO_FRAME_BYTES_MAX, HELLO_TIMEOUT, INBOX_BYTES_MAX,
+    MESSAGES_PER_SECOND_MAX,
+};
 
 /// Why a link is read no more.
 pub enum End {
@@ -30,6 +33,7 @@ pub struct Reader<'a> {
     link: &'a Arc<Link>,
     links: &'a Links,
     driver: &'a mpsc::UnboundedSender<FromLink>,
+    doors: &'a mut Doors,
     decoder: Decoder,
     /// Keeps the driver's queue short, and the links fair to one another.
     waiting: Arc<Semaphore>,
@@ -40,11 +44,17 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(link: &'a Arc<Link>, links: &'a Links, driver: &'a mpsc::UnboundedSender<FromLink>) -> Self {
+    pub fn new(
+        link: &'a Arc<Link>,
+        links: &'a Links,
+        driver: &'a mpsc::UnboundedSender<FromLink>,
+        doors: &'a mut Doors,
+    ) -> Self {
         Self {
             link,
             links,
             driver,
+            doors,
             decoder: Decoder::default(),
             waiting: Arc::new(Semaphore::new(FRAMES_WAITING_PER_LINK_MAX)),
             pace: Pace { began: Instant::now(), messages: 0 },
@@ -94,28 +104,64 @@ impl<'a> Reader<'a> {
     }
 
     async fn frame(&mut self, frame: &[u8]) -> Result<(), End> {
+        self.link.hear(self.links.clock.now());
         self.links.counters.frames_in.fetch_add(1, Relaxed);
         self.links.counters.bytes_in.fetch_add(frame.len() as u64, Relaxed);
-        let messages: Vec<ToCoordinator> =
-            self.decoder.decode(frame).map_err(|error| End::Misbehaved(error.to_string()))?;
+        if !self.said_hello && frame.len() > HELLO_FRAME_BYTES_MAX {
+            return Err(End::Misbehaved(format!(
+                "its first frame has {} bytes, and a hello has at most {HELLO_FRAME_BYTES_MAX}",
+                frame.len()
+            )));
+        }
+        let mut room = Some(self.room(frame.len()).await?);
+        let messages: Vec<ToCoordinator> = self.decoder.decode(frame).map_err(|error| {
+            let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
+            End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
+        })?;
+        if !self.said_hello {
+            let Some(ToCoordinator::Hello { .. }) = messages.first() else {
+                return Err(End::Misbehaved("it did not say hello first".to_owned()));
+            };
+            self.said_hello = true;
+            self.doors.said_hello();
+        }
         let mut for_driver = Vec::new();
         for message in messages {
             match message {
                 ToCoordinator::Relay { to, frame } => {
                     // Who was here before knows its peers, and may send to them right after its hello.
                     if !for_driver.is_empty() {
-                        self.pass_on(std::mem::take(&mut for_driver)).await?;
+                        self.pass_on(std::mem::take(&mut for_driver), room.take()).await?;
                     }
-                    self.relay(to, frame).await?;
+                    self.relay(to, |from| ToHost::Relayed { from, frame }).await?;
                 }
-                message => for_driver.push(message),
+                ToCoordinator::RelayBulk { to, frame } => {
+                    self.relay(to, |from| ToHost::RelayedBulk { from, frame }).await?;
+                }
+                mut message => {
+                    direct::check(&mut message, self.link.address);
+                    for_driver.push(message);
+                }
             }
         }
-        if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver).await }
+        if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver, room.take()).await }
     }
 
-    async fn pass_on(&mut self, messages: Vec<ToCoordinator>) -> Result<(), End> {
-        self.said_hello = true;
+    /// Room for a frame of so many bytes among what waits for the state machine.
+    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, End> {
+        let bytes = u32::try_from(bytes.min(INBOX_BYTES_MAX)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.links.inbox).acquire_many_owned(bytes);
+        tokio::select! {
+            room = room => room.map_err(|_| End::Closed("the coordinator is shutting down".to_owned())),
+            () = self.link.reached(Phase::Closing) => Err(End::Closed(self.link.reason())),
+        }
+    }
+
+    async fn pass_on(
+        &mut self,
+        messages: Vec<ToCoordinator>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), End> {
         let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
         if !self.pace.allows(count) {
             return Err(flood());
@@ -126,12 +172,11 @@ impl<'a> Reader<'a> {
             permit = waiting => permit,
             () = self.link.reached(Phase::Closing) => return Err(End::Closed(self.link.reason())),
         };
-        let stopped = || End::Closed("the coordinator is shutting down".to_owned());
-        let permit = permit.map_err(|_| stopped())?;
+        let permit = (permit.map_err(|_| stopped())?, room);
         self.driver.send(FromLink::Messages { link: self.link.id, messages, permit }).map_err(|_| stopped())
     }
 
-    async fn relay(&mut self, to: HostId, frame: Vec<u8>) -> Result<(), End> {
+    async fn relay(&mut self, to: HostId, relayed: impl FnOnce(HostId) -> ToHost) -> Result<(), End> {
         let from = match self.link.host() {
             Some(host) => host,
             None if self.said_hello => tokio::select! {
@@ -148,9 +193,12 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         self.links.counters.relayed_frames.fetch_add(1, Relaxed);
-        self.links.counters.relayed_bytes.fetch_add(frame.len() as u64, Relaxed);
+        let message = relayed(from);
+        if let ToHost::Relayed { frame, .. } | ToHost::RelayedBulk { frame, .. } = &message {
+            self.links.counters.relayed_bytes.fetch_add(frame.len() as u64, Relaxed);
+        }
         receiver
-            .send(Some(self.link.id), ToHost::Relayed { from, frame })
+            .send(Some(self.link.id), message)
             .map_err(|_| End::Misbehaved(format!("it sends more to {to} than may be under way")))
     }
 
@@ -170,6 +218,10 @@ fn broken(error: &axum::Error) -> End {
     let is_io =
         text.contains("IO error") || text.contains("Connection") || text.contains("closing handshake");
     if is_io { End::Closed("its link broke".to_owned()) } else { End::Misbehaved(text) }
+}
+
+fn stopped() -> End {
+    End::Closed("the coordinator is shutting down".to_owned())
 }
 
 fn flood() -> End {

@@ -195,6 +195,12 @@ impl All {
             ("relayed", "Bytes passed on from host to host", Some(Unit::Bytes), &counters.relayed_bytes),
             ("frames_unreachable", "Frames for hosts that were not there", None, &counters.unreachable),
             ("misbehaviours", "Breaches of the protocol by hosts", None, &counters.misbehaviours),
+            (
+                "stalls",
+                "Times that the coordinator was held up, and waited for hosts",
+                None,
+                &counters.stalls,
+            ),
             ("slow_hosts", "Hosts cut off because they read too little", None, &counters.slow_links),
         ] {
             out.counter(name, help, unit, counter.load(Relaxed) as f64)?;

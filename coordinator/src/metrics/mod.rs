@@ -49,6 +49,8 @@ pub struct Counters {
     pub hosts_left: AtomicU64,
     /// Hosts that were given up.
     pub hosts_crashed: AtomicU64,
+    /// Times that the driver was held up for so long that hosts got time to be heard again.
+    pub stalls: AtomicU64,
     /// Runs that were submitted.
     pub runs_submitted: AtomicU64,
     /// Answers to requests, by the first digit of their status.

@@ -1,13 +1,14 @@
 //! SQL for what people look at: how runs stand, their trees and logs. Losing some of it costs nothing else,
 //! so it is not forced to the disk.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, Row, Statement, params};
 use sateen_protocol::coordinator::Standing;
 use sateen_protocol::{HostId, RunId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
-use super::sql::{decode, encode, relaxed};
+use super::sql::{blob, decode, encode, readable, relaxed};
 use crate::api::types::LogLine;
 use crate::chronicle::{Chronicle, ChronicleChanges, Looks, SavedJob, Summary};
 
@@ -79,9 +80,9 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
 /// How a run stood. What cannot be read is not known.
 pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     let mut statement = connection.prepare("SELECT standing FROM standings WHERE run = ?1")?;
-    let mut rows = statement.query_map([run.0 as i64], |row| row.get::<_, Vec<u8>>(0))?;
-    let bytes = rows.next().transpose()?;
-    Ok(bytes.and_then(|bytes| decode(&bytes, "how a run stands").ok()).unwrap_or_default())
+    let what = || format!("how run {run} stands, whose counts begin anew");
+    let found = readable(statement.query([run.0 as i64])?, |row| blob(row, 0, "how a run stands"), what)?;
+    Ok(found.into_iter().next().unwrap_or_default())
 }
 
 /// A run that has a chronicle.
@@ -102,29 +103,25 @@ pub fn runs(connection: &Connection) -> Result<Vec<Chronicled>> {
          JOIN runs ON runs.run = chronicles.run
          ORDER BY runs.ended_at_ms IS NULL, runs.ended_at_ms, runs.run",
     )?;
-    let rows = statement.query_map([], |row| {
+    let read = |row: &Row<'_>| {
         Ok(Chronicled {
             run: RunId(row.get::<_, i64>(0)? as u64),
             is_over: row.get(1)?,
             submitted_at_ms: row.get::<_, i64>(2)? as u64,
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    };
+    readable(statement.query([])?, read, || "a run's chronicle".to_owned())
 }
 
 /// The chronicle of a run. Jobs and lines that cannot be read are left out.
 pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let run = of.run.0 as i64;
-    let one = |sql: &str| -> Result<Option<Vec<u8>>> {
-        Ok(connection.prepare(sql)?.query_row([run], |row| row.get(0)).optional()?)
-    };
-    let summary = one("SELECT summary FROM chronicles WHERE run = ?1")?;
-    let summary = summary.and_then(|bytes| decode::<Summary>(&bytes, "a chronicle").ok());
-    let looks = one("SELECT looks FROM looks WHERE run = ?1")?;
-    let looks = looks.and_then(|bytes| decode::<Looks>(&bytes, "the looks of a run").ok());
+    let mut summary = connection.prepare("SELECT summary FROM chronicles WHERE run = ?1")?;
+    let summary = parts::<Summary>(&mut summary, of.run, "the summary")?.pop();
+    let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
+    let looks = parts::<Looks>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
-    let lines = lines.query_map([run], |row| row.get::<_, Vec<u8>>(0))?.flatten();
-    let lines = lines.filter_map(|bytes| decode::<LogLine>(&bytes, "a line").ok()).collect();
+    let lines = parts::<LogLine>(&mut lines, of.run, "a log line")?;
     // There may be very many: one after the other.
     let mut jobs = connection.prepare("SELECT job FROM tree_jobs WHERE run = ?1 ORDER BY place")?;
     let jobs = jobs.query_map([run], |row| row.get::<_, Vec<u8>>(0))?.flatten();
@@ -137,4 +134,14 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
         lines,
         looks.unwrap_or_default(),
     ))
+}
+
+/// The rows of one run that can be decoded.
+fn parts<T: DeserializeOwned>(
+    statement: &mut Statement<'_>,
+    run: RunId,
+    what: &'static str,
+) -> Result<Vec<T>> {
+    let rows = statement.query([run.0 as i64])?;
+    readable(rows, |row| blob(row, 0, what), || format!("{what} of run {run}, which is not shown"))
 }

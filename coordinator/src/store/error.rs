@@ -70,6 +70,11 @@ impl StoreError {
     pub(super) fn file(path: &Path, source: io::Error) -> Self {
         Self::File { path: path.to_owned(), source }
     }
+
+    /// Whether the row that was asked for cannot be decoded; the database itself works.
+    pub fn is_of_row(&self) -> bool {
+        matches!(self, Self::Sql(error) if is_of_row(error))
+    }
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -79,4 +84,16 @@ impl From<rusqlite::Error> for StoreError {
             _ => Self::Sql(error),
         }
     }
+}
+
+/// Whether a row cannot be decoded; the database itself works.
+pub(super) fn is_of_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    matches!(
+        error,
+        E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::Utf8Error(..)
+            | E::InvalidColumnType(..)
+    )
 }

@@ -6,6 +6,8 @@
 //! blobs/HASH     modules and inputs
 //! ```
 //!
+//! Only its owner may read it: who knows the grid's secret can speak as any host.
+//!
 //! The database is written by one thread and read by another, so that no page waits for the disk and
 //! no task of the runtime ever does.
 
@@ -13,10 +15,11 @@ mod blobs;
 pub mod chronicle;
 mod error;
 mod lane;
+mod private;
 mod schema;
 pub mod sql;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,8 +32,11 @@ use crate::chronicle::Chronicle;
 use crate::metrics::Timing;
 use lane::Lane;
 
-pub use blobs::Blobs;
+pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
+
+const DATABASE: &str = "state.sqlite";
+const BLOBS: &str = "blobs";
 
 /// An open data folder.
 #[derive(Debug)]
@@ -72,9 +78,10 @@ impl Store {
     /// # Errors
     /// When it is in use, of a newer version, or cannot be written. Nothing in it is changed then.
     pub fn open(folder: &Path) -> Result<(Self, Restored), StoreError> {
-        create_private(folder)?;
+        private::create(folder)?;
         let lock = lock(folder)?;
-        let path = folder.join("state.sqlite");
+        let path = folder.join(DATABASE);
+        private::mend(folder, &path)?;
         let connection = open(&path, folder)?;
         let (grid, secret, restarted) = sql::grid(&connection, fresh_identity)?;
         let seed = getrandom::u64().map_err(StoreError::Randomness)?;
@@ -98,7 +105,7 @@ impl Store {
             }
         }
         let reader = open_reader(&path)?;
-        let blobs = Arc::new(Blobs::open(folder.join("blobs"))?);
+        let blobs = Arc::new(Blobs::open(folder.join(BLOBS))?);
         let store = Self {
             writer: Lane::start("store-writer", connection)?,
             reader: Lane::start("store-reader", reader)?,
@@ -134,21 +141,22 @@ impl Store {
         result
     }
 
-    /// Saves a blob; false if it was there already.
-    pub async fn save_blob(&self, hash: BlobHash, bytes: Vec<u8>) -> Result<bool, StoreError> {
+    /// Does something with the blobs, which blocks.
+    pub async fn with_blobs<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Blobs) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let blobs = Arc::clone(&self.blobs);
-        let saved = tokio::task::spawn_blocking(move || blobs.save(hash, &bytes)).await;
-        let result = saved.unwrap_or(Err(StoreError::Stopped));
+        tokio::task::spawn_blocking(move || work(&blobs)).await.unwrap_or(Err(StoreError::Stopped))
+    }
+
+    /// Keeps a blob that has come; false if it was there already.
+    pub async fn keep_blob(&self, incoming: Incoming) -> Result<bool, StoreError> {
+        let result = self.with_blobs(move |blobs| blobs.keep(incoming)).await;
         if let Err(error) = &result {
             self.note(Some(error));
         }
         result
-    }
-
-    /// A blob, verified.
-    pub async fn read_blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, StoreError> {
-        let blobs = Arc::clone(&self.blobs);
-        tokio::task::spawn_blocking(move || blobs.read(hash)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
     /// How long a blob is, if it is there.
@@ -188,18 +196,9 @@ impl Store {
     }
 }
 
-/// Makes the folder, which holds secrets, for its owner alone.
-fn create_private(folder: &Path) -> Result<(), StoreError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| StoreError::file(folder, error))
-}
-
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join("lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = private::options().open(&path);
     let file = file.map_err(|error| StoreError::file(&path, error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

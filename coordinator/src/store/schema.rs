@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -85,6 +85,16 @@ const MIGRATIONS: [&str; 4] = [
     "
     ALTER TABLE app_names ADD COLUMN published_by TEXT; -- what they call themselves
     ALTER TABLE app_names ADD COLUMN published_from TEXT; -- their address
+",
+    "
+    -- Whose a name is: of the address that it was first published from, as far as that is known.
+    CREATE TABLE name_owners (
+        name TEXT PRIMARY KEY,
+        address TEXT
+    );
+    INSERT INTO name_owners (name, address)
+        SELECT name, published_from FROM app_names AS first WHERE published_at_ms =
+            (SELECT min(published_at_ms) FROM app_names WHERE name = first.name);
 ",
 ];
 

@@ -1,14 +1,17 @@
 //! The one place where SQL is spoken. Plain statements, so that another database can take SQLite's
 //! place here.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use sateen_protocol::{BlobHash, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::error::StoreError;
+use super::error::{StoreError, is_of_row};
 use crate::api::types::Figures;
+use crate::limits::ARGUMENTS_LISTED_BYTES_MAX;
 use crate::module::About;
+use crate::peer::Peer;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -106,9 +109,53 @@ fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Publishes a module under a name, whose newest it becomes; true if the module was not known.
-pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<bool> {
+/// What came of a publication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Published {
+    /// The module was not known.
+    New,
+    /// It was.
+    Known,
+    /// Nothing was done: the name is another's.
+    NameTaken(Owner),
+}
+
+/// Whose a name is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The address that it was first published from; an older version did not take that down.
+    pub address: Option<String>,
+}
+
+impl Owner {
+    /// Whether somebody who publishes from there owns it. What nobody is known to own is left to this machine.
+    pub fn is(&self, publisher: &Publisher) -> bool {
+        let peer = |address: &str| address.parse().ok().map(Peer::of);
+        let publisher = publisher.address.as_deref().and_then(peer);
+        match &self.address {
+            Some(address) => publisher.is_some() && publisher == peer(address),
+            None => publisher.is_some_and(Peer::is_loopback),
+        }
+    }
+}
+
+/// Whose a name is, if it is anybody's.
+pub fn owner(connection: &Connection, name: &str) -> Result<Option<Owner>> {
+    let sql = "SELECT address FROM name_owners WHERE name = ?1";
+    let owner = connection.prepare(sql)?.query_row([name], |row| Ok(Owner { address: row.get(0)? }));
+    Ok(owner.optional()?)
+}
+
+/// Publishes a module under a name, whose newest it becomes. A name belongs to who was first to publish under it.
+pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<Published> {
     let transaction = connection.transaction()?;
+    if let Some(owner) = owner(&transaction, &row.name)?.filter(|owner| !owner.is(&row.publisher)) {
+        return Ok(Published::NameTaken(owner));
+    }
+    transaction.execute(
+        "INSERT INTO name_owners (name, address) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        params![row.name, row.publisher.address],
+    )?;
     let added = transaction.execute(
         "INSERT INTO apps (hash, bytes, about) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         params![row.hash.0, row.bytes as i64, to_json(&row.about)],
@@ -130,15 +177,30 @@ pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<bool> {
         ],
     )?;
     transaction.commit()?;
-    Ok(added > 0)
+    Ok(if added > 0 { Published::New } else { Published::Known })
 }
 
-/// All names of all modules, newest first.
-pub fn apps(connection: &Connection) -> Result<Vec<AppRow>> {
+/// The names of modules, newest first, as far as their descriptions have no more than `bytes_max`.
+pub fn apps(connection: &Connection, bytes_max: usize) -> Result<Vec<AppRow>> {
     let mut statement =
         connection.prepare(&format!("{APP} ORDER BY app_names.published_at_ms DESC, app_names.name"))?;
-    let rows = statement.query_map([], app)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let mut bytes = 0;
+    let mut rows = statement.query([])?;
+    let mut apps = Vec::new();
+    while let Some(row) = rows.next()? {
+        bytes += 512 + row.get_ref(4)?.as_bytes().map_or(0, <[u8]>::len);
+        if bytes > bytes_max && !apps.is_empty() {
+            break;
+        }
+        match app(row) {
+            Ok(read) => apps.push(read),
+            Err(error) if is_of_row(&error) => {
+                tracing::warn!(%error, "an app cannot be read from the database");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(apps)
 }
 
 /// The module that was last published under the name.
@@ -238,13 +300,12 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         )
     };
     let figures: Option<String> = row.get(7)?;
-    let spec: Vec<u8> = row.get(2)?;
     let state: String = row.get(3)?;
     let moment = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|ms| ms as u64));
     Ok(RunRow {
         run: RunId(row.get::<_, i64>(0)? as u64),
         app_name: row.get(1)?,
-        spec: decode(&spec, "a run").map_err(|_| unreadable(2, "a run"))?,
+        spec: blob(row, 2, "a run")?,
         state: state_of(&state).ok_or_else(|| unreadable(3, "a run's state"))?,
         submitted_at_ms: row.get::<_, i64>(4)? as u64,
         started_at_ms: moment(5)?,
@@ -260,39 +321,75 @@ pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
 }
 
 /// Runs, newest first, at most `limit`; of one state, if given.
+///
+/// They are for lists: of long arguments only the beginning is given, and no inputs.
 pub fn runs(connection: &Connection, state: Option<RunState>, limit: u32) -> Result<Vec<RunRow>> {
     let sql = format!("{RUN} WHERE ?1 IS NULL OR state = ?1 ORDER BY run DESC LIMIT ?2");
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params![state.map(state_word), limit], run_row)?;
+    let listed = |row: &Row<'_>| {
+        let mut row = run_row(row)?;
+        shorten(&mut row.spec.arguments, ARGUMENTS_LISTED_BYTES_MAX);
+        row.spec.arguments.shrink_to_fit();
+        row.spec.inputs = Vec::new();
+        if let Some(figures) = &mut row.figures {
+            // A thousand runs of a thousand hosts would be a million lines.
+            figures.by_host = Vec::new();
+        }
+        Ok(row)
+    };
+    readable(statement.query(params![state.map(state_word), limit])?, listed, || "a run".to_owned())
+}
+
+/// Cuts words after `bytes_max`, and says so with an ellipsis.
+fn shorten(words: &mut Vec<String>, mut bytes_max: usize) {
+    for place in 0..words.len() {
+        let word = &mut words[place];
+        // What an empty word takes in an answer counts as well.
+        if word.len() + 4 > bytes_max {
+            word.truncate(word.floor_char_boundary(bytes_max));
+            word.push('…');
+            word.shrink_to_fit();
+            words.truncate(place + 1);
+            return;
+        }
+        bytes_max -= word.len() + 4;
+    }
+}
+
+/// Runs that are not over, and the bytes that each was submitted with.
+pub fn unfinished(connection: &Connection) -> Result<Vec<(RunId, u64)>> {
+    let sql =
+        "SELECT run, length(spec) FROM runs WHERE state IN ('queued', 'running', 'suspending', 'suspended')";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement
+        .query_map([], |row| Ok((RunId(row.get::<_, i64>(0)? as u64), row.get::<_, i64>(1)? as u64)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Runs that are not over, oldest first. One that was being suspended rests now.
+/// Runs that are not over, oldest first. One that was being suspended rests now. One that cannot be decoded is
+/// left where it is, with a warning.
 pub fn runs_to_restore(connection: &Connection) -> Result<Vec<RunRow>> {
     connection.execute("UPDATE runs SET state = 'suspended' WHERE state = 'suspending'", [])?;
     let sql = format!("{RUN} WHERE state NOT IN ('done', 'failed', 'cancelled') ORDER BY run");
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map([], run_row)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    readable(statement.query([])?, run_row, || {
+        "a run, which is not resumed; DELETE /api/v1/runs/NUMBER removes it".to_owned()
+    })
 }
 
 /// How many runs there are in each state.
 pub fn runs_by_state(connection: &Connection) -> Result<Vec<(RunState, u64)>> {
     let mut statement = connection.prepare("SELECT state, count(*) FROM runs GROUP BY state")?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
-    let counted: Vec<(String, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+    let count = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+    let counted: Vec<(String, i64)> = readable(statement.query([])?, count, || "a run's state".to_owned())?;
     Ok(counted.into_iter().filter_map(|(state, count)| Some((state_of(&state)?, count as u64))).collect())
 }
 
 /// The saved entries of a run. One that cannot be read is a miss, no more.
 pub fn entries(connection: &Connection, run: RunId) -> Result<Vec<Entry>> {
     let mut statement = connection.prepare("SELECT entry FROM entries WHERE run = ?1")?;
-    let rows = statement.query_map([run.0 as i64], |row| row.get::<_, Vec<u8>>(0))?;
-    let mut entries = Vec::new();
-    for bytes in rows {
-        entries.extend(decode(&bytes?, "an entry").ok());
-    }
-    Ok(entries)
+    let what = || format!("an entry of run {run}, whose job is computed again");
+    readable(statement.query([run.0 as i64])?, |row| blob(row, 0, "an entry"), what)
 }
 
 /// What a batch of entries changes.
@@ -346,6 +443,56 @@ pub fn probe(connection: &Connection) -> Result<()> {
     // A page that does not change would not be written.
     connection.execute("UPDATE probe SET written = written + 1", [])?;
     Ok(())
+}
+
+/// The rows that can be decoded. One that cannot is left out with a warning: it must not cost the others, nor
+/// keep the service from starting.
+///
+/// # Errors
+/// When the database itself fails.
+pub(super) fn readable<T>(
+    mut rows: Rows<'_>,
+    mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    what: impl Fn() -> String,
+) -> Result<Vec<T>> {
+    let (mut all, mut left_out, mut first) = (Vec::new(), 0_u64, None);
+    while let Some(row) = rows.next()? {
+        match read(row) {
+            Ok(value) => all.push(value),
+            Err(error) if is_of_row(&error) => {
+                left_out += 1;
+                first.get_or_insert_with(|| (key_of(row), error.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if let Some((key, error)) = first {
+        let what = what();
+        tracing::warn!(what, key, error, left_out, "the database holds rows that cannot be decoded");
+    }
+    Ok(all)
+}
+
+/// What a row's first column holds, for people.
+fn key_of(row: &Row<'_>) -> String {
+    match row.get_ref(0) {
+        Ok(ValueRef::Integer(number)) => number.to_string(),
+        Ok(ValueRef::Text(text) | ValueRef::Blob(text)) => {
+            text.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// A column of postcard.
+pub(super) fn blob<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+    what: &'static str,
+) -> rusqlite::Result<T> {
+    decode(&row.get::<_, Vec<u8>>(column)?, what).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
+    })
 }
 
 pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>> {

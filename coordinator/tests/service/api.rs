@@ -67,6 +67,78 @@ fn the_newest_of_a_name_is_meant_by_it() {
 }
 
 #[test]
+fn no_name_stands_for_another_apps_hash() {
+    let server = Server::start();
+    let hash = server.publish();
+    let evil = app("(func)");
+    for name in [hash.as_str(), &hash[..6], &hash[..40], &hash.to_uppercase(), "facade", "123456"] {
+        let (status, why) = detail(server.post(&format!("/api/v1/apps?name={name}"), &evil));
+        assert!(status == 400 && why.contains("hash"), "{name}: {status} {why}");
+    }
+    assert_eq!(server.json(&format!("/api/v1/apps/{hash}"))["hash"], hash.as_str());
+
+    // Older versions took such names: a hash means the app all the same.
+    let evil_hash = blake3::hash(&evil).to_hex().to_string();
+    assert_eq!(server.post("/api/v1/apps?name=evil", &evil).0, 201);
+    let folder = server.kill();
+    let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
+    for (name, like) in
+        [(hash.clone(), "evil"), ("decade".to_owned(), "evil"), (hash[..8].to_owned(), "evil")]
+    {
+        let sql = "INSERT INTO app_names (name, hash, published_at_ms) SELECT ?1, hash, 1 FROM app_names WHERE name = ?2";
+        database.execute(sql, [&name, like]).expect("inserted");
+    }
+    drop(database);
+    let server = Server::start_in(folder);
+    for (asked, meant) in [(hash.as_str(), &hash), (&hash[..8], &hash), ("decade", &evil_hash)] {
+        assert_eq!(server.json(&format!("/api/v1/apps/{asked}"))["hash"], meant.as_str(), "{asked}");
+    }
+    let submission = format!(r#"{{"app":"{hash}","arguments":["1"]}}"#);
+    let (status, body) = server.post("/api/v1/runs", submission.as_bytes());
+    assert_eq!(status, 201);
+    let run = serde_json::from_slice::<Value>(&body).expect("JSON")["run"].as_u64().expect("a number");
+    assert_eq!(server.run(run)["app"]["hash"], hash.as_str());
+}
+
+#[test]
+fn a_name_belongs_to_who_published_it_first() {
+    let server = Server::start();
+    let (first, second) = (app(""), app("(func)"));
+    let from = |address: &str, name: &str, module: &[u8]| {
+        server.post_from(address, &format!("/api/v1/apps?name={name}"), module)
+    };
+    assert_eq!(from("127.0.0.2", "probe", &first).0, 201);
+    for module in [&first, &second] {
+        let (status, why) = detail(from("127.0.0.3", "probe", module));
+        assert!(status == 409 && why.contains("`probe` belongs to") && why.contains("127.0.0.2"), "{why}");
+    }
+    assert_eq!(server.json("/api/v1/apps").as_array().map(Vec::len), Some(1));
+    assert_eq!(from("127.0.0.3", "other", &second).0, 201);
+    assert_eq!(from("127.0.0.2", "probe", &second).0, 200);
+    // A restart changes nothing of that.
+    let server = server.kill_and_restart();
+    assert_eq!(server.post_from("127.0.0.3", "/api/v1/apps?name=probe", &first).0, 409);
+    assert_eq!(server.post_from("127.0.0.2", "/api/v1/apps?name=probe", &first).0, 200);
+}
+
+#[test]
+fn names_of_older_versions_keep_their_owners() {
+    let server = Server::start();
+    server.publish();
+    let folder = server.kill();
+    let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
+    let older = "DROP TABLE name_owners; UPDATE schema SET version = 4;
+        INSERT INTO app_names (name, hash, published_at_ms) SELECT 'older', hash, 1 FROM app_names";
+    database.execute_batch(older).expect("changed");
+    drop(database);
+    let server = Server::start_in(folder);
+    let post = |from, name| server.post_from(from, &format!("/api/v1/apps?name={name}"), &app("")).0;
+    assert_eq!((post("127.0.0.2", "probe"), post("127.0.0.1", "probe")), (409, 200));
+    // Of this one no address is known.
+    assert_eq!(post("127.0.0.1", "older"), 200);
+}
+
+#[test]
 fn what_is_no_app_is_refused() {
     let server = Server::start();
     for (module, word) in [
@@ -186,5 +258,5 @@ fn pages_of_others_may_not_use_it() {
     let own = format!("http://{}", server.address);
     assert_eq!(server.get_with("/api/v1/runs", ("Origin", &own)).0, 200);
     assert_eq!(detail(server.get_with("/api/v1/runs", ("Origin", "http://evil.example"))).0, 403);
-    assert_eq!(detail(server.get_with("/api/v1/runs", ("Host", "evil.example"))).0, 403);
+    assert_eq!(detail(server.get_with("/api/v1/runs", ("Host", "evil.example"))).0, 421);
 }

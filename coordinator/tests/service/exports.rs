@@ -35,6 +35,7 @@ fn run_at(server: &Server, name: &str) -> u64 {
     let counts = Counts { jobs, ..Counts::default() };
     host.send(&[ToCoordinator::Counts {
         run: given,
+        series: 1,
         counts: Box::new(counts),
         progress: None,
         notes,

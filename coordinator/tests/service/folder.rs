@@ -1,10 +1,12 @@
 //! Data folders that cannot be used, and disks that fill up.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::process::{Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use crate::host::{Host, text};
 use crate::server::{Server, command, detail, eventually, program};
@@ -27,6 +29,37 @@ fn a_folder_in_use_is_left_alone() {
     assert_eq!(why.lines().count(), 1, "{why}");
     server.publish();
     server.submit();
+}
+
+#[test]
+fn a_folder_that_others_could_read_is_made_private() {
+    let folder = Server::start().kill();
+    let mode = |name: &str| {
+        let file = fs::metadata(folder.path().join(name)).expect("it is there");
+        file.permissions().mode() & 0o777
+    };
+    let open = |name: &str, mode| {
+        fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode)).expect("our own");
+    };
+    assert_eq!((mode(""), mode("state.sqlite"), mode("blobs")), (0o700, 0o600, 0o700));
+    // As an older version left it.
+    for (name, mode) in [("", 0o755), ("blobs", 0o755), ("state.sqlite", 0o644), ("lock", 0o644)] {
+        open(name, mode);
+    }
+    let mut child =
+        command(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("readable");
+    assert!(line.contains("listens on"), "{line}");
+    for (name, wanted) in
+        [("", 0o700), ("blobs", 0o700), ("state.sqlite", 0o600), ("state.sqlite-wal", 0o600)]
+    {
+        assert_eq!(mode(name), wanted, "{name}");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let log = child.wait_with_output().expect("it ends").stderr;
+    let log = String::from_utf8_lossy(&log);
+    assert!(log.contains("others could read the data folder"), "{log}");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::net::TcpStream;
 
-use sateen_protocol::HostId;
 use sateen_protocol::codec::PROTOCOL_VERSION as V;
 use sateen_protocol::limits::FRAME_BYTES_MAX;
-use sateen_protocol::message::{ToCoordinator, ToHost};
+use sateen_protocol::message::{RootClaim, ToCoordinator, ToHost};
+use sateen_protocol::{HostId, JobNumber, RunId};
 use tokio_tungstenite::tungstenite::{Message, client};
 
 use crate::host::{Host, hello};
@@ -52,6 +52,32 @@ fn whom_nobody_knows_is_unreachable() {
             _ => None,
         });
         assert_eq!(unreachable, gone);
+    }
+}
+
+/// Others dial what they are told: not whatever a host says.
+#[test]
+fn a_direct_address_is_passed_on_only_if_the_host_comes_from_there() {
+    let server = Server::start();
+    for (reported, expected) in
+        [("127.0.0.1:4321", Some("127.0.0.1:4321")), ("192.0.2.7:4321", None), ("localhost:4321", None)]
+    {
+        let mut host = Host::connect(&server.address);
+        let mut message = hello(reported, None, Vec::new());
+        if let ToCoordinator::Hello { report, .. } = &mut message {
+            report.direct = Some(reported.to_owned());
+        }
+        host.send(&[message]);
+        host.until(|message| matches!(message, ToHost::Welcome { .. }).then_some(()));
+        let mut other = Host::connect(&server.address);
+        other.send(&[hello("other", None, Vec::new())]);
+        let told = other.until(|message| match message {
+            ToHost::Welcome { hosts, .. } => {
+                hosts.iter().find(|info| info.report.name == reported).map(|info| info.report.direct.clone())
+            }
+            _ => None,
+        });
+        assert_eq!(told.as_deref(), expected);
     }
 }
 
@@ -109,8 +135,14 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
     bad.send(&[hello("bad", Some((good_id, 1, grid)), Vec::new())]);
     check(bad, "claims the identity");
 
+    let mut bad = Host::connect(&server.address);
+    let root = RootClaim { run: RunId(1), number: JobNumber(1), proof: 1 };
+    let (_, identity) = Host::join(&server.address, "claimant");
+    bad.send(&[hello("bad", Some(identity), vec![root])]);
+    check(bad, "never given");
+
     // Those are counted, and nobody else suffers.
-    assert_eq!(cases, 10);
+    assert_eq!(cases, 11);
     let (mut peer, (peer_id, ..)) = Host::join(&server.address, "peer");
     good.send(&[ToCoordinator::Relay { to: peer_id, frame: vec![3] }]);
     assert_eq!(relayed(&mut peer), (good_id, vec![3]));
@@ -155,7 +187,7 @@ fn who_takes_nothing_does_not_hold_up_others() {
     let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
     let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
     // More than a socket's buffers take, less than is allowed to wait.
-    for _ in 0..100 {
+    for _ in 0..50 {
         sender.send(&[ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] }]);
     }
     sender.send(&[ToCoordinator::Relay { to: good_id, frame: vec![1] }]);

@@ -1,6 +1,8 @@
 //! The service as a process: its API, hosts' websockets, its data folder, its ends.
 
 mod api;
+mod damage;
+mod doors;
 mod exports;
 mod folder;
 mod host;

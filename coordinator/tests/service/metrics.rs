@@ -57,6 +57,7 @@ fn absurd_reports_break_no_metric() {
         let notes_dropped = 0;
         host.send(&[ToCoordinator::Counts {
             run: given,
+            series: 1,
             counts,
             progress: None,
             notes,

@@ -54,13 +54,13 @@ fn a_host_that_comes_back_goes_on_with_its_root_job() {
     server.publish();
     let run = server.submit();
     let (mut host, identity) = Host::join(&server.address, "one");
-    let (given, number) = host.take_root();
+    let root = host.take_root_with_proof();
     let server = server.kill_and_restart();
     assert_eq!(server.run(run)["state"], "running");
-    let (mut host, again) = Host::join_as(&server.address, "one", Some(identity), vec![(given, number)]);
+    let (mut host, again) = Host::join_as(&server.address, "one", Some(identity), vec![root]);
     assert_eq!(again, identity);
-    host.finish(given, number, text("42"));
-    host.await_acknowledgement(given);
+    host.finish(root.run, root.number, text("42"));
+    host.await_acknowledgement(root.run);
     assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, b"42".to_vec()));
 }
 
@@ -115,6 +115,7 @@ fn what_people_look_at_survives_kill_9() {
     one.send(&[
         ToCoordinator::Counts {
             run: given,
+            series: 1,
             counts: counts.clone(),
             progress,
             notes,
@@ -126,11 +127,13 @@ fn what_people_look_at_survives_kill_9() {
     eventually("the counts are there", || (server.run(run)["jobs"]["spawned"] == 9).then_some(()));
     drop(one);
     let (mut two, identity) = Host::join(&server.address, "two");
-    let (_, number_of_two) = two.take_root();
+    let root_of_two = two.take_root_with_proof();
+    let number_of_two = root_of_two.number;
     assert_ne!(number, number_of_two);
     let notes = vec![note(1, ROOT_KIND, begun, None), note(2, 0, NoteKind::Done { work_ns: 7 }, None)];
     two.send(&[ToCoordinator::Counts {
         run: given,
+        series: 1,
         counts: counts.clone(),
         progress: None,
         notes,
@@ -167,7 +170,7 @@ fn what_people_look_at_survives_kill_9() {
     assert_eq!(looks(&server), before);
 
     // Its host comes back with the root: nothing was lost.
-    let (mut two, _) = Host::join_as(&server.address, "two", Some(identity), vec![(given, number_of_two)]);
+    let (mut two, _) = Host::join_as(&server.address, "two", Some(identity), vec![root_of_two]);
     assert_eq!(server.run(run)["root_losses"], 1);
     two.finish(given, number_of_two, text("42"));
     two.await_acknowledgement(given);
@@ -175,6 +178,7 @@ fn what_people_look_at_survives_kill_9() {
     let notes = vec![note(1, ROOT_KIND, NoteKind::Done { work_ns: 9 }, None)];
     two.send(&[ToCoordinator::Counts {
         run: given,
+        series: 1,
         counts: counts.clone(),
         progress: None,
         notes,

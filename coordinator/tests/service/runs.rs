@@ -40,6 +40,7 @@ fn a_run_ends_with_the_roots_result() {
     host.send(&[
         ToCoordinator::Counts {
             run: given,
+            series: 1,
             counts: counts.clone(),
             progress,
             notes,

@@ -1,10 +1,12 @@
 //! A coordinator as a process, and its API.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -73,6 +75,27 @@ impl Server {
         answer(agent().post(self.url(path)).send(body))
     }
 
+    /// A POST from a certain address of this machine.
+    pub fn post_from(&self, from: &str, path: &str, body: &[u8]) -> Answer {
+        let mut raw = RawRequest::open(&self.address, from);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        raw.send(head.as_bytes());
+        raw.send(body);
+        raw.answer()
+    }
+
+    /// The most memory that the process has taken so far, in MiB.
+    pub fn memory_peak_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid().as_raw_nonzero()))
+            .expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1024
+    }
+
     pub fn put(&self, path: &str, body: &[u8]) -> Answer {
         answer(agent().put(self.url(path)).send(body))
     }
@@ -124,6 +147,41 @@ impl Drop for Server {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// HTTP by hand, for what no honest client does.
+pub struct RawRequest(pub TcpStream);
+
+impl RawRequest {
+    /// A connection from `from`, which is an address of this machine.
+    pub fn open(to: &str, from: &str) -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &SocketAddr::new(from.parse().expect("an address"), 0)).expect("our own address");
+        connect(&socket, &to.parse::<SocketAddr>().expect("an address")).expect("it listens");
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        Self(stream)
+    }
+
+    /// Whether it was taken.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.0.write_all(bytes).is_ok()
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).expect("it is taken");
+    }
+
+    /// The answer of a server that closes the connection after it.
+    pub fn answer(mut self) -> Answer {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes).expect("an answer");
+        let text = String::from_utf8_lossy(&bytes);
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let body = bytes.windows(4).position(|end| end == b"\r\n\r\n").expect("the end of the headers") + 4;
+        (status, bytes[body..].to_vec())
     }
 }
 

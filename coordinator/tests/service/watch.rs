@@ -38,6 +38,7 @@ fn report(run: RunId, notes: Vec<JobNote>) -> ToCoordinator {
     let workers = vec![WorkerTimes { work_ms: 40, recover_ms: 0, steal_ms: 7, wait_ms: 3 }; 2];
     ToCoordinator::Counts {
         run,
+        series: 1,
         counts: Box::new(counts),
         progress: Some((1, 2)),
         notes,

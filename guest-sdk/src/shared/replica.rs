@@ -315,7 +315,9 @@ mod tests {
         let (_, other): (u8, Shared<Log>) = codec::decode(&bytes).expect("it was just encoded");
         log.clear();
         assert_eq!((bytes.len(), other.read().len()), (17, 0));
-        assert!(codec::decode::<(u8, Shared<Count>)>(&bytes).is_err_and(|error| error.contains("no (u8,")));
+        assert!(
+            codec::decode::<(u8, Shared<Count>)>(&bytes).is_err_and(|error| error.contains("not a (u8,"))
+        );
     }
 
     #[derive(Serialize, Deserialize)]

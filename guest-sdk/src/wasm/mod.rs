@@ -1,5 +1,6 @@
 //! The guest's side of the ABI: entry points, latent jobs, and the imports behind the public API.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Arguments, BadInput, Job, Outcome, Output, codec};
@@ -39,7 +40,23 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
             abi::hold(guard);
         }
     }
-    leave(codec::encode(&J::call(parameters)))
+    let result = J::call(parameters);
+    let bytes = codec::encode(&result);
+    if bytes.len() <= CHECKED_BYTES_MAX {
+        check(J::NAME, "result", &result, &bytes);
+    }
+    leave(bytes)
+}
+
+/// Longer encodings are not checked here, but by the app's tests.
+const CHECKED_BYTES_MAX: usize = 4 << 10;
+
+/// Panics when something other than `value` would arrive where `bytes` are read.
+#[inline(never)]
+fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, bytes: &[u8]) {
+    if let Err(error) = objects::without_mentions(|| codec::round_trip(value, bytes)) {
+        panic!("the {what} of the job `{job}` cannot travel to another machine: {error}");
+    }
 }
 
 /// The body of an entry point's export: as `run_job`, with words for parameters.

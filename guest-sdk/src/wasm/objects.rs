@@ -18,7 +18,22 @@ thread_local! {
 
 /// The host keeps what is mentioned.
 pub fn mention(object: u32, _place: Weak<dyn Any>) {
-    abi::mention(object);
+    if !IS_CHECKING.get() {
+        abi::mention(object);
+    }
+}
+
+thread_local! {
+    /// What is encoded now goes nowhere.
+    static IS_CHECKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does what encodes values to look at them, so that the host is not told of the objects in them.
+pub fn without_mentions<R>(look: impl FnOnce() -> R) -> R {
+    IS_CHECKING.set(true);
+    let seen = look();
+    IS_CHECKING.set(false);
+    seen
 }
 
 pub fn open(id: ObjectId) -> u32 {

@@ -67,7 +67,11 @@ pub struct Host {
     /// towards the coordinator
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = parse_direct)]
     pub direct: Option<DirectListen>,
-    /// Refuse runs that ask for more memory than this for an instance
+    /// The address that hosts of its site dial instead of that of `--direct`, where a port is forwarded; the
+    /// coordinator passes on only an address from which it sees this host come
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
+    pub direct_advertise: Option<SocketAddr>,
+    /// What the guests of all runs may take together; runs that ask for more for one instance are refused
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Where this host's own page is: a loopback address, whose port 0 is any free one, or `off`
@@ -95,6 +99,20 @@ impl From<PriorityFlag> for Priority {
 }
 
 impl Host {
+    /// Where hosts of its site reach it.
+    ///
+    /// # Errors
+    /// When there is an address for others to dial and none to listen at.
+    pub fn direct(&self) -> Result<DirectListen, String> {
+        match (self.direct.unwrap_or_default(), self.direct_advertise) {
+            (DirectListen::At(listen), Some(advertised)) => {
+                Ok(DirectListen::Forwarded { listen, advertised })
+            }
+            (_, Some(_)) => Err("--direct-advertise needs --direct ADDRESS:PORT".to_owned()),
+            (direct, None) => Ok(direct),
+        }
+    }
+
     /// The folder that is named, or this user's.
     pub fn data_folder(&self) -> Option<PathBuf> {
         self.data_dir.clone().or_else(DataFolder::default_path)
@@ -145,6 +163,10 @@ fn parse_direct(text: &str) -> Result<DirectListen, String> {
     }
     let address: SocketAddr = text.parse().map_err(|_| "ADDRESS:PORT or `off` is expected")?;
     Ok(DirectListen::At(address))
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "ADDRESS:PORT is expected".to_owned())
 }
 
 fn parse_page(text: &str) -> Result<PageListen, String> {
@@ -216,6 +238,18 @@ mod tests {
         assert_eq!(parsed.host.coordinator.authority(), "grid:80");
         assert_eq!(parsed.host.direct, Some(DirectListen::Off));
         assert_eq!((parsed.host.memory, parsed.host.threads), (Some(2 << 30), Some(3)));
+        let words = ["sateen-host", "--direct", "0.0.0.0:7", "--direct-advertise", "192.0.2.1:8"];
+        let parsed = SateenHost::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+        let (listen, advertised) = ("0.0.0.0:7".parse().expect("one"), "192.0.2.1:8".parse().expect("one"));
+        assert_eq!(parsed.host.direct(), Ok(DirectListen::Forwarded { listen, advertised }));
+        for words in [
+            ["--direct-advertise", "192.0.2.1:8"].as_slice(),
+            &["--direct", "off", "--direct-advertise", "192.0.2.1:8"],
+        ] {
+            let parsed = SateenHost::try_parse_from([&["sateen-host"], words].concat());
+            let direct = parsed.unwrap_or_else(|error| panic!("{error}")).host.direct();
+            assert!(direct.is_err_and(|error| error.contains("--direct ADDRESS:PORT")));
+        }
         let words = ["sateen-host", "pause", "1.5h", "--data-dir", "x"];
         let parsed = SateenHost::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
         assert!(
@@ -230,6 +264,7 @@ mod tests {
             &["--threads", "0"][..],
             &["--coordinator", "https://grid"],
             &["--direct", "somewhere"],
+            &["--direct", "127.0.0.1:1", "--direct-advertise", "elsewhere"],
             &["--page", "somewhere"],
             &["--page", "0.0.0.0:80"],
             &["--log-level", "loud"],

@@ -8,12 +8,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
+use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, compile_module};
 
 use flags::{Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    // A child of a host: no flag or file but those that it is given.
+    if let Some((command, words)) = words.split_first()
+        && command == COMPILE_COMMAND
+    {
+        return compile_module(words);
+    }
     match flags::parse() {
         Ok((Some(command), host)) => ask_host(&command, &host),
         Ok((None, host)) => take_part(host),
@@ -35,21 +43,36 @@ fn no_home() -> ExitCode {
 /// Works until it is told to leave.
 fn take_part(host: Host) -> ExitCode {
     sateen_log::start(host.log);
+    let direct = match host.direct() {
+        Ok(direct) => direct,
+        Err(error) => return fail(USAGE, error),
+    };
     let Some(folder) = host.data_folder() else { return no_home() };
     let folder = match DataFolder::open(&folder) {
         Ok(folder) => folder,
         Err(error) => return fail(USAGE, error),
     };
+    let memory = host.memory.map(|bytes| HostMemory::bounded(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    let memory = match memory.transpose() {
+        Ok(memory) => memory,
+        Err(error) => return fail(USAGE, format!("a thread cannot be started: {error}")),
+    };
+    let compiler =
+        match Compiler::of_this_program(memory.as_ref().map(HostMemory::bytes_max), host.priority.into()) {
+            Ok(compiler) => Some(compiler),
+            Err(error) => return fail(USAGE, format!("this program cannot be found: {error}")),
+        };
     let workers = Workers {
         threads: host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         priority: host.priority.into(),
-        memory_bytes_max: host.memory,
+        memory,
+        compiler,
     };
     let options = Options {
         coordinator: host.coordinator,
         name: host.name.unwrap_or_else(machine_name),
         site: host.site,
-        direct: host.direct.unwrap_or_default(),
+        direct,
         folder,
         signals: true,
         page: host.page,
@@ -62,7 +85,7 @@ fn take_part(host: Host) -> ExitCode {
         Stopped::Left => ExitCode::SUCCESS,
         Stopped::Interrupted => ExitCode::from(INTERRUPTED),
         // Said already, with the log's other lines.
-        Stopped::Abandoned(_) | Stopped::Refused(_) | Stopped::Failed(_) => ExitCode::from(GRID),
+        Stopped::Abandoned(_) | Stopped::Failed(_) => ExitCode::from(GRID),
     }
 }
 

@@ -31,5 +31,5 @@ pub use driver::{Handle, Options, Stopped, start};
 pub use folder::{DataFolder, FolderError};
 pub use page::PageListen;
 pub use portion_runtime::Workers;
-pub use runtime::{Loading, Notify, RunningPortion, Runtime};
+pub use runtime::{Cancel, Loading, Notify, RunningPortion, Runtime};
 pub use transport::DirectListen;

@@ -9,7 +9,9 @@ use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSp
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
-use crate::{App, Engine, Limits, ModuleCache, Portion, PortionOptions, Priority, size};
+use crate::{
+    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, size,
+};
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
@@ -17,8 +19,10 @@ pub struct Workers {
     pub threads: usize,
     /// How they stand against the machine's other threads.
     pub priority: Priority,
-    /// The most memory that a run may ask for an instance.
-    pub memory_bytes_max: Option<u64>,
+    /// What all guests of all runs may take together; an instance may ask for no more either.
+    pub memory: Option<HostMemory>,
+    /// Compiles apps; without one, this process does.
+    pub compiler: Option<Compiler>,
 }
 
 impl Runtime for Workers {
@@ -31,27 +35,46 @@ impl Runtime for Workers {
             Priority::Idle => "idle: only what no other program wants",
             Priority::Normal => "normal: as much as any other program",
         };
-        MayUse { threads: self.threads, priority: priority.to_owned(), memory_bytes: self.memory_bytes_max }
+        let memory_bytes = self.memory.as_ref().map(|memory| memory.bytes_max() as u64);
+        MayUse { threads: self.threads, priority: priority.to_owned(), memory_bytes }
     }
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
         let limits = Limits::of_run(&spec.limits)?;
-        if let Some(most) = self.memory_bytes_max.filter(|most| limits.memory_bytes_max as u64 > *most) {
+        let most = self.memory.as_ref().map(HostMemory::bytes_max);
+        if let Some(most) = most.filter(|most| limits.memory_bytes_max > *most) {
             return Err(format!(
                 "the run asks for {} of memory for each instance, and this host grants {}",
                 size(limits.memory_bytes_max as u64),
-                size(most)
+                size(most as u64)
             ));
         }
         let say = |error: crate::RunError| error.to_string();
-        let engine = Engine::new(&limits, spec.strict_nan).map_err(say)?;
+        let engine = match &self.memory {
+            Some(memory) => Engine::frugal(&limits, spec.strict_nan, memory.bytes_max(), self.threads),
+            None => Engine::new(&limits, spec.strict_nan),
+        };
+        let engine = engine.map_err(say)?;
         // Without a cache it is compiled each time.
         let cache = match &loading.cache {
             Some(folder) => ModuleCache::open(folder).ok(),
             None => ModuleCache::of_user().ok(),
         };
-        let app = App::load(&engine, &loading.module, cache.as_ref()).map_err(say)?;
+        let app = match &self.compiler {
+            Some(compiler) => {
+                let passing = tempfile::tempdir();
+                let cache = match (cache, &passing) {
+                    (Some(cache), _) => Ok(cache),
+                    (None, Ok(folder)) => ModuleCache::open(&folder.path().join("modules")),
+                    (None, Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
+                };
+                let cache = cache.map_err(|error| format!("compiled apps can be put nowhere: {error}"))?;
+                compiler.load(&engine, &loading.module, &cache, &|| loading.cancel.is_cancelled())
+            }
+            None => App::load(&engine, &loading.module, cache.as_ref()),
+        };
+        let app = app.map_err(say)?;
         let options = PortionOptions {
             record_every: record_every(&spec),
             salt: spec.salt(),
@@ -60,6 +83,7 @@ impl Runtime for Workers {
             inputs: loading.inputs,
             threads: self.threads,
             priority: self.priority,
+            memory: self.memory.clone(),
             notify,
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))

@@ -9,6 +9,7 @@ use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
 use super::control::MayUse;
+pub use super::load::Cancel;
 
 /// Takes what a portion has to tell, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
@@ -25,6 +26,8 @@ pub struct Loading {
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     /// Where compiled modules are kept, if not where this user's are.
     pub cache: Option<PathBuf>,
+    /// Whether the run is not wanted any more.
+    pub cancel: Cancel,
 }
 
 /// Makes portions.

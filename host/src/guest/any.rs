@@ -129,6 +129,9 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
         return true;
     }
     let shared = guest.shared.clone();
+    if !shared.has_room() {
+        return false;
+    }
     let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };
     if let Some(task) = shared.take(&job) {
         begin_task(&shared, task, Assignment::Job(job.clone()), instance);

@@ -15,6 +15,7 @@ use super::pace::Pace;
 use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
+use crate::memory::{Claim, NoRoom};
 use crate::portion::Notice;
 use crate::scheduler::{
     Alarm, Ancestry, CALM, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, own_index,
@@ -148,6 +149,8 @@ pub struct Guest {
     /// What the trap will mean that a panic ends in.
     pub panic: Option<Stop>,
     pub clock: Clock,
+    /// On the host's memory, if that is bounded.
+    claim: Option<Claim>,
 }
 
 impl Guest {
@@ -178,6 +181,7 @@ impl Guest {
             child_failure: None,
             panic: None,
             clock: Clock::start(),
+            claim: shared.memory().map(|memory| memory.claim(&shared, task.id)),
             shared,
         }
     }
@@ -290,6 +294,9 @@ impl Guest {
         if self.shared.is_stopping() {
             return Err(Stop::Stopped);
         }
+        if self.claim.as_ref().is_some_and(Claim::is_evicted) {
+            return Err(Stop::Evicted);
+        }
         match &self.assignment {
             Assignment::Job(job) if job.is_aborted() => Err(Stop::Aborted),
             _ => Ok(()),
@@ -390,6 +397,9 @@ impl Drop for Guest {
         for job in self.children.drain(..).flatten() {
             self.shared.abandon(&job);
         }
+        if let Some(claim) = &self.claim {
+            self.shared.note_size(claim.bytes());
+        }
     }
 }
 
@@ -406,6 +416,9 @@ impl ResourceLimiter for Guest {
         if desired > limit {
             let exceeded = LimitExceeded::Memory { asked: desired as u64, limit };
             return Err(wasmtime::Error::new(Stop::Limit(exceeded)));
+        }
+        if let Some(claim) = &self.claim {
+            claim.grow_to(desired).map_err(|NoRoom| wasmtime::Error::new(Stop::Evicted))?;
         }
         Ok(true)
     }

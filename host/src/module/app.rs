@@ -22,6 +22,8 @@ pub(crate) struct Loaded {
     pub engine: Engine,
     pub instance_pre: InstancePre<Guest>,
     pub memory: ModuleExport,
+    /// What an instance begins with, in bytes.
+    pub memory_bytes_min: usize,
     /// Where its own stack ends, in its memory.
     pub stack_pointer: Option<ModuleExport>,
     /// By kind: the job's name and its export.
@@ -31,31 +33,41 @@ pub(crate) struct Loaded {
     pub has_sets: bool,
 }
 
+fn refused(error: wasmtime::Error) -> RunError {
+    RunError::BadInput(format!("the module cannot be loaded: {error:#}"))
+}
+
 impl App {
     /// Loads the module `bytes`, from the `cache` if it has been compiled before.
     ///
     /// # Errors
     /// When the module is refused; the message says why.
     pub fn load(engine: &Engine, bytes: &[u8], cache: Option<&ModuleCache>) -> Result<Self, RunError> {
+        Self::load_by(engine, bytes, |hash| {
+            if let Some(module) = cache.and_then(|cache| cache.get(engine, hash)) {
+                return Ok(module);
+            }
+            let module = Module::new(&engine.inner, bytes).map_err(refused)?;
+            if let Some(cache) = cache {
+                // A full disk must not stop a run.
+                let _ = cache.put(engine, hash, &module);
+            }
+            Ok(module)
+        })
+    }
+
+    /// As [`load`](Self::load); the code of the module with this hash comes from `compiled`.
+    pub(super) fn load_by(
+        engine: &Engine,
+        bytes: &[u8],
+        compiled: impl FnOnce(&blake3::Hash) -> Result<Module, RunError>,
+    ) -> Result<Self, RunError> {
         let inspection = inspect(bytes, &engine.limits);
         if let Some(why) = inspection.refusal() {
             return Err(RunError::BadInput(why.to_owned()));
         }
-        let refused =
-            |error: wasmtime::Error| RunError::BadInput(format!("the module cannot be loaded: {error:#}"));
-
         let hash = blake3::hash(bytes);
-        let module = match cache.and_then(|cache| cache.get(engine, &hash)) {
-            Some(module) => module,
-            None => {
-                let module = Module::new(&engine.inner, bytes).map_err(refused)?;
-                if let Some(cache) = cache {
-                    // A full disk must not stop a run.
-                    let _ = cache.put(engine, &hash, &module);
-                }
-                module
-            }
-        };
+        let module = compiled(&hash)?;
         let export = |name: &str| module.get_export_index(name);
         let memory = export("memory").ok_or_else(|| RunError::BadInput("it exports no memory".to_owned()))?;
         let jobs = (inspection.jobs.iter())
@@ -64,6 +76,10 @@ impl App {
         let attempt = export("sateen_attempt");
         let stack_pointer = export("__stack_pointer");
         let has_sets = module.imports().any(|import| import.name() == "sync_any");
+        let memory_bytes_min = (module.exports())
+            .find_map(|export| Some(export.ty().memory()?.minimum()))
+            .and_then(|pages| usize::try_from(pages << 16).ok())
+            .unwrap_or(0);
         let instance_pre =
             linker(&engine.inner).and_then(|linker| linker.instantiate_pre(&module)).map_err(refused)?;
         Ok(Self(Arc::new(Loaded {
@@ -72,6 +88,7 @@ impl App {
             engine: engine.clone(),
             instance_pre,
             memory,
+            memory_bytes_min,
             stack_pointer,
             jobs,
             attempt,

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -81,6 +81,37 @@ impl ModuleCache {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(self.authenticate(&path, &code).as_bytes())?;
         file.write_all(&code)?;
+        file.persist(path)?;
+        self.evict()
+    }
+
+    /// A new file for code, without its hash; see [`keep`](Self::keep).
+    pub(super) fn new_file(&self) -> io::Result<tempfile::NamedTempFile> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&[0; HASH_BYTES])?;
+        Ok(file)
+    }
+
+    /// Where in a [`new_file`](Self::new_file) the code goes.
+    pub(super) fn place_for_code(file: &tempfile::NamedTempFile) -> io::Result<File> {
+        let mut place = file.reopen()?;
+        place.seek(SeekFrom::Start(HASH_BYTES as u64))?;
+        Ok(place)
+    }
+
+    /// Keeps what was written to a [`new_file`](Self::new_file) as the code of a module.
+    pub(super) fn keep(
+        &self,
+        engine: &Engine,
+        module_hash: &blake3::Hash,
+        mut file: tempfile::NamedTempFile,
+    ) -> io::Result<()> {
+        let mut code = Vec::new();
+        file.seek(SeekFrom::Start(HASH_BYTES as u64))?;
+        file.read_to_end(&mut code)?;
+        let path = self.path(engine, module_hash);
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(self.authenticate(&path, &code).as_bytes())?;
         file.persist(path)?;
         self.evict()
     }

@@ -3,9 +3,13 @@
 
 mod app;
 mod cache;
+#[cfg(unix)]
+mod compiler;
 
 pub use app::App;
 pub use cache::ModuleCache;
+#[cfg(unix)]
+pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};
 
 use sateen_module::Inspection;
 

@@ -15,6 +15,7 @@ use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
+use crate::memory::HostMemory;
 use crate::module::App;
 use crate::scheduler::{
     Ending, Keys, Metronome, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads,
@@ -40,6 +41,8 @@ pub struct PortionOptions {
     /// How often a guest that computes exposes a job so that its result is recorded. `None`: nothing is
     /// recorded, and a crash loses all.
     pub record_every: Option<Duration>,
+    /// What its guests share with those of other portions; without one, only the run's limits bound them.
+    pub memory: Option<HostMemory>,
     /// Called on workers, and on callers of this portion's methods: it must return at once, never block, and
     /// never call the portion.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
@@ -56,6 +59,7 @@ impl Default for PortionOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             priority: Priority::Normal,
             record_every: Some(Duration::from_millis(RECORD_EVERY_MS.into())),
+            memory: None,
             notify: Arc::new(|_| {}),
         }
     }
@@ -103,8 +107,12 @@ impl Portion {
                 notify(Notice::Log(LogLine { job: line.tag, function: line.job, text: line.text }));
             }),
             remote: Some(remote),
+            memory: options.memory,
         })?;
         let mut portion = Self { shared: threads.shared.clone(), threads };
+        if let Some(memory) = portion.shared.memory() {
+            memory.add_run(&portion.shared);
+        }
         portion.threads.start(beat)?;
         Ok(portion)
     }

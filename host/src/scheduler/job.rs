@@ -101,6 +101,19 @@ impl Job {
         })
     }
 
+    /// As `take`, and the job keeps its parameters.
+    pub fn take_copy(&self, runner: TaskId) -> Option<Vec<u8>> {
+        self.claim(OPEN, TAKEN).then(|| {
+            self.runner.store(runner, SeqCst);
+            self.parameters.lock().clone()
+        })
+    }
+
+    /// The task that took the job was evicted: it is open again.
+    pub fn put_back(&self) -> bool {
+        self.claim(TAKEN, OPEN)
+    }
+
     /// Claims the open job for its owner, or for nobody; gives its parameters. Its entry stays in a
     /// queue until somebody comes by.
     pub fn withdraw(&self) -> Option<Vec<u8>> {
@@ -184,6 +197,7 @@ impl Job {
     }
 
     pub fn complete(&self, outcome: Outcome) {
+        *self.parameters.lock() = Vec::new();
         *self.outcome.lock() = Some(outcome);
     }
 }

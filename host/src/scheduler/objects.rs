@@ -301,10 +301,14 @@ impl Shared {
         let updated = object.change(|place| {
             let replica = place.as_mut()?;
             let before = replica.end();
-            let seq = replica.append_local(origin, update.clone())?;
-            if let Some(remote) = &self.remote {
+            let (writer, seq) = replica.append_local(origin, update.clone())?;
+            match &self.remote {
                 // Before anybody else can update it: the machine is told in their order.
-                remote.notify(Notice::Updated { object: object.id, origin, seq, bytes: update });
+                Some(remote) => {
+                    remote.notify(Notice::Updated { object: object.id, writer, seq, bytes: update });
+                }
+                // There is no other replica that could miss it.
+                None => replica.set_stable(seq + 1),
             }
             let next = (position == before).then_some(replica.end());
             Some(Updated { next, wants_base: replica.wants_base() })

@@ -23,6 +23,7 @@ use computing::Beat;
 
 mod computing;
 mod exchange;
+mod room;
 
 /// The kind of a portion's root job, when it runs on this host.
 pub const ROOT: usize = usize::MAX;
@@ -77,6 +78,8 @@ pub struct Remote {
     beat: Beat,
     /// Notices of recorded results that wait for company, and since when the first does.
     recorded: Mutex<(Option<Instant>, Vec<Notice>)>,
+    /// Since when jobs of other hosts wait for memory.
+    crowded_since: Mutex<Option<Instant>>,
     pub figures: RemoteFigures,
     pub activity: Activity,
 }
@@ -117,6 +120,7 @@ impl Remote {
             announced: Mutex::new(0),
             beat: Beat::default(),
             recorded: Mutex::default(),
+            crowded_since: Mutex::default(),
             figures: RemoteFigures::default(),
         }
     }

@@ -24,6 +24,7 @@ use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
 use crate::limits::{LimitExceeded, Limits};
+use crate::memory::HostMemory;
 use crate::module::App;
 use crate::portion::Notice;
 
@@ -67,6 +68,8 @@ pub struct SharedParts {
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
     /// For a portion of a run.
     pub remote: Option<Remote>,
+    /// What this run's guests share with those of others, if it is bounded.
+    pub memory: Option<HostMemory>,
 }
 
 /// A task that waits.
@@ -93,7 +96,7 @@ pub struct Shared {
     pub tempo: Tempo,
     /// What only a portion of a run has.
     pub remote: Option<Remote>,
-    parts: SharedParts,
+    pub(super) parts: SharedParts,
     read_inputs: Mutex<Vec<String>>,
     /// Suspended tasks that can go on.
     ready: Injector<Runnable>,
@@ -105,6 +108,8 @@ pub struct Shared {
     tasks: AtomicUsize,
     next_task: AtomicU64,
     waiting: Mutex<HashMap<TaskId, Waiting>>,
+    /// What an instance takes of memory, in bytes, as far as is known.
+    pub(super) instance_bytes: AtomicUsize,
     stopping: AtomicBool,
     ending: Mutex<Option<Ending>>,
     ended: Condvar,
@@ -130,6 +135,7 @@ impl Shared {
             tasks: AtomicUsize::new(0),
             next_task: AtomicU64::new(1),
             waiting: Mutex::default(),
+            instance_bytes: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             ending: Mutex::new(None),
             ended: Condvar::new(),
@@ -317,7 +323,8 @@ impl Shared {
     /// Claims `job` for a new task.
     pub fn take(&self, job: &Arc<Job>) -> Option<Task> {
         let id = self.new_task_id();
-        let parameters = job.take(id)?;
+        // Who may be evicted keeps them, to begin again.
+        let parameters = if self.parts.memory.is_some() { job.take_copy(id) } else { job.take(id) }?;
         self.close(job);
         self.counters.taken.fetch_add(1, Relaxed);
         let ancestry = match (&self.remote, &job.place) {
@@ -390,7 +397,8 @@ impl Shared {
         self.is_ready()
             || (!self.is_draining()
                 && ((self.open_jobs.load(SeqCst) > 0 && self.instances.free() > self.reserve())
-                    || (self.remote.as_ref().is_some_and(Remote::is_injected) && self.instances.are_left())))
+                    || (self.remote.as_ref().is_some_and(Remote::is_injected) && self.instances.are_left()))
+                && self.has_room())
     }
 
     pub fn is_ready(&self) -> bool {
@@ -463,14 +471,14 @@ impl Shared {
                 }
                 Stop::Limit(limit) => remote.notify(Notice::Limit(limit.to_string())),
                 Stop::Host(message) => remote.notify(Notice::Unable(message)),
-                Stop::Failed(_) | Stop::Stopped | Stop::Aborted => {}
+                Stop::Failed(_) | Stop::Stopped | Stop::Aborted | Stop::Evicted => {}
             };
         }
         match stop {
             Stop::Failed(failure) | Stop::Replica(failure) => self.end(Ending::Failed(failure)),
             Stop::Limit(limit) => self.end(Ending::Limit(limit)),
             Stop::Host(message) => self.end(Ending::Host(message)),
-            Stop::Stopped | Stop::Aborted => {}
+            Stop::Stopped | Stop::Aborted | Stop::Evicted => {}
         }
     }
 

@@ -118,6 +118,9 @@ fn begin_something(shared: &Arc<Shared>) -> bool {
     }
     // Without a free instance a worker takes nothing new. No deadlock: a task waits only for a job
     // that was taken, so at the end of every chain of waits something runs or is ready.
+    if !shared.has_room() {
+        return false;
+    }
     let found = shared.instances.acquire_above(shared.reserve()).and_then(|instance| {
         let (job, victim) = find_job(shared)?;
         Some((job, victim, instance))
@@ -327,7 +330,7 @@ fn finish_root(shared: &Shared, end: TaskEnd) {
     }
 }
 
-fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: TaskEnd) {
+fn finish_job(shared: &Shared, job: &Arc<Job>, ancestry: Option<&Ancestry>, end: TaskEnd) {
     if let (Some(remote), Some(ancestry)) = (&shared.remote, ancestry) {
         let work_ns = u64::try_from(end.work.as_nanos()).unwrap_or(u64::MAX);
         let what = match &end.result {
@@ -342,6 +345,7 @@ fn finish_job(shared: &Shared, job: &Job, ancestry: Option<&Ancestry>, end: Task
         }
     }
     let result = match end.result {
+        Err(Stop::Evicted) => return shared.put_back(job, ancestry),
         Ok(result) => Ok(result),
         Err(Stop::Failed(failure)) => Err(failure),
         Err(Stop::Aborted) => {

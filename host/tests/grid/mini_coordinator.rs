@@ -132,7 +132,7 @@ impl Machine {
     }
 
     fn take(&mut self, link: LinkId, message: ToCoordinator) {
-        if let ToCoordinator::Relay { to, frame } = message {
+        if let ToCoordinator::Relay { to, frame } | ToCoordinator::RelayBulk { to, frame } = message {
             self.relayed.fetch_add(1, Relaxed);
             let from = self.hosts.iter().find(|(_, known)| **known == link).map(|(host, _)| *host);
             if let (Some(from), Some(to)) = (from, self.hosts.get(&to).copied()) {

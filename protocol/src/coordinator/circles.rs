@@ -26,6 +26,9 @@ pub struct Circle {
     pub renewed_every: Duration,
 }
 
+/// More hosts than these are not searched for the few of them that are in other sites.
+const SEARCHED_MAX: usize = 1024;
+
 /// Where a host is to be found among those who may be drawn.
 struct Place {
     site: Arc<str>,
@@ -255,9 +258,13 @@ impl Circles {
         }
     }
 
-    /// Whoever was asked to forget this host, or asked by it, knows it on.
-    pub fn stop_partings(&mut self, host: HostId) {
-        self.partings.retain(|(one, other), _| *one != host && *other != host);
+    /// A host is told again whom it knows, and remains an acquaintance of those that were asked to forget it.
+    /// Returns those that have done so already, and are to be reminded.
+    pub fn stop_partings(&mut self, host: HostId) -> Vec<HostId> {
+        // Only acquaintances are asked to part.
+        let others = self.known.get(&host).into_iter().flat_map(|known| known.others.keys());
+        let stopped = others.filter_map(|other| self.partings.remove(&pair(host, *other)));
+        stopped.filter_map(|parting| parting.forgotten_by.filter(|by| *by != host)).collect()
     }
 
     /// How many others there are in a host's site, and elsewhere.
@@ -288,7 +295,13 @@ impl Circles {
         // Taken out, as the closures look at the rest.
         let mut random = self.random.clone();
         let mut drawn = pick(site, near, &mut random, is_stranger);
-        drawn.extend(pick(&self.all, far, &mut random, is_far));
+        if far == usize::MAX && site.len() > SEARCHED_MAX.max(far_others) {
+            // Few of many are elsewhere: they are not looked for among all.
+            let elsewhere = self.sites.values().filter(|members| !std::ptr::eq(*members, site)).flatten();
+            drawn.extend(elsewhere.copied().filter(|other| is_stranger(*other)));
+        } else {
+            drawn.extend(pick(&self.all, far, &mut random, is_far));
+        }
         self.random = random;
         drawn
     }
@@ -436,5 +449,19 @@ mod tests {
         assert!(circles.connect(one, other), "they are to be told");
         assert_eq!(circles.on_forgot(one, ask, other, true), Parted::Remind(one, other));
         assert!(circles.of(one).any(|known| known == other));
+    }
+
+    #[test]
+    fn who_has_forgotten_a_host_that_comes_back_is_reminded() {
+        let mut circles = grid(20, 50);
+        let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
+        let ask = circles.ask_to_part(one, other).expect("they are not parting");
+        assert_eq!(circles.on_forgot(other, ask, one, true), Parted::Nothing);
+        // Its answer is lost with its link; its welcome says that it knows the other.
+        assert_eq!(circles.stop_partings(one), [other]);
+        let ask = circles.ask_to_part(one, other).expect("they are not parting any more");
+        circles.on_forgot(one, ask, other, true);
+        assert_eq!(circles.stop_partings(one), [], "its welcome tells it");
+        assert_eq!(circles.stop_partings(other), []);
     }
 }

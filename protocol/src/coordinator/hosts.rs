@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::limits::{PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
-use crate::message::{Departure, HostReport, ToHost};
-use crate::{Counts, GridId, HostId, JobNumber, RunId, Time};
+use crate::message::{Departure, HostReport, RootClaim, ToHost};
+use crate::{Counts, GridId, HostId, RunId, Time};
 
-use super::{Command, Coordinator, Event, HostView, LinkId, Misbehaviour};
+use super::slices::Slice;
+use super::{Command, Coordinator, Event, HostView, LONG_GONE, LinkId, Misbehaviour};
 
 /// Root jobs that a host may come back with.
 const ROOTS_PER_HOST_MAX: usize = 1024;
@@ -17,10 +18,17 @@ const ROOT_NUMBER_MAX: u64 = 1 << 48;
 /// A host, from its first hello until it is gone.
 pub struct HostState {
     pub report: Arc<HostReport>,
-    pub direct_secret: u64,
+    /// How often it was given up and came back.
+    pub incarnation: u32,
+    /// It has come back and nobody has been told.
+    pub was_missing: bool,
+    /// When it came back the last time.
+    pub back_since: Option<Time>,
     pub link: Option<LinkId>,
     pub since: Time,
     pub heard: Time,
+    /// When it is checked next whether it is silent.
+    pub checked_at: Time,
     /// When its link broke.
     pub down_since: Option<Time>,
     /// It may be told of other hosts from then on, and what it was told is spread out until then.
@@ -53,10 +61,21 @@ impl HostState {
 impl Coordinator {
     /// Proves a host's identity after its link broke; kept nowhere, so that a coordinator that was
     /// started again knows it still.
-    fn secret_of(&self, host: HostId, purpose: &[u8]) -> u64 {
+    fn secret_of(&self, host: HostId) -> u64 {
+        self.secret_for(b"identity", &[host])
+    }
+
+    /// Known to these two hosts and nobody else: the one that dials proves with it that it is that one.
+    pub(super) fn pair_secret(&self, one: HostId, other: HostId) -> u64 {
+        self.secret_for(b"pair", &[one.min(other), one.max(other)])
+    }
+
+    fn secret_for(&self, purpose: &[u8], hosts: &[HostId]) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
         hasher.update(purpose);
-        hasher.update(&host.0.to_le_bytes());
+        for host in hosts {
+            hasher.update(&host.0.to_le_bytes());
+        }
         let mut secret = [0; 8];
         secret.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
         u64::from_le_bytes(secret)
@@ -67,27 +86,34 @@ impl Coordinator {
         now: Time,
         link: LinkId,
         report: HostReport,
-        was: Option<(HostId, u64, GridId)>,
-        roots: &[(RunId, JobNumber)],
+        was: Option<((HostId, u64, GridId), u32)>,
+        roots: &[RootClaim],
         paused: Option<String>,
     ) -> Result<(), Misbehaviour> {
         let texts = [&report.name, &report.site, &report.version];
         let optional = report.direct.iter().chain(&paused);
-        let is_number = |(_, number): &(RunId, JobNumber)| number.0 < ROOT_NUMBER_MAX;
+        let is_number = |claim: &RootClaim| claim.number.0 < ROOT_NUMBER_MAX;
         if texts.into_iter().chain(optional).any(|text| text.len() > TEXT_BYTES_MAX)
             || roots.len() > ROOTS_PER_HOST_MAX
             || !roots.iter().all(is_number)
         {
             return Err(Misbehaviour::TooMuch);
         }
-        let was = was.filter(|(.., grid)| *grid == self.config.grid);
+        let was = was.filter(|((.., grid), _)| *grid == self.config.grid);
+        let incarnation = was.map_or(0, |(_, incarnation)| incarnation);
+        let was = was.map(|(was, _)| was);
         if let Some((host, secret, _)) = was
-            && secret != self.secret_of(host, b"identity")
+            && secret != self.secret_of(host)
         {
             return Err(Misbehaviour::Identity(host));
         }
+        // Those of another grid are of no use here.
+        let roots = if was.is_some() { roots } else { &[] };
+        self.check_claims(roots)?;
         let known = was.map(|(host, ..)| host).filter(|host| {
-            self.hosts.contains_key(host) || self.waits_until.is_some_and(|until| now < until)
+            self.hosts.contains_key(host)
+                || self.missing.contains(*host)
+                || self.waits_until.is_some_and(|until| now < until)
         });
         let host = known.unwrap_or_else(|| self.new_host_id());
         if let Some((was, ..)) = was
@@ -95,11 +121,16 @@ impl Coordinator {
         {
             self.events.push_back(Event::HostReborn { was, is: host });
         }
-        let is_new = self.enter(now, link, host, report, paused);
+        let is_new = self.enter(now, link, host, incarnation, report, paused);
+        if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {
+            self.rename_counts(was, host);
+        }
         self.commands.push_back(Command::Identified { link, host });
+        self.take_unclaimed_roots(now, host, roots);
         self.welcome(now, host, is_new);
-        for (run, number) in roots {
-            self.claim_root(host, *run, *number);
+        self.pull_again(now, host);
+        for claim in roots {
+            self.claim_root(host, claim);
         }
         self.settle(now);
         self.assign_roots(now);
@@ -109,22 +140,23 @@ impl Coordinator {
     fn new_host_id(&mut self) -> HostId {
         loop {
             let id = HostId(self.random.next_u64());
-            if !self.hosts.contains_key(&id) {
+            if id != LONG_GONE && !self.hosts.contains_key(&id) && !self.missing.contains(id) {
                 return id;
             }
         }
     }
 
-    /// Notes who is at the other end of a link; true if nobody knew it.
+    /// Notes who is at the other end of a link; true if nobody knows it, or not as it is now.
     fn enter(
         &mut self,
         now: Time,
         link: LinkId,
         host: HostId,
+        incarnation: u32,
         report: HostReport,
         paused: Option<String>,
     ) -> bool {
-        let direct_secret = self.secret_of(host, b"direct");
+        self.find_missing(now, host);
         let before = self.hosts.get_mut(&host);
         let old_link = before.as_ref().and_then(|state| state.link);
         let is_new = match before {
@@ -132,7 +164,9 @@ impl Coordinator {
                 if let Some(since) = state.down_since.take() {
                     self.down.remove(&(since + RECONNECT_GRACE, host));
                 }
-                let is_changed = *state.report != report || state.paused != paused;
+                let is_changed = *state.report != report
+                    || state.paused != paused
+                    || std::mem::take(&mut state.was_missing);
                 state.report = Arc::new(report);
                 state.link = Some(link);
                 state.heard = now;
@@ -142,10 +176,13 @@ impl Coordinator {
             None => {
                 let state = HostState {
                     report: Arc::new(report),
-                    direct_secret,
+                    incarnation,
+                    was_missing: false,
+                    back_since: None,
                     link: Some(link),
                     since: now,
                     heard: now,
+                    checked_at: now + SILENCE_MAX,
                     down_since: None,
                     news_from: now,
                     news_paid: now,
@@ -155,6 +192,7 @@ impl Coordinator {
                     unready: BTreeMap::new(),
                     counts: BTreeMap::new(),
                 };
+                self.silence.check(state.checked_at, host);
                 self.hosts.insert(host, state);
                 self.events.push_back(Event::HostJoined(host));
                 true
@@ -169,13 +207,16 @@ impl Coordinator {
     }
 
     fn welcome(&mut self, now: Time, host: HostId, is_new: bool) {
-        let secret = self.secret_of(host, b"identity");
+        let secret = self.secret_of(host);
         let complete = self.waits_until.is_none();
         self.newsroom.drop(host);
-        self.circles.stop_partings(host);
+        for forgetful in self.circles.stop_partings(host) {
+            self.tell_joined(now, forgetful, host);
+        }
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_paused = state.paused.is_some();
         state.tells_whom_it_knows = !complete;
+        let incarnation = state.incarnation;
         if is_paused {
             self.newsroom.settle(host, u64::MAX);
             self.circles.step_aside(host);
@@ -184,6 +225,7 @@ impl Coordinator {
         }
         let welcome = ToHost::Welcome {
             host,
+            incarnation,
             secret,
             grid: self.config.grid,
             hosts: if is_paused { Vec::new() } else { self.circle_of(host) },
@@ -195,6 +237,9 @@ impl Coordinator {
         if !is_paused {
             self.tell_news(now);
             self.start_runs_at(now, host);
+            if is_new {
+                self.wake_turns(now);
+            }
         }
     }
 
@@ -204,6 +249,10 @@ impl Coordinator {
         let is_paused = reason.is_some();
         state.paused = reason;
         if is_paused {
+            state.ready.clear();
+            state.unready.clear();
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            runs.into_iter().for_each(|run| self.note_unready(run));
             self.newsroom.drop(host);
             self.newsroom.settle(host, u64::MAX);
             self.circles.step_aside(host);
@@ -213,6 +262,7 @@ impl Coordinator {
             let hosts = ToHost::Hosts { epoch: self.epoch, joined: self.circle_of(host), gone: Vec::new() };
             self.send(host, hosts);
             self.start_runs_at(now, host);
+            self.wake_turns(now);
         }
     }
 
@@ -249,37 +299,19 @@ impl Coordinator {
         self.next_ping = now + PING;
         self.renew_circles(now);
         self.ping += 1;
-        let ping = ToHost::Ping { ping: self.ping };
-        let links: Vec<LinkId> = self.hosts.values().filter_map(|state| state.link).collect();
-        self.transmits.extend(links.into_iter().map(|link| (link, ping.clone())));
-    }
-
-    pub(super) fn give_up_silent(&mut self, now: Time) {
-        let silent: Vec<HostId> = (self.hosts.iter())
-            .filter(|(_, state)| state.link.is_some() && now >= state.heard + SILENCE_MAX)
-            .map(|(id, _)| *id)
-            .collect();
-        for host in silent {
-            if let Some(link) = self.hosts.get(&host).and_then(|state| state.link) {
-                self.links.remove(&link);
-                self.close(link, "nothing came from it for too long".to_owned());
-            }
-            self.give_up(now, host, Departure::Crashed);
-        }
-        while let Some((time, host)) = self.down.first().copied()
-            && now >= time
-        {
-            self.give_up(now, host, Departure::Crashed);
-        }
+        let message = ToHost::Ping { ping: self.ping };
+        self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: true, message });
     }
 
     /// A host is gone: who knew it is told, and what it ran of the coordinator's is given to another.
-    fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
-        let Some(state) = self.hosts.remove(&host) else { return };
-        if let Some(since) = state.down_since {
+    pub(super) fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
+        let Some(mut state) = self.hosts.remove(&host) else { return };
+        self.silence.forget(state.checked_at, host);
+        if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
         self.events.push_back(Event::HostGone(host, departure));
+        self.forget_parcels_of(now, host);
         self.newsroom.drop(host);
         self.newsroom.settle(host, u64::MAX);
         let knew = self.circles.leave(host);
@@ -290,10 +322,14 @@ impl Coordinator {
             self.tell_gone(now, other, host, departure);
         }
         self.tell_news(now);
-        self.searches.retain(|search| search.host != host);
+        self.searches.forget_host(host);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.lose_host_of_run(now, run, host, departure);
+        }
+        match departure {
+            Departure::Crashed => self.miss(now, host, state),
+            Departure::Left => self.forget_host(now, host),
         }
         self.settle(now);
     }

@@ -1,8 +1,9 @@
 //! The coordinator's state machine.
 //!
-//! `hosts` is who is there: hellos, silence, goodbyes; `circles` is who knows whom, and `news` who is told
-//! of whom; `part` is a run as the coordinator has it, `runs`
-//! the states of runs, `root` who has their root jobs; `results` is the coordinator's result table and the
+//! `hosts` is who is there: hellos and goodbyes; `silence` who says nothing any more; `missing` who was given up
+//! and may come back; `circles` is who knows whom, and `news` who is told of whom; `part` is a run as the
+//! coordinator has it, `runs` the states of runs, `turns` which of them are given to hosts, `root` who has their
+//! root jobs; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
 //! barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
@@ -10,12 +11,22 @@
 
 mod circles;
 mod hosts;
+mod missing;
 mod news;
+mod parcels;
 mod part;
 mod results;
 mod root;
 mod runs;
+mod searches;
+mod silence;
+mod sizes;
+mod slices;
 mod surface;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,19 +35,25 @@ use crate::limits::{
     shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
+use crate::parcel::Incoming;
 use crate::{HostId, Random, RunEnd, RunId, RunState, Time};
 pub use circles::Circle;
 use circles::Circles;
 use hosts::HostState;
+use missing::Missing;
 use news::Newsroom;
 use part::RunPart;
-use results::Search;
+use searches::Searches;
+use silence::Silence;
+use slices::Slices;
 
 pub use root::root_job;
+pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, Standing,
     StoredRun,
 };
+pub use tally::LONG_GONE;
 
 /// Whose dice are not those of host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;
@@ -52,6 +69,9 @@ pub struct Coordinator {
     closing: BTreeSet<LinkId>,
     /// Hosts whose link is down, by when they are given up.
     down: BTreeSet<(Time, HostId)>,
+    /// Hosts that were given up and may come back as who they are.
+    missing: Missing,
+    silence: Silence,
     circles: Circles,
     newsroom: Newsroom,
     /// Counts the departures.
@@ -59,7 +79,11 @@ pub struct Coordinator {
     /// Hosts from before the restart may come back until then.
     waits_until: Option<Time>,
     runs: BTreeMap<RunId, RunPart>,
-    searches: Vec<Search>,
+    searches: Searches,
+    /// No search could be answered when that was last looked at.
+    searches_wait: bool,
+    slices: Slices,
+    incoming: Incoming<HostId>,
     next_ping: Time,
     ping: u64,
     transmits: VecDeque<(LinkId, ToHost)>,
@@ -79,12 +103,17 @@ impl Coordinator {
             links: BTreeMap::new(),
             closing: BTreeSet::new(),
             down: BTreeSet::new(),
+            missing: Missing::default(),
+            silence: Silence::default(),
             circles: Circles::new(config.circle, config.seed ^ CIRCLES),
             newsroom: Newsroom::default(),
             epoch: 0,
             waits_until: config.restarted.then(|| now + RESTART_GRACE),
             runs: restored.collect(),
-            searches: Vec::new(),
+            searches: Searches::default(),
+            searches_wait: true,
+            slices: Slices::default(),
+            incoming: Incoming::default(),
             next_ping: now + PING,
             ping: 0,
             transmits: VecDeque::new(),
@@ -135,8 +164,9 @@ impl Coordinator {
     fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) -> Result<(), Misbehaviour> {
         let host = self.links.get(&link).copied();
         let message = match (message, host) {
-            (ToCoordinator::Hello { report, was, roots, paused }, None) => {
-                return self.on_hello(now, link, report, was, &roots, paused);
+            (ToCoordinator::Hello { report, was, incarnation, roots, paused }, None) => {
+                let identity = was.map(|was| (was, incarnation));
+                return self.on_hello(now, link, report, identity, &roots, paused);
             }
             (ToCoordinator::Hello { .. }, Some(_)) => return Err(Misbehaviour::HelloTwice),
             (_, None) => return Err(Misbehaviour::NoHello),
@@ -157,13 +187,17 @@ impl Coordinator {
             }
             ToCoordinator::Limit { run, reason } => {
                 check_text(&reason)?;
-                self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
+                if self.takes_part(host, run) {
+                    self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
+                }
             }
             ToCoordinator::Failed { run, failure } => {
                 check_text(&failure.job)?;
                 check_text(&failure.message)?;
                 check_text(&failure.backtrace.concat())?;
-                self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
+                if self.takes_part(host, run) {
+                    self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
+                }
             }
             ToCoordinator::Entries { run, entries } => {
                 if entries.len() > ENTRIES_PER_MESSAGE_MAX {
@@ -176,11 +210,11 @@ impl Coordinator {
                 self.settle(now);
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
-            ToCoordinator::Counts { run, counts, progress, notes, notes_dropped: _, workers } => {
+            ToCoordinator::Counts { run, series, counts, progress, notes, notes_dropped: _, workers } => {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
-                self.on_counts(host, run, *counts, progress);
+                self.on_counts(host, run, (series, *counts), progress);
                 if !workers.is_empty() {
                     self.events.push_back(Event::Activity(run, host, workers));
                 }
@@ -202,7 +236,11 @@ impl Coordinator {
                 self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
             }
             // The driver passes relayed frames on itself; a pong says no more than that it came.
-            ToCoordinator::Relay { .. } | ToCoordinator::Pong { .. } | ToCoordinator::Hello { .. } => {}
+            ToCoordinator::Relay { .. }
+            | ToCoordinator::RelayBulk { .. }
+            | ToCoordinator::Pong { .. }
+            | ToCoordinator::Hello { .. } => {}
+            ToCoordinator::Parcel(message) => self.on_parcel(now, host, message)?,
         }
         Ok(())
     }
@@ -218,12 +256,16 @@ impl Coordinator {
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.do_next_slice(now);
         self.ping_all(now);
         self.give_up_silent(now);
+        self.forget_missing(now);
+        self.yield_turns(now);
         if self.waits_until.is_some_and(|until| now >= until) {
             self.end_waiting(now);
         }
         self.settle(now);
+        self.time_out_parcels(now);
         self.time_out_runs(now);
         self.tell_news(now);
     }
@@ -247,31 +289,33 @@ impl Coordinator {
 
     /// When `handle_timeout` is to be called at the latest, and why.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
-        let down = self.down.first().map(|(time, _)| (*time, "a host has not come back"));
+        let down = self.next_down().map(|time| (time, "a host has not come back"));
         let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
         let ping = (!self.hosts.is_empty()).then_some((self.next_ping, "hosts are pinged"));
+        let slices = self.slices.next().map(|time| (time, "more is to be done of what was begun"));
         let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
-        [down, waits, ping, news, self.next_settle(), self.next_run_timeout()]
-            .into_iter()
-            .flatten()
-            .min_by_key(|(time, _)| *time)
+        let missing = self.missing.next().map(|time| (time, "a host that was given up has not come back"));
+        let parcel = self.incoming.next_timeout().map(|time| (time, "bytes of a parcel have not come"));
+        [
+            slices,
+            down,
+            missing,
+            self.next_silence(),
+            waits,
+            ping,
+            news,
+            parcel,
+            self.next_settle(),
+            self.next_run_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(time, _)| *time)
     }
 
     fn send(&mut self, host: HostId, message: ToHost) {
         if let Some(link) = self.hosts.get(&host).and_then(|host| host.link) {
             self.transmits.push_back((link, message));
-        }
-    }
-
-    /// To all hosts that work, but for one.
-    fn broadcast(&mut self, but: Option<HostId>, message: &ToHost) {
-        for (id, host) in &self.hosts {
-            if Some(*id) != but
-                && host.paused.is_none()
-                && let Some(link) = host.link
-            {
-                self.transmits.push_back((link, message.clone()));
-            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::message::{Departure, HostInfo, ToHost};
 use crate::{EntryState, HostId, Time};
 
 use super::circles::Parted;
+use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
 /// What a host has not been told yet.
@@ -27,6 +28,11 @@ pub struct Newsroom {
 }
 
 impl Newsroom {
+    /// The first departure that somebody has not answered.
+    pub fn unsettled(&self) -> u64 {
+        self.owed.first().map_or(u64::MAX, |(epoch, _)| *epoch)
+    }
+
     /// Whether all have answered all departures up to an epoch.
     pub fn has_settled(&self, epoch: u64) -> bool {
         self.owed.first().is_none_or(|(owed, _)| *owed > epoch)
@@ -57,6 +63,11 @@ impl Newsroom {
         }
     }
 
+    /// Whether a host is about to be told that another is gone.
+    fn has_gone(&self, host: HostId, gone: HostId) -> bool {
+        self.news.get(&host).is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
+    }
+
     /// When something is to be told.
     pub fn next(&self) -> Option<Time> {
         self.due.first().map(|(time, _)| *time)
@@ -79,6 +90,10 @@ impl Coordinator {
     }
 
     pub(super) fn tell_joined(&mut self, now: Time, host: HostId, joined: HostId) {
+        if self.newsroom.has_gone(host, joined) {
+            // It has come back: one message would say that it came and went.
+            self.tell_news_to(now, host);
+        }
         if let Some(news) = self.news_of(now, host) {
             news.joined.insert(joined);
         }
@@ -108,7 +123,7 @@ impl Coordinator {
     pub(super) fn tell_news_to(&mut self, now: Time, host: HostId) {
         let Some(news) = self.newsroom.news.remove(&host) else { return };
         self.newsroom.due.remove(&(news.due, host));
-        let joined: Vec<HostInfo> = news.joined.into_iter().filter_map(|id| self.info(id)).collect();
+        let joined: Vec<HostInfo> = news.joined.into_iter().filter_map(|id| self.info(host, id)).collect();
         if joined.is_empty() && news.gone.is_empty() {
             return;
         }
@@ -121,17 +136,18 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone: news.gone });
     }
 
-    /// A host as others are told of it, if it works.
-    fn info(&self, host: HostId) -> Option<HostInfo> {
-        let state = self.hosts.get(&host)?;
-        let info = HostInfo { id: host, report: state.report.clone(), direct_secret: state.direct_secret };
-        state.paused.is_none().then_some(info)
+    /// A host as `viewer` is told of it, if it works.
+    fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
+        let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
+        let direct_secret = self.pair_secret(viewer, host);
+        let incarnation = state.incarnation;
+        Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
     }
 
     /// Itself, and whom it knows, if it works.
     pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
         let ids: BTreeSet<HostId> = self.circles.of(host).chain([host]).collect();
-        ids.into_iter().filter_map(|id| self.info(id)).collect()
+        ids.into_iter().filter_map(|id| self.info(host, id)).collect()
     }
 
     /// A host that has come, or works again, is shown round; itself it is not told.
@@ -185,26 +201,31 @@ impl Coordinator {
 
     /// Some circles are renewed at every ping.
     pub(super) fn renew_circles(&mut self, now: Time) {
-        for host in self.circles.turns(PING) {
-            let (come, go) = self.circles.renew(host);
-            for other in come {
-                if self.circles.connect(host, other) {
-                    self.tell_joined(now, host, other);
-                    self.tell_joined(now, other, host);
-                }
+        let hosts = self.circles.turns(PING);
+        if !hosts.is_empty() {
+            self.in_slices(now, Slice::Renew(hosts.into()));
+        }
+    }
+
+    pub(super) fn renew_circle(&mut self, now: Time, host: HostId) {
+        let (come, go) = self.circles.renew(host);
+        for other in come {
+            if self.circles.connect(host, other) {
+                self.tell_joined(now, host, other);
+                self.tell_joined(now, other, host);
             }
-            for other in go {
-                let hear = |host| self.hosts.get(&host).is_some_and(|state| state.link.is_some());
-                if hear(host)
-                    && hear(other)
-                    && let Some(ask) = self.circles.ask_to_part(host, other)
-                {
-                    // In order: they may have been made acquainted only now.
-                    self.tell_news_to(now, host);
-                    self.tell_news_to(now, other);
-                    self.send(host, ToHost::Forget { ask, host: other });
-                    self.send(other, ToHost::Forget { ask, host });
-                }
+        }
+        for other in go {
+            let hear = |host| self.hosts.get(&host).is_some_and(|state| state.link.is_some());
+            if hear(host)
+                && hear(other)
+                && let Some(ask) = self.circles.ask_to_part(host, other)
+            {
+                // In order: they may have been made acquainted only now.
+                self.tell_news_to(now, host);
+                self.tell_news_to(now, other);
+                self.send(host, ToHost::Forget { ask, host: other });
+                self.send(other, ToHost::Forget { ask, host });
             }
         }
     }
@@ -256,5 +277,68 @@ impl Coordinator {
         for absent in self.circles.absent(|host| self.hosts.contains_key(&host)) {
             self.circles.leave(absent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::GridId;
+    use crate::coordinator::{CoordinatorConfig, LinkId};
+    use crate::limits::CIRCLE;
+    use crate::message::{HostReport, ToCoordinator};
+
+    /// What each of three hosts of a site is told of each other.
+    fn secrets() -> BTreeMap<(HostId, HostId), u64> {
+        let config = CoordinatorConfig {
+            grid: GridId(1),
+            secret: [7; 32],
+            seed: 1,
+            table_bytes_max: 1 << 20,
+            circle: CIRCLE,
+            restarted: false,
+        };
+        let mut coordinator = Coordinator::new(config, Vec::new(), Time::default());
+        let mut ids = BTreeMap::new();
+        let mut told = BTreeMap::new();
+        for link in (1..=3).map(LinkId) {
+            let report = HostReport {
+                name: link.0.to_string(),
+                site: "here".to_owned(),
+                threads: 1,
+                version: "0".to_owned(),
+                direct: None,
+            };
+            let hello =
+                ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
+            coordinator.handle_message(Time::default(), link, hello);
+            coordinator.handle_timeout(Time(1_000_000_000));
+            while let Some((link, message)) = coordinator.poll_transmit() {
+                let hosts = match message {
+                    ToHost::Welcome { host, hosts, .. } => {
+                        ids.insert(link, host);
+                        hosts
+                    }
+                    ToHost::Hosts { joined, .. } => joined,
+                    _ => continue,
+                };
+                told.extend(hosts.into_iter().map(|info| ((ids[&link], info.id), info.direct_secret)));
+            }
+        }
+        told.retain(|(viewer, host), _| viewer != host);
+        told
+    }
+
+    #[test]
+    fn each_pair_of_hosts_has_a_secret_of_its_own() {
+        let secrets = secrets();
+        assert_eq!(secrets.len(), 6, "three hosts know two others each");
+        for ((viewer, host), secret) in &secrets {
+            assert_eq!(secrets[&(*host, *viewer)], *secret, "both know the same");
+        }
+        let different: BTreeSet<u64> = secrets.values().copied().collect();
+        assert_eq!(different.len(), 3, "a third host knows no other pair's");
     }
 }

@@ -4,22 +4,14 @@
 //! Whoever searched for a job hears of what comes later below it, too.
 
 use crate::limits::{
-    ENTRIES_PER_MESSAGE_MAX, LINEAGE_LENGTH_MAX, SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBED_JOBS_MAX,
+    LINEAGE_LENGTH_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBED_JOBS_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, EntryState, HostId, JobKey, RunId, Time};
 
+use super::hosts::HostState;
+use super::searches::Search;
 use super::{Coordinator, Misbehaviour};
-
-/// Somebody waits for the entries of a job and below it.
-pub struct Search {
-    pub host: HostId,
-    pub run: RunId,
-    key: JobKey,
-    /// All hosts must have recovered from this.
-    epoch: u64,
-    until: Time,
-}
 
 impl Coordinator {
     pub(super) fn on_entries(
@@ -73,7 +65,7 @@ impl Coordinator {
 
     fn send_entries(&mut self, now: Time, host: HostId, run: RunId, entries: &[Entry]) {
         self.introduce_places(now, host, entries.iter().map(|entry| &entry.state));
-        for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
+        for entries in Entry::batches(entries) {
             self.send(host, ToHost::Entries { run, entries: entries.to_vec() });
         }
     }
@@ -82,7 +74,7 @@ impl Coordinator {
     pub(super) fn send_below(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.subscribers.len() < SUBSCRIBED_JOBS_MAX || part.subscribers.contains_key(&key.tag()) {
-            part.subscribers.entry(key.tag()).or_default().insert(host);
+            part.subscribe(host, key.tag());
         }
         let own = part.table.get(&key).into_iter();
         let entries: Vec<Entry> = own.chain(part.table.below(key.tag())).cloned().collect();
@@ -91,7 +83,9 @@ impl Coordinator {
 
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
         let until = if self.searches.len() < SEARCHES_WAITING_MAX { now + SETTLE_MAX } else { now };
-        self.searches.push(Search { host, run, key, epoch: self.epoch, until });
+        let just_back = |state: &HostState| state.back_since.is_some_and(|since| now < since + SETTLE_MAX);
+        let waits_for_missing = self.hosts.get(&host).is_some_and(just_back);
+        self.searches.push(Search { host, run, key, epoch: self.epoch, until, waits_for_missing });
         self.settle(now);
     }
 
@@ -100,24 +94,24 @@ impl Coordinator {
         self.newsroom.has_settled(epoch)
     }
 
-    /// Answers the searches that have waited for what they wait for.
+    /// Answers the searches that have waited for what they wait for; some now, the others in events that follow
+    /// at once.
     pub(super) fn settle(&mut self, now: Time) {
-        let mut waiting = Vec::new();
-        for search in std::mem::take(&mut self.searches) {
-            if now < search.until && !self.has_settled(search.epoch) {
-                waiting.push(search);
-                continue;
-            }
+        let (unsettled, is_any_missing) = (self.newsroom.unsettled(), !self.missing.is_empty());
+        let ready = self.searches.take_ready(now, unsettled, is_any_missing, SEARCHES_ANSWERED_AT_ONCE_MAX);
+        for search in ready {
             let Search { host, run, key, .. } = search;
             self.send_below(now, host, run, key);
             self.send(host, ToHost::Found { run, key });
         }
-        self.searches = waiting;
+        self.searches_wait = !self.searches.is_any_ready(now, unsettled, is_any_missing);
         self.assign_roots(now);
     }
 
     pub(super) fn next_settle(&self) -> Option<(Time, &'static str)> {
-        let search = self.searches.iter().map(|search| search.until).min();
-        search.map(|until| (until, "a search is answered without what some hosts may have"))
+        if !self.searches_wait {
+            return Some((Time(0), "more searches are to be answered"));
+        }
+        Some((self.searches.next()?, "a search is answered without what some hosts may have"))
     }
 }

@@ -1,7 +1,9 @@
 //! The root jobs of runs: who has them, and what becomes of them.
 
+use std::collections::BTreeMap;
+
 use crate::limits::SETTLE_MAX;
-use crate::message::ToHost;
+use crate::message::{RootClaim, ToHost};
 use crate::{
     EntryState, Finished, HostId, JobNumber, JobSpec, KeyMaker, Lineage, Outcome, ROOT_KIND, RunEnd, RunId,
     RunSpec, RunState, Time,
@@ -30,9 +32,54 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
         objects: Vec::new(),
     }
 }
+
 impl Coordinator {
+    /// Whether a host may end the run: it has loaded the app, or has the root job. Others' messages of that
+    /// kind are late, or lies.
+    pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
+        let Some(part) = self.runs.get(&run) else { return false };
+        self.hosts.get(&host).is_some_and(|state| state.ready.contains(&run))
+            || part.claims.range((host, JobNumber(0))..).next().is_some_and(|(claimant, _)| *claimant == host)
+    }
+
+    /// Proves that the coordinator gave a run's root job to somebody under this number; kept nowhere, so that
+    /// a coordinator that was started again knows it still.
+    fn root_proof(&self, run: RunId, number: JobNumber) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
+        hasher.update(b"root");
+        hasher.update(&run.0.to_le_bytes());
+        hasher.update(&number.0.to_le_bytes());
+        let mut proof = [0; 8];
+        proof.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(proof)
+    }
+
+    /// Checks the proofs of root jobs that a host comes back with.
+    pub(super) fn check_claims(&self, claims: &[RootClaim]) -> Result<(), Misbehaviour> {
+        let is_proved = |claim: &RootClaim| claim.proof == self.root_proof(claim.run, claim.number);
+        if claims.iter().all(is_proved) { Ok(()) } else { Err(Misbehaviour::NotItsRoot) }
+    }
+
+    /// A host is back without root jobs that it was given: the messages that gave them were lost with the link.
+    pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
+        let unclaimed: Vec<(RunId, JobNumber)> = (self.runs.iter())
+            .filter(|(_, part)| part.is_active)
+            .filter_map(|(run, part)| {
+                let (_, number) = part.assigned.filter(|(assigned, _)| *assigned == host)?;
+                let has_it = claims.iter().any(|claim| claim.run == *run && claim.number == number);
+                (!has_it).then_some((*run, number))
+            })
+            .collect();
+        for (run, number) in unclaimed {
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.claims.remove(&(host, number));
+            }
+            self.take_root(now, run);
+        }
+    }
+
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
-        if let Some(state) = self.hosts.get_mut(&host)
+        if let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none())
             && self.runs.get(&run).is_some_and(|part| part.is_active)
         {
             state.ready.insert(run);
@@ -49,6 +96,7 @@ impl Coordinator {
             state.ready.remove(&run);
             state.unready.insert(run, reason.clone());
         }
+        self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
         if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
             self.take_root(now, run);
@@ -56,8 +104,9 @@ impl Coordinator {
         }
     }
 
-    /// A host that comes back has the root job still.
-    pub(super) fn claim_root(&mut self, host: HostId, run: RunId, number: JobNumber) {
+    /// A host that comes back has the root job still, and has proved it.
+    pub(super) fn claim_root(&mut self, host: HostId, claim: &RootClaim) {
+        let RootClaim { run, number, .. } = *claim;
         let Some(part) = self.runs.get_mut(&run) else { return };
         // Of a run that is suspended, too: its root may have ended before its host heard of that.
         part.claims.insert((host, number));
@@ -112,9 +161,10 @@ impl Coordinator {
         if spec.redone {
             self.send_below(now, host, run, spec.key);
         }
-        self.send(host, ToHost::Assign { run, number, spec });
+        let proof = self.root_proof(run, number);
+        self.send(host, ToHost::Assign { run, number, proof, spec });
         self.introduce_master(now, run, host);
-        self.broadcast(None, &ToHost::Master { run, host });
+        self.broadcast(now, ToHost::Master { run, host });
         self.events.push_back(Event::RootAssigned(run, host));
         self.set_state(run, RunState::Running);
     }
@@ -131,9 +181,11 @@ impl Coordinator {
 
     /// A host that is ready and has the fewest roots.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
-        let roots = |host: HostId| {
-            self.runs.values().filter(|part| part.assigned.is_some_and(|(root, _)| root == host)).count()
-        };
+        let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
+        for (host, _) in self.runs.values().filter_map(|part| part.assigned) {
+            *of_host.entry(host).or_default() += 1;
+        }
+        let roots = |host: HostId| of_host.get(&host).copied().unwrap_or_default();
         let ready: Vec<(usize, HostId)> = (self.hosts.iter())
             .filter(|(_, state)| state.link.is_some() && state.paused.is_none() && state.ready.contains(&run))
             .map(|(id, _)| (roots(*id), *id))

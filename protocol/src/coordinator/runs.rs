@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::limits::{DRAIN_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX};
+use crate::limits::{DRAIN_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 use super::part::RunPart;
+use super::slices::Slice;
+use super::turns::Turn;
 use super::{Command, CommandError, Coordinator, Event};
 
 /// Entries wait so long for company before they are saved.
@@ -54,9 +56,10 @@ impl Coordinator {
         if was_active && !working.is_empty() {
             part.suspending = Some((working, now + DRAIN_MAX + DRAIN_MAX));
             self.set_state(run, RunState::Suspending);
-            self.broadcast(None, &ToHost::SuspendRun { run });
+            self.broadcast(now, ToHost::SuspendRun { run });
         } else {
-            self.set_state(run, RunState::Suspended);
+            // Who comes back is told then.
+            self.finish_suspending(run);
         }
         self.activate(now);
         Ok(())
@@ -79,6 +82,8 @@ impl Coordinator {
             }
             _ => return Err(CommandError::State(run, "resumed", "not suspended")),
         }
+        // Hosts have dropped it.
+        part.turn = Turn::default();
         self.set_state(run, RunState::Queued);
         self.activate(now);
         Ok(())
@@ -92,32 +97,6 @@ impl Coordinator {
             part.state = state;
             self.commands.push_back(Command::SaveState { run, state });
             self.events.push_back(Event::RunChanged(run, state));
-        }
-    }
-
-    /// Gives runs that wait their turn to the hosts, as far as there is room.
-    pub(super) fn activate(&mut self, now: Time) {
-        let mut room =
-            RUNS_ACTIVE_MAX.saturating_sub(self.runs.values().filter(|part| part.is_active).count());
-        let waiting: Vec<RunId> = (self.runs.iter())
-            .filter(|(_, part)| !part.is_active && matches!(part.state, RunState::Queued | RunState::Running))
-            .map(|(run, _)| *run)
-            .collect();
-        for run in waiting {
-            if room == 0 {
-                return;
-            }
-            room -= 1;
-            let epoch = self.epoch;
-            let Some(part) = self.runs.get_mut(&run) else { continue };
-            part.is_active = true;
-            part.settles = (epoch, now + SETTLE_MAX);
-            let spec = part.spec.clone();
-            for host in self.hosts.values_mut() {
-                host.ready.remove(&run);
-                host.unready.remove(&run);
-            }
-            self.broadcast(None, &ToHost::StartRun { run, spec });
         }
     }
 
@@ -145,16 +124,13 @@ impl Coordinator {
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
         let Some(mut part) = self.runs.remove(&run) else { return };
-        part.by_host.values_mut().for_each(|counts| counts.busy = 0);
+        part.tally.rest();
         self.commands.push_back(Command::SaveEnd { run, end, counts: Box::new(part.counts()) });
         self.events.push_back(Event::RunChanged(run, state));
-        self.broadcast(None, &ToHost::StopRun { run });
-        self.searches.retain(|search| search.run != run);
-        for host in self.hosts.values_mut() {
-            host.counts.remove(&run);
-            host.ready.remove(&run);
-            host.unready.remove(&run);
-        }
+        self.broadcast(now, ToHost::StopRun { run });
+        self.searches.forget_run(run);
+        self.in_slices(now, Slice::Forget { after: None, run });
+        self.in_slices(now, Slice::Free(Box::new(part)));
         self.activate(now);
     }
 
@@ -162,16 +138,27 @@ impl Coordinator {
         &mut self,
         host: HostId,
         run: RunId,
-        counts: Counts,
+        (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let counts = part.count(host, counts);
+        let counts = part.tally.count(host, series, counts);
         if progress.is_some() {
             part.progress = progress;
         }
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
+        }
+    }
+
+    /// A host's process has another id: what it counts is counted under that.
+    pub(super) fn rename_counts(&mut self, was: HostId, is: HostId) {
+        for (run, part) in &mut self.runs {
+            if let Some(counts) = part.tally.rename(was, is)
+                && let Some(state) = self.hosts.get_mut(&is)
+            {
+                state.counts.insert(*run, counts);
+            }
         }
     }
 
@@ -215,15 +202,12 @@ impl Coordinator {
     }
 
     pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId, departure: Departure) {
+        // Those that remain may all be unable.
+        self.note_unready(run);
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.table.forget_host(host);
-        for subscribers in part.subscribers.values_mut() {
-            subscribers.remove(&host);
-        }
-        part.subscribers.retain(|_, hosts| !hosts.is_empty());
-        if let Some(counts) = part.by_host.get_mut(&host) {
-            counts.busy = 0;
-        }
+        let (hosts, missing) = (&self.hosts, &self.missing);
+        part.tally.leave(host, |host| hosts.contains_key(&host) || missing.contains(host));
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),
@@ -246,7 +230,10 @@ impl Coordinator {
             .filter(|part| part.is_active && part.assigned.is_none())
             .filter(|part| !self.has_settled(part.settles.0))
             .map(|part| (part.settles.1, "a root job is given away without what some hosts may have"));
-        saves.chain(suspends).chain(roots).min_by_key(|(time, _)| *time)
+        let turns = (self.runs.values()).filter_map(|part| {
+            Some((part.turn.rests_until?, "a run that no host could load is tried again"))
+        });
+        saves.chain(suspends).chain(roots).chain(turns).min_by_key(|(time, _)| *time)
     }
 
     pub(super) fn time_out_runs(&mut self, now: Time) {
@@ -264,6 +251,7 @@ impl Coordinator {
                 self.finish_suspending(run);
             }
         }
+        self.time_out_turns(now);
         self.assign_roots(now);
     }
 
@@ -290,6 +278,9 @@ impl Coordinator {
         if self.waits_until.is_some() {
             return Some("the coordinator was started again and waits for its hosts".to_owned());
         }
+        if let Some(reason) = self.reason_to_rest(run) {
+            return Some(reason);
+        }
         if !part.is_active {
             return Some(format!("{RUNS_ACTIVE_MAX} other runs are under way, and this one waits its turn"));
         }
@@ -301,15 +292,12 @@ impl Coordinator {
             let reason = host.paused.clone().unwrap_or_default();
             return Some(format!("all hosts are paused ({} says: {reason})", host.report.name));
         }
-        let unready = working().find_map(|host| Some((&host.report.name, host.unready.get(&run)?)));
-        match unready {
-            Some((name, reason)) if working().all(|host| host.unready.contains_key(&run)) => {
-                Some(format!("no host can run it; {name} says: {reason}"))
-            }
-            _ if working().any(|host| host.ready.contains(&run)) => {
+        match self.why_unable(run) {
+            Some(why) => Some(why),
+            None if working().any(|host| host.ready.contains(&run)) => {
                 Some("hosts tell what they have of it before it is begun again".to_owned())
             }
-            _ => Some("hosts load the app".to_owned()),
+            None => Some("hosts load the app".to_owned()),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What goes in and out of the coordinator's state machine, but for messages.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -109,6 +111,8 @@ pub enum Event {
     HostJoined(HostId),
     /// A host went.
     HostGone(HostId, Departure),
+    /// A host that had been given up came back in time, and is who it was.
+    HostReturned(HostId),
     /// A host that had been given up came back as another.
     HostReborn {
         /// Who it was.
@@ -173,6 +177,9 @@ pub enum Misbehaviour {
     /// More entries or longer texts than are allowed.
     #[error("it sent a message larger than allowed")]
     TooMuch,
+    /// It announced a parcel that is too long, changed it on the way, or it was not what was announced.
+    #[error("it sent a parcel that breaks the rules")]
+    Parcel,
 }
 
 /// A host as pages show it.
@@ -200,7 +207,7 @@ pub struct RunView {
     /// Which.
     pub run: RunId,
     /// What it is.
-    pub spec: RunSpec,
+    pub spec: Arc<RunSpec>,
     /// How far it is.
     pub state: RunState,
     /// Why nothing happens, if nothing does.

@@ -16,12 +16,17 @@ use super::{Command, Host};
 /// A goodbye that is not answered is given up.
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 
+/// And parcels have this time, at most, to arrive before it.
+const HANDING_OVER_MAX: Duration = Duration::from_secs(120);
+
 /// A host that is about to go.
 #[derive(Debug)]
 pub struct Departing {
     /// It stays as a paused host, for this reason.
     pause: Option<String>,
     until: Time,
+    /// What could be saved is on its way; parcels have time to arrive until then.
+    handed_over: Option<Time>,
     has_said_goodbye: bool,
     /// It was told to take work again meanwhile.
     is_resumed: bool,
@@ -69,8 +74,13 @@ impl Host {
             self.commands.push_back(Command::Left);
             return;
         }
-        self.departing =
-            Some(Departing { pause, until: now + GOODBYE_MAX, has_said_goodbye: false, is_resumed: false });
+        self.departing = Some(Departing {
+            pause,
+            until: now + GOODBYE_MAX,
+            handed_over: None,
+            has_said_goodbye: false,
+            is_resumed: false,
+        });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.drain(now, run);
@@ -142,14 +152,31 @@ impl Host {
         if !at_rest || departing.has_said_goodbye || !is_connected {
             return;
         }
-        departing.has_said_goodbye = true;
-        departing.until = now + GOODBYE_MAX;
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
-            self.report_last(now, run);
-            self.hand_over_objects(now, run);
+        if departing.handed_over.is_none() {
+            departing.handed_over = Some(now + HANDING_OVER_MAX);
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            for run in runs {
+                self.report_last(now, run);
+                self.hand_over_objects(now, run);
+            }
         }
+        let Some(departing) = &mut self.departing else { return };
+        departing.until = now + GOODBYE_MAX;
+        let is_late = departing.handed_over.is_some_and(|until| now >= until);
+        // Results and replicas that are pulled are not left behind.
+        let is_pulled = self.outgoing.touched().is_some_and(|touched| now < touched + GOODBYE_MAX);
+        if is_pulled && !is_late {
+            return;
+        }
+        departing.has_said_goodbye = true;
         self.tell_coordinator(ToCoordinator::Leaving);
+    }
+
+    /// A parcel has arrived elsewhere.
+    pub(super) fn on_parcel_ended(&mut self, now: Time) {
+        if self.departing.is_some() {
+            self.say_goodbye(now);
+        }
     }
 
     /// The coordinator may not have heard the first.
@@ -161,6 +188,8 @@ impl Host {
 
     pub(super) fn on_farewell(&mut self) {
         if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
+            // Its id is free: it may be named without being taken for it.
+            self.former = self.identity;
             self.go();
         }
     }
@@ -190,11 +219,16 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
         for token in tokens {
-            let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
-            for (owner, number) in held.into_iter().flat_map(|held| held.owners) {
-                if let Owner::Host(host) = owner {
-                    self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
-                }
+            self.hand_back_one(run, token);
+        }
+    }
+
+    /// The owners of a held job have it again.
+    pub(super) fn hand_back_one(&mut self, run: RunId, token: JobNumber) {
+        let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
+        for (owner, number) in held.into_iter().flat_map(|held| held.owners) {
+            if let Owner::Host(host) = owner {
+                self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
             }
         }
     }
@@ -212,6 +246,7 @@ impl Host {
                 self.flush(now, run);
                 self.hand_back(run);
             }
+            self.former = None;
             self.go();
         }
     }

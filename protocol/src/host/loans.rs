@@ -72,11 +72,16 @@ impl Host {
     /// Sends a held job's result to all who wait for it.
     pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token) else { return };
-        let Some(finished) = held.finished.clone() else { return };
-        let (owners, spec) = (held.owners.clone(), held.spec.clone());
-        for (owner, number) in owners {
-            let finished = finished.clone();
+        let Some(held) = part.held.get(&token).filter(|held| held.finished.is_some()) else { return };
+        for (owner, number) in held.owners.clone() {
+            if self.is_result_under_way(run, owner, number) {
+                continue;
+            }
+            let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
+            let Some((spec, Some(finished))) = held.map(|held| (held.spec.clone(), held.finished.clone()))
+            else {
+                return;
+            };
             match owner {
                 Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
                 Owner::Coordinator => {
@@ -96,6 +101,7 @@ impl Host {
 
     /// An owner needs nothing more: a held job with a result that all have is forgotten.
     pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+        self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.remove_owner(owner, number) else { return };
         if part.held.get(&token).is_some_and(|held| held.owners.is_empty() && held.finished.is_some()) {
@@ -155,6 +161,7 @@ impl Host {
         if let Some(loan) = part.loan_by_number.get(&number).copied()
             && let Some(ended) = part.end_loan(loan)
         {
+            self.end_loan_parcels(run, loan, &ended);
             self.tell_peer(ended.thief, PeerMessage::Abort { run, number: loan });
         }
         self.give_up_owner(run, Owner::Here, number);
@@ -182,6 +189,7 @@ impl Host {
 
     /// Somebody does not want a held job; without others who do, it is aborted.
     fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+        self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.remove_owner(owner, number) else { return };
         if part.held.get(&token).is_some_and(|held| held.owners.is_empty()) {
@@ -308,15 +316,43 @@ impl Host {
         let is_asked =
             part.loans.get(&number).is_some_and(|loan| loan.thief == from && loan.state == LoanState::Asked);
         if is_asked && let Some(loan) = part.end_loan(number) {
-            part.table.remove(&loan.spec.key);
-            self.redo(now, run, loan.number, &loan.spec);
+            // What sent this host there was wrong. Something better may have come since.
+            let place = part.table.get(&loan.spec.key).and_then(|entry| entry.state.place());
+            if place == Some(from) {
+                part.table.remove(&loan.spec.key);
+            }
+            if !self.use_known(now, run, loan.number, &loan.spec) {
+                self.redo(now, run, loan.number, &loan.spec);
+            }
+        }
+    }
+
+    // ---- what ends the run ----
+
+    /// A job has met a limit or failed for good: the coordinator is told until the run is over.
+    pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.verdict.is_some() {
+            // The first is as good.
+            return;
+        }
+        part.verdict = Some(verdict);
+        part.next_reconcile = now + RECONCILE;
+        self.repeat_verdict(run);
+    }
+
+    /// Tells the coordinator again what is to end the run.
+    pub(super) fn repeat_verdict(&mut self, run: RunId) {
+        let verdict = self.runs.get(&run).and_then(|part| part.verdict.clone());
+        if let Some(verdict) = verdict {
+            self.tell_coordinator(verdict);
         }
     }
 
     // ---- reconciliation ----
 
     pub(super) fn next_reconcile(&self, part: &Part) -> Option<(Time, &'static str)> {
-        (!part.loans.is_empty() || !part.held.is_empty())
+        (!part.loans.is_empty() || !part.held.is_empty() || part.verdict.is_some())
             .then_some((part.next_reconcile, "hosts tell one another what they hold"))
     }
 
@@ -352,6 +388,7 @@ impl Host {
         }
         silent.sort_unstable();
         silent.dedup();
+        self.repeat_verdict(run);
         for token in again {
             self.deliver(run, token);
         }
@@ -404,6 +441,10 @@ impl Host {
         held: &[JobNumber],
         pending: &[StealId],
     ) {
+        if self.is_given_up(now, from) {
+            // What it holds goes on, as an orphan soon.
+            return;
+        }
         let Some(part) = self.runs.get_mut(&run) else {
             if !held.is_empty() {
                 self.tell_peer(from, PeerMessage::Unknown { run, numbers: held.to_vec() });

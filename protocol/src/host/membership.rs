@@ -1,9 +1,10 @@
 //! The link to the coordinator, and who else is there.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::limits::ACQUAINTANCES_MAX;
-use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, ToCoordinator, ToHost};
+use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::part::{Owner, Part, Stage};
@@ -11,24 +12,32 @@ use super::{Command, Event, Host, Transmit};
 
 impl Host {
     /// The link to the coordinator is open.
-    pub fn handle_connected(&mut self, _now: Time) {
+    pub fn handle_connected(&mut self, now: Time) {
+        self.latest = now;
         self.is_greeting = true;
         self.is_connected = false;
         let roots = (self.runs.iter())
             .flat_map(|(run, part)| {
-                (part.held_by_loan.keys())
-                    .filter(|(owner, _)| *owner == Owner::Coordinator)
-                    .map(|(_, number)| (*run, *number))
+                (part.held_by_loan.keys()).filter(|(owner, _)| *owner == Owner::Coordinator).filter_map(
+                    |(_, number)| {
+                        let proof = *part.root_proofs.get(number)?;
+                        Some(RootClaim { run: *run, number: *number, proof })
+                    },
+                )
             })
-            .collect();
+            .collect::<Vec<RootClaim>>();
         let (report, paused) = (self.config.report.clone(), self.paused.clone());
         self.greeted_as_paused.clone_from(&paused);
-        let hello = ToCoordinator::Hello { report, was: self.identity, roots, paused };
+        // What a former one counted is this process's, too.
+        let (was, incarnation) = (self.identity.or(self.former), self.incarnation);
+        let (was, roots) = if self.is_disowned { (None, Vec::new()) } else { (was, roots) };
+        let hello = ToCoordinator::Hello { report, was, incarnation, roots, paused };
         self.transmits.push_back(Transmit::ToCoordinator(hello));
     }
 
     /// The link to the coordinator broke. Hosts that can reach one another go on.
     pub fn handle_disconnected(&mut self, now: Time) {
+        self.latest = now;
         self.is_greeting = false;
         self.is_connected = false;
         self.settle_all(now);
@@ -36,11 +45,17 @@ impl Host {
 
     /// The coordinator said something.
     pub fn handle_from_coordinator(&mut self, now: Time, message: ToHost) {
+        self.latest = now;
         match message {
-            ToHost::Welcome { host, secret, grid, hosts, complete, runs, epoch } => {
-                self.on_welcome(now, (host, secret, grid), hosts, complete, &runs, epoch);
+            ToHost::Welcome { host, incarnation, secret, grid, hosts, complete, runs, epoch } => {
+                let identity = ((host, secret, grid), incarnation);
+                self.on_welcome(now, identity, hosts, complete, &runs, epoch);
             }
-            ToHost::Refused { reason } => self.events.push_back(Event::Refused(reason)),
+            ToHost::Refused { reason } => {
+                // What it said of itself may be the reason: the next time it says nothing.
+                self.is_disowned |= self.is_greeting;
+                self.events.push_back(Event::Refused(reason));
+            }
             // Whatever else comes before the welcome is meant for who this host was.
             _ if !self.is_connected => {}
             ToHost::Hosts { epoch, joined, gone } => self.on_hosts(now, epoch, joined, &gone),
@@ -53,7 +68,7 @@ impl Host {
                 self.on_hosts(now, epoch, Vec::new(), &gone);
                 self.tell_coordinator(ToCoordinator::Recovered { epoch });
             }
-            ToHost::StartRun { run, spec } => self.on_start(now, run, spec),
+            ToHost::StartRun { run, spec } => self.on_start(now, run, Arc::unwrap_or_clone(spec)),
             ToHost::Master { run, host } => {
                 if let Some(part) = self.runs.get_mut(&run) {
                     part.master = Some(host);
@@ -62,12 +77,20 @@ impl Host {
             }
             ToHost::StopRun { run } => self.on_stop(now, run),
             ToHost::SuspendRun { run } => self.on_suspend(now, run),
-            ToHost::Assign { run, number, spec } => self.on_assign(now, run, number, spec),
+            ToHost::Assign { run, number, proof, spec } => {
+                if let Some(part) = self.runs.get_mut(&run) {
+                    let held = &part.held_by_loan;
+                    part.root_proofs.retain(|number, _| held.contains_key(&(Owner::Coordinator, *number)));
+                    part.root_proofs.insert(number, proof);
+                }
+                self.on_assign(now, run, number, spec);
+            }
             ToHost::Acknowledged { run, number } => self.settle_owner(run, Owner::Coordinator, number),
             ToHost::Entries { run, entries } => self.on_entries(run, entries),
             ToHost::Found { run, key } => self.on_found(now, run, key),
             // The driver unpacks relayed frames; of an unreachable peer the coordinator will say more.
-            ToHost::Relayed { .. } | ToHost::Unreachable { .. } => {}
+            ToHost::Relayed { .. } | ToHost::RelayedBulk { .. } | ToHost::Unreachable { .. } => {}
+            ToHost::Parcel(message) => self.on_parcel_of_coordinator(now, &message),
             ToHost::Ping { ping } => self.tell_coordinator(ToCoordinator::Pong { ping }),
             ToHost::Farewell => self.on_farewell(),
             ToHost::Forget { ask, host } => self.on_forget(ask, host),
@@ -77,7 +100,7 @@ impl Host {
     fn on_welcome(
         &mut self,
         now: Time,
-        identity: (HostId, u64, GridId),
+        (identity, incarnation): ((HostId, u64, GridId), u32),
         hosts: Vec<HostInfo>,
         complete: bool,
         runs: &[RunId],
@@ -96,29 +119,36 @@ impl Host {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();
         }
+        let before = std::mem::replace(&mut self.incarnation, incarnation);
         let is_reborn = was.is_some_and(|(id, ..)| id != identity.0);
+        // All others have forgotten what they had to do with this host.
+        let is_given_up = is_reborn || (was.is_some() && before != incarnation);
         let is_other_grid = was.is_some_and(|(.., grid)| grid != identity.2);
         let over: Vec<RunId> =
             self.runs.keys().filter(|run| is_other_grid || !runs.contains(run)).copied().collect();
         for run in over {
             self.stop_run(run, true);
         }
+        if std::mem::take(&mut self.is_disowned) {
+            self.disown_roots(now);
+        }
         match was {
             None => self.events.push_back(Event::Joined(identity.0)),
             Some(_) if is_reborn => self.events.push_back(Event::Reborn(identity.0)),
+            Some(_) if is_given_up => self.events.push_back(Event::Returned(identity.0)),
             Some(_) => {}
         }
         // What others have given up, or what went while the link was down.
         let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
         let lost: Vec<HostId> = (self.peers.keys())
-            .filter(|peer| is_reborn || (complete && !there.contains(peer)))
+            .filter(|peer| is_given_up || (complete && !there.contains(peer)))
             .copied()
             .collect();
         for peer in lost {
             self.lose_peer(now, peer);
         }
         for info in hosts {
-            self.join(info);
+            self.join(now, info);
         }
         self.sort_peers();
         self.epoch = epoch;
@@ -131,10 +161,24 @@ impl Host {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.announce_again(now, run);
-            self.meet_again(now, run, is_reborn);
+            self.meet_again(now, run, is_given_up);
             self.seek(now, run);
         }
         self.say_goodbye_again();
+    }
+
+    /// The coordinator does not take this host for the one to which it gave root jobs: they are orphans.
+    fn disown_roots(&mut self, now: Time) {
+        let roots: Vec<(RunId, JobNumber, JobNumber)> = (self.runs.iter())
+            .flat_map(|(run, part)| {
+                (part.held_by_loan.iter())
+                    .filter(|((owner, _), _)| *owner == Owner::Coordinator)
+                    .map(|((_, number), token)| (*run, *number, *token))
+            })
+            .collect();
+        for (run, number, token) in roots {
+            self.orphan(now, run, Owner::Coordinator, number, token);
+        }
     }
 
     /// The coordinator may have lost what it was told last.
@@ -159,11 +203,15 @@ impl Host {
         }
     }
 
-    fn join(&mut self, info: HostInfo) {
+    fn join(&mut self, now: Time, info: HostInfo) {
         if Some(info.id) == self.id() || self.cut_off.contains(&info.id) {
             return;
         }
         let id = info.id;
+        if self.peers.get(&id).is_some_and(|known| known.incarnation != info.incarnation) {
+            // It was given up and came back while this host's link was away.
+            self.lose_peer(now, id);
+        }
         if self.peers.insert(id, info).is_none() {
             self.events.push_back(Event::PeerJoined(id));
         }
@@ -189,7 +237,7 @@ impl Host {
     fn on_hosts(&mut self, now: Time, epoch: u64, joined: Vec<HostInfo>, gone: &[(HostId, Departure)]) {
         for info in joined {
             let (id, is_near) = (info.id, info.report.site == self.config.report.site);
-            self.join(info);
+            self.join(now, info);
             // One more of thousands is no reason to sort them all.
             self.unlist_peer(id);
             let listed = if is_near { &mut self.near } else { &mut self.far };
@@ -221,9 +269,11 @@ impl Host {
     /// coordinator would not say any more when it goes.
     fn on_forget(&mut self, ask: u64, host: HostId) {
         self.unlist_peer(host);
-        let forgotten = !self.runs.values().any(|part| part.has_to_do_with(host));
+        let forgotten =
+            !self.runs.values().any(|part| part.has_to_do_with(host)) && !self.has_parcels_with(host);
         if forgotten {
             self.peers.remove(&host);
+            self.forget_sharer(host);
         }
         self.tell_coordinator(ToCoordinator::Forgot { ask, host, forgotten });
     }
@@ -234,9 +284,13 @@ impl Host {
         }
         match self.runs.get(&run).map(|part| part.stage) {
             Some(Stage::Loading | Stage::Draining { .. } | Stage::Drained) => {}
-            Some(Stage::Ready) => self.tell_coordinator(ToCoordinator::Ready { run }),
+            Some(Stage::Ready) => {
+                self.tell_coordinator(ToCoordinator::Ready { run });
+                self.repeat_verdict(run);
+            }
             Some(Stage::Unable) => {
-                let reason = "it could not take part before".to_owned();
+                let unable = self.runs.get(&run).and_then(|part| part.unable.clone());
+                let reason = unable.unwrap_or_else(|| "it could not take part before".to_owned());
                 self.tell_coordinator(ToCoordinator::Unready { run, reason });
             }
             None => {
@@ -244,6 +298,8 @@ impl Host {
                 part.next_steal = self.numbers_used;
                 part.next_number = self.numbers_used;
                 part.holding = self.numbers_used;
+                self.series += 1;
+                part.series = self.series;
                 self.runs.insert(run, Box::new(part));
                 self.commands.push_back(Command::Load { run, spec });
             }
@@ -251,7 +307,8 @@ impl Host {
     }
 
     fn on_assign(&mut self, now: Time, run: RunId, number: JobNumber, mut spec: JobSpec) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        // Without it, or unable: the coordinator has been told, or is about to be.
+        let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
         if part.held_by_loan.contains_key(&(Owner::Coordinator, number)) {
             return;
         }
@@ -289,6 +346,7 @@ impl Host {
         if let Some(part) = self.runs.remove(&run) {
             let used = part.next_steal.max(part.next_number).max(part.holding);
             self.numbers_used = self.numbers_used.max(used);
+            self.forget_parcels_of_run(run);
             self.commands.push_back(Command::Stop { run, forget });
             self.events.push_back(Event::RunEnded(run));
         }
@@ -301,6 +359,7 @@ impl Host {
             return;
         }
         part.stage = Stage::Unable;
+        part.unable = Some(reason.clone());
         // First, so that the orphans are known when what is above them is redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, JobNumber)> =

@@ -3,33 +3,41 @@
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
 //! has arrived; `recovery` is what happens when somebody goes; `records` is this host's part of the
 //! result table; `sharing` keeps the replicas of shared objects alike; `departure` is leaving, pausing and
-//! suspending; `membership` is the link to the coordinator and who else is there.
+//! suspending; `membership` is the link to the coordinator and who else is there; `parcels` carries what is too
+//! large for one message.
 
 mod departure;
 mod loans;
 mod membership;
+mod parcels;
 mod part;
 mod records;
 mod recovery;
+mod route;
 mod sharing;
+mod sizes;
 mod stealing;
 mod surface;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
-    WORKERS_REPORTED_MAX, shortened,
+    COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN,
+    SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX, shortened,
 };
-use crate::message::{HostInfo, LogLine, PeerMessage, ToCoordinator};
+use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
+use crate::parcel::{Contents, Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use departure::Departing;
 use part::{Part, Stage};
 use sharing::Sharing;
 
-pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Transmit};
+pub use sizes::Sizes;
+pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, Transmit};
 
 /// A host.
 pub struct Host {
@@ -37,6 +45,8 @@ pub struct Host {
     random: Random,
     /// Who it is, the secret that proves it, and of which grid.
     identity: Option<(HostId, u64, GridId)>,
+    /// Changes when all others have given it up.
+    incarnation: u32,
     /// The coordinator has said welcome on the link that is open.
     is_connected: bool,
     /// Between `handle_connected` and the welcome.
@@ -48,17 +58,29 @@ pub struct Host {
     /// Peers that are reached by a link of their own, says the driver.
     direct: BTreeSet<HostId>,
     cut_off: BTreeSet<HostId>,
+    /// Peers that were given up a moment ago, and may not know yet.
+    given_up: BTreeMap<HostId, Time>,
     epoch: u64,
     /// Boxed: nodes of the map have room for eleven, and most hosts have one.
     runs: BTreeMap<RunId, Box<Part>>,
     /// What a run that is given again counts on from, so that late answers are not taken for new ones.
     numbers_used: u64,
+    /// The last incarnation of a log of updates; no two of this host's logs have the same.
+    incarnations: u64,
+    /// Series of counts begun.
+    series: u64,
+    /// Who it was before it paused.
+    former: Option<(HostId, u64, GridId)>,
     departing: Option<Departing>,
     paused: Option<String>,
+    /// The coordinator refused its last hello.
+    is_disowned: bool,
     /// What its last hello said of that.
     greeted_as_paused: Option<String>,
-    /// When something was last heard, for notes.
+    /// When something was last heard, for notes and parcels.
     latest: Time,
+    outgoing: Outgoing<Receiver>,
+    incoming: Incoming<HostId>,
     transmits: VecDeque<Transmit>,
     commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -72,6 +94,7 @@ impl Host {
             config,
             random,
             identity: None,
+            incarnation: 0,
             is_connected: false,
             is_greeting: false,
             peers: BTreeMap::new(),
@@ -79,13 +102,20 @@ impl Host {
             far: Vec::new(),
             direct: BTreeSet::new(),
             cut_off: BTreeSet::new(),
+            given_up: BTreeMap::new(),
             epoch: 0,
             runs: BTreeMap::new(),
             numbers_used: 0,
+            incarnations: 0,
+            series: 0,
+            former: None,
             departing: None,
             paused: None,
+            is_disowned: false,
             greeted_as_paused: None,
             latest: now,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -149,6 +179,11 @@ impl Host {
         self.runs.get(&run).map_or((0, 0), |part| (part.table.len(), part.table.bytes()))
     }
 
+    /// Entries that were dropped from its part of a run's result table to keep to the bound.
+    pub fn entries_evicted(&self, run: RunId) -> Option<u64> {
+        self.runs.get(&run).map(|part| part.table.dropped())
+    }
+
     /// Shared objects of a run that it knows of, and what their replicas take, in bytes.
     pub fn shared(&self, run: RunId) -> (usize, u64) {
         self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.own_counts.shared_bytes))
@@ -192,6 +227,8 @@ impl Host {
             PeerMessage::Holding { run, holding, next_steal, held, pending } => {
                 self.on_holding(now, from, run, (holding, next_steal), &held, &pending);
             }
+            // What one that was given up has lent is an orphan here, for it to adopt when it is back.
+            PeerMessage::Lending { .. } if self.is_given_up(now, from) => {}
             PeerMessage::Lending { run } => self.send_holding(run, from),
             PeerMessage::Unknown { run, numbers } => self.on_unknown(from, run, &numbers),
             PeerMessage::Entries { run, entries } => {
@@ -203,14 +240,14 @@ impl Host {
             PeerMessage::Want { run, key } => self.on_want(from, run, key),
             PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),
             PeerMessage::Orphaned { run, number } => self.on_orphaned(now, from, run, number),
-            PeerMessage::Updates { run, object, origin, first, updates } => {
-                self.on_updates(now, from, (run, object), (origin, first), &updates);
+            PeerMessage::Updates { run, object, writer, first, updates } => {
+                self.on_updates(now, from, (run, object), (writer, first), &updates);
             }
-            PeerMessage::Versions { run, object, versions, sharers, is_question } => {
+            PeerMessage::Versions { run, object, versions, digest, sharers, is_question } => {
                 if !versions.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
-                self.on_versions(now, from, (run, object), &versions, &sharers, is_question);
+                self.on_versions(now, from, (run, object), (&versions, digest), &sharers, is_question);
             }
             PeerMessage::FetchReplica { run, object } => self.on_fetch(now, from, run, object),
             PeerMessage::Replica { run, object, snapshot, sharers } => {
@@ -226,6 +263,7 @@ impl Host {
                 }
                 self.on_refused(now, from, reason);
             }
+            PeerMessage::Parcel(message) => self.on_parcel(now, from, message)?,
         }
         Ok(())
     }
@@ -235,8 +273,7 @@ impl Host {
         self.cut_off(now, peer, reason);
     }
 
-    /// A link of their own to a peer has opened, or the last one has closed. For what is counted, and nothing
-    /// else.
+    /// A link of their own to a peer works, or none does any more. For what is counted, and nothing else.
     pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
         if is_direct {
             self.direct.insert(peer);
@@ -247,6 +284,7 @@ impl Host {
 
     /// The run's app is ready to run here, or why it is not.
     pub fn handle_loaded(&mut self, now: Time, run: RunId, result: Result<(), String>) {
+        self.latest = now;
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.stage != Stage::Loading {
             return;
@@ -294,8 +332,8 @@ impl Host {
                 self.record(now, run, key, depth, lineage, finished);
             }
             Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
-            Notice::Updated { object, origin, seq, bytes } => {
-                self.on_updated(now, (run, object), (origin, seq), bytes);
+            Notice::Updated { object, writer, seq, bytes } => {
+                self.on_updated(now, (run, object), (writer, seq), bytes);
             }
             Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
@@ -311,11 +349,12 @@ impl Host {
                 }
             }
             Notice::Progress(done, total) => part.progress = Some((done, total)),
-            Notice::Limit(reason) => self.tell_coordinator(ToCoordinator::Limit { run, reason }),
+            Notice::Limit(reason) => self.judge(now, run, ToCoordinator::Limit { run, reason }),
             Notice::Failed(failure) => {
-                self.tell_coordinator(ToCoordinator::Failed { run, failure: failure.shortened() });
+                self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
             }
             Notice::Unable(reason) => self.become_unable(run, reason),
+            Notice::HandedBack { held } => self.hand_back_one(run, held),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.runtime_counts = *counts,
             Notice::Activity { mut workers, jobs, jobs_dropped } => {
@@ -332,6 +371,7 @@ impl Host {
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.latest = now;
+        self.time_out_parcels(now);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.time_out_steals(now, run);
@@ -365,33 +405,46 @@ impl Host {
 
     /// When `handle_timeout` is to be called at the latest, and why.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
-        let runs = self.runs.values().flat_map(|part| {
+        let runs = self.runs.iter().flat_map(|(run, part)| {
             [
-                self.next_steal_timeout(part),
+                self.next_steal_timeout(*run, part),
                 self.next_reconcile(part),
-                self.next_recovery_timeout(part),
+                self.next_recovery_timeout(*run, part),
                 Self::next_flush(part),
                 self.next_report(part),
-                Self::next_sharing(part),
+                self.next_sharing(*run, part),
                 match part.stage {
                     Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
                     _ => None,
                 },
             ]
         });
-        runs.chain([self.next_departure_timeout()]).flatten().min_by_key(|(time, _)| *time)
+        runs.chain([self.next_departure_timeout(), self.next_parcel_timeout()])
+            .flatten()
+            .min_by_key(|(time, _)| *time)
     }
 
     // ---- small things that all parts need ----
 
     fn tell_coordinator(&mut self, message: ToCoordinator) {
-        if self.is_connected {
-            self.transmits.push_back(Transmit::ToCoordinator(message));
+        if !self.is_connected {
+            return;
+        }
+        match Contents::of_coordinator(&message) {
+            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
+                self.send_parcel(Receiver::Coordinator, contents, &message);
+            }
+            _ => self.transmits.push_back(Transmit::ToCoordinator(message)),
         }
     }
 
     fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
-        self.transmits.push_back(Transmit::ToPeer(peer, message));
+        match Contents::of_peer(&message) {
+            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
+                self.send_parcel(Receiver::Peer(peer), contents, &message);
+            }
+            _ => self.transmits.push_back(Transmit::ToPeer(peer, message)),
+        }
     }
 
     /// A peer hears no more of this host: what was lent to it and held for it is as if it were gone.
@@ -441,24 +494,52 @@ impl Host {
             return;
         }
         part.reported = (part.runtime_counts, part.own_counts);
-        let message = ToCoordinator::Counts {
-            run,
-            counts: Box::new(part.counts()),
-            progress: part.progress,
-            notes: part.take_notes(now),
-            notes_dropped: std::mem::take(&mut part.notes_dropped),
-            workers: part.workers.clone(),
-        };
-        self.tell_coordinator(message);
+        let notes = part.take_notes(now);
+        let bytes = |note: &JobNote| NOTE_BYTES + note.parameters.as_ref().map_or(0, Vec::len);
+        let messages: Vec<ToCoordinator> = (in_parts(notes, bytes).into_iter())
+            .map(|notes| ToCoordinator::Counts {
+                run,
+                series: part.series,
+                counts: Box::new(part.counts()),
+                progress: part.progress,
+                notes,
+                notes_dropped: std::mem::take(&mut part.notes_dropped),
+                workers: part.workers.clone(),
+            })
+            .collect();
+        messages.into_iter().for_each(|message| self.tell_coordinator(message));
     }
 
     /// What the store had of a run.
     pub fn handle_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
+        self.latest = now;
         self.merge_restored(now, run, entries);
     }
 
     /// A job that the runtime gave up for a thief, or `None` if there is none.
     pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+        self.latest = now;
         self.on_offered(now, run, job);
     }
+}
+
+/// About what a note takes besides its parameters.
+const NOTE_BYTES: usize = 64;
+
+/// Cuts a list into messages of about `MESSAGE_PART_BYTES` each, at least one; `bytes` is an item's length.
+fn in_parts<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut parts, mut part, mut length) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = bytes(&item);
+        if length + more > MESSAGE_PART_BYTES && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            length = 0;
+        }
+        length += more;
+        part.push(item);
+    }
+    if parts.is_empty() || !part.is_empty() {
+        parts.push(part);
+    }
+    parts
 }

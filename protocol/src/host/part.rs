@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::limits::{
     NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
 };
-use crate::message::{JobNote, LogLine, WorkerTimes};
-use crate::shared::ObjectId;
+use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
+use crate::shared::{ObjectId, Writer};
 use crate::{
     Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
     Table, Time,
@@ -78,6 +78,8 @@ pub struct Request {
     /// It is the one asynchronous request to another site.
     pub is_wide: bool,
     pub scope: Scope,
+    /// The loan's number, if the job comes as a parcel.
+    pub arriving: Option<JobNumber>,
 }
 
 /// A thief that waits here.
@@ -137,6 +139,10 @@ pub struct Part {
     pub stage: Stage,
     /// The coordinator waits to hear that all is saved.
     pub is_suspending: bool,
+    /// Why the host cannot take part.
+    pub unable: Option<String>,
+    /// What is to end the run: a limit or a failure. The coordinator is told until the run is over.
+    pub verdict: Option<ToCoordinator>,
     pub master: Option<HostId>,
     /// Workers without work, and workers in all.
     pub idle: usize,
@@ -150,6 +156,8 @@ pub struct Part {
     pub held_by_key: BTreeMap<JobKey, JobNumber>,
     pub held_by_tag: BTreeMap<JobTag, JobNumber>,
     pub held_by_loan: BTreeMap<(Owner, JobNumber), JobNumber>,
+    /// What proves that the coordinator gave the root jobs.
+    pub root_proofs: BTreeMap<JobNumber, u64>,
     /// Counts the holdings sent, to anybody.
     pub holding: u64,
 
@@ -178,11 +186,13 @@ pub struct Part {
 
     // Shared objects.
     pub shared: BTreeMap<ObjectId, Sharing>,
-    /// That they take too much was told.
-    pub is_over_shared: bool,
+    /// This host's updates of objects that it has forgotten: whose log, and how many.
+    pub logs_before: BTreeMap<ObjectId, (Writer, u64)>,
     pub next_sweep: Time,
 
     // What is reported.
+    /// Names these counts; see [`ToCoordinator::Counts`].
+    pub series: u64,
     pub runtime_counts: Counts,
     pub own_counts: Counts,
     /// What both were when the coordinator was last told.
@@ -205,6 +215,8 @@ impl Part {
             spec,
             stage: Stage::Loading,
             is_suspending: false,
+            unable: None,
+            verdict: None,
             master: None,
             idle: 0,
             next_steal: 0,
@@ -215,6 +227,7 @@ impl Part {
             held_by_key: BTreeMap::new(),
             held_by_tag: BTreeMap::new(),
             held_by_loan: BTreeMap::new(),
+            root_proofs: BTreeMap::new(),
             holding: 0,
             parked: VecDeque::new(),
             wanted: 0,
@@ -232,8 +245,9 @@ impl Part {
             outbox_since: None,
             owner_outbox: BTreeMap::new(),
             shared: BTreeMap::new(),
-            is_over_shared: false,
+            logs_before: BTreeMap::new(),
             next_sweep: now,
+            series: 0,
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
             reported: Default::default(),
@@ -259,6 +273,7 @@ impl Part {
             || self.unresolved.values().any(|unresolved| unresolved.wanted_from == Some(host))
             || self.owner_outbox.contains_key(&host)
             || self.table.refers_to(host)
+            || self.shared.values().any(|sharing| sharing.needs(host))
     }
 
     /// A number never used before.

@@ -4,15 +4,17 @@
 //! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
 //! too. Entries wait a little for company (message combining).
 
-use crate::limits::{ENTRIES_PER_MESSAGE_MAX, FLUSH, LINEAGE_LENGTH_MAX};
+use crate::limits::{FLUSH, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
 use super::part::{Owner, Part};
-use super::{Command, Host};
+use super::{Command, Host, in_parts};
 
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host.
 const OUTBOX_MAX: usize = 16 * 1024;
+/// About what a line of a log takes besides its texts.
+const LINE_BYTES: usize = 16;
 
 impl Host {
     /// A job has a result that is worth saving.
@@ -112,13 +114,13 @@ impl Host {
         let mut messages = Vec::new();
         part.outbox_since = None;
         if self.is_connected {
-            for entries in part.outbox.chunks(ENTRIES_PER_MESSAGE_MAX) {
+            for entries in Entry::batches(&part.outbox) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }
             part.outbox.clear();
         }
         for (owner, entries) in for_owners {
-            for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
+            for entries in Entry::batches(&entries) {
                 self.tell_peer(owner, PeerMessage::Entries { run, entries: entries.to_vec() });
             }
         }
@@ -134,7 +136,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run).filter(|part| !part.log.is_empty()) else { return };
         if self.is_connected {
             let lines = std::mem::take(&mut part.log);
-            self.tell_coordinator(ToCoordinator::Log { run, lines });
+            for lines in in_parts(lines, |line| line.text.len() + line.function.len() + LINE_BYTES) {
+                self.tell_coordinator(ToCoordinator::Log { run, lines });
+            }
         }
     }
 
@@ -186,7 +190,7 @@ impl Host {
             part.sought.remove(&entry.key);
         }
         self.tell_lookups(run);
-        for entries in entries.chunks(ENTRIES_PER_MESSAGE_MAX) {
+        for entries in Entry::batches(&entries) {
             self.tell_peer(thief, PeerMessage::Entries { run, entries: entries.to_vec() });
         }
     }

@@ -9,12 +9,17 @@
 //! The coordinator answers a search when all hosts have told it of their orphans, so an orphan is not
 //! missed for being announced a moment late.
 
-use crate::limits::FIND_TIMEOUT;
+use std::time::Duration;
+
+use crate::limits::{ACQUAINTANCES_MAX, FIND_TIMEOUT, IDENTITY_KEPT};
 use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
 use super::part::{Loan, LoanState, Owner, Part, Unresolved};
 use super::{Command, Event, Host};
+
+/// Time for which a host that was given up is expected to come back.
+const GIVEN_UP: Duration = IDENTITY_KEPT.saturating_mul(2);
 
 impl Host {
     /// A direct link broke, the coordinator is away, and nothing reaches the peer.
@@ -30,11 +35,23 @@ impl Host {
             return;
         }
         self.unlist_peer(peer);
+        self.given_up.retain(|_, since| now < *since + GIVEN_UP);
+        if self.given_up.len() < ACQUAINTANCES_MAX {
+            self.given_up.insert(peer, now);
+        }
+        self.forget_parcels_of_peer(now, peer);
         self.events.push_back(Event::PeerGone(peer));
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.lose_peer_of_run(now, run, peer);
         }
+    }
+
+    /// Whether a host is no peer since a moment ago: it may come back and does not know yet that what it
+    /// shared with this host is void. After that moment, it is answered so that whatever it waits for ends.
+    pub(super) fn is_given_up(&self, now: Time, host: HostId) -> bool {
+        !self.peers.contains_key(&host)
+            && self.given_up.get(&host).is_some_and(|since| now < *since + GIVEN_UP)
     }
 
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId) {
@@ -175,7 +192,7 @@ impl Host {
     }
 
     /// Uses what the table says of a job; false if that is nothing.
-    fn use_known(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
+    pub(super) fn use_known(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return false };
         let Some(entry) = part.table.get(&spec.key) else { return self.adopt_here(run, number, spec) };
@@ -316,8 +333,9 @@ impl Host {
 
     // ---- time ----
 
-    pub(super) fn next_recovery_timeout(&self, part: &Part) -> Option<(Time, &'static str)> {
-        let oldest = part.unresolved.values().map(|unresolved| unresolved.since).min()?;
+    pub(super) fn next_recovery_timeout(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
+        let late = part.unresolved.values().filter(|unresolved| !self.is_result_arriving(run, unresolved));
+        let oldest = late.map(|unresolved| unresolved.since).min()?;
         Some((oldest + FIND_TIMEOUT, "a lost job is redone without what the table may have"))
     }
 
@@ -325,6 +343,7 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         let late: Vec<JobNumber> = (part.unresolved.iter())
             .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
+            .filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved))
             .map(|(number, _)| *number)
             .collect();
         for number in late {

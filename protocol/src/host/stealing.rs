@@ -37,7 +37,7 @@ impl Host {
             let steal = StealId(part.next_steal);
             part.next_steal += 1;
             part.own_counts.steal_requests += 1;
-            part.requests.insert(steal, Request { victim, since: now, is_wide, scope });
+            part.requests.insert(steal, Request { victim, since: now, is_wide, scope, arriving: None });
             let holding = part.holding;
             self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
         }
@@ -365,8 +365,10 @@ impl Host {
 
     // ---- time ----
 
-    pub(super) fn next_steal_timeout(&self, part: &Part) -> Option<(Time, &'static str)> {
-        let request = part.requests.values().map(|request| request.since).min();
+    pub(super) fn next_steal_timeout(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
+        let unanswered =
+            part.requests.iter().filter(|(steal, request)| !self.is_job_arriving(run, **steal, request));
+        let request = unanswered.map(|(_, request)| request.since).min();
         let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
         let parked = part.parked.iter().map(|parked| parked.until).min();
         let parked = parked.map(|until| (until, "a thief has waited long enough"));
@@ -398,9 +400,10 @@ impl Host {
     }
 
     pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(part) = self.runs.get(&run) else { return };
         let late: Vec<StealId> = (part.requests.iter())
             .filter(|(_, request)| now >= request.since + STEAL_TIMEOUT)
+            .filter(|(steal, request)| !self.is_job_arriving(run, **steal, request))
             .map(|(steal, _)| *steal)
             .collect();
         for steal in late {

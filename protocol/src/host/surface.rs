@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::message::{HostReport, JobNote, LogLine, PeerMessage, ToCoordinator, WorkerTimes};
-use crate::shared::{ObjectId, SharedReplica};
+use crate::shared::{ObjectId, SharedReplica, Writer};
 use crate::{
     Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId,
     RunSpec,
@@ -78,8 +78,8 @@ pub enum Notice {
     Updated {
         /// Which.
         object: ObjectId,
-        /// What this host was called then: see [`Command::Identify`].
-        origin: HostId,
+        /// This host's log: see [`Command::Identify`].
+        writer: Writer,
         /// The update's number.
         seq: u64,
         /// What the guest encoded.
@@ -123,6 +123,11 @@ pub enum Notice {
         /// How many of those were left out.
         jobs_dropped: u64,
     },
+    /// This machine has no memory for a held job now, which is not the root: its owners have it again.
+    HandedBack {
+        /// The machine's number, from [`Command::Inject`].
+        held: JobNumber,
+    },
 }
 
 /// What the runtime is to do.
@@ -144,7 +149,7 @@ pub enum Command {
         /// The job.
         spec: JobSpec,
     },
-    /// What this host is called in updates of shared objects from now on.
+    /// What this host is called in the logs of shared objects' updates that it begins from now on.
     Identify {
         /// In which run.
         run: RunId,
@@ -253,6 +258,15 @@ pub enum Transmit {
     ToPeer(HostId, PeerMessage),
 }
 
+/// To whom a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Receiver {
+    /// The coordinator.
+    Coordinator,
+    /// Another host, directly or by the relay.
+    Peer(HostId),
+}
+
 /// What happened, for logs and status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -260,6 +274,8 @@ pub enum Event {
     Joined(HostId),
     /// The coordinator had given this host up; it has a new id.
     Reborn(HostId),
+    /// The coordinator had given this host up; it has its id still.
+    Returned(HostId),
     /// The coordinator refused this host.
     Refused(String),
     /// Another host hears no more of this one; why.
@@ -291,6 +307,12 @@ pub enum Event {
     Orphaned(RunId, JobKey),
     /// Two replicas have both forgotten updates that the other had not got; so many are given up here.
     UpdatesLost(RunId, ObjectId, u64),
+    /// This host's replica counted the same updates as that host's and had others: it is replaced by that one.
+    /// It shows a fault, here or elsewhere.
+    Diverged(RunId, ObjectId, HostId),
+    /// A shared object that is not used here was forgotten before all others were known to have the updates
+    /// made here, because too much was waiting for that; so many were sent once more.
+    Entrusted(RunId, ObjectId, u64),
     /// A peer broke the protocol.
     Misbehaved(HostId, Misbehaviour),
 }
@@ -313,4 +335,7 @@ pub enum Misbehaviour {
     /// It sent more entries in a message, or longer texts, than are allowed.
     #[error("it sent a message larger than allowed")]
     TooMuch,
+    /// It announced a parcel that is too long, changed it on the way, or it was not what was announced.
+    #[error("it sent a parcel that breaks the rules")]
+    Parcel,
 }

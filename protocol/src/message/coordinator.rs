@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parcel::ParcelMessage;
 use crate::{Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobNumber, JobTag, RunId};
 
 /// What a host says of itself.
@@ -29,8 +30,23 @@ pub struct HostInfo {
     /// What it says of itself; shared by all who are told.
     #[serde(with = "shared")]
     pub report: Arc<HostReport>,
-    /// Whoever dials it directly shows this.
+    /// Known to it and to the receiver of this alone: with it each proves to the other who it is, on a link of
+    /// their own.
     pub direct_secret: u64,
+    /// Counts how often the host was given up and came back. What a peer had to do with it before it was
+    /// given up is void.
+    pub incarnation: u32,
+}
+
+/// A root job that a host has, with what proves that the coordinator gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootClaim {
+    /// The run.
+    pub run: RunId,
+    /// The coordinator's number.
+    pub number: JobNumber,
+    /// From [`ToHost::Assign`](super::ToHost::Assign).
+    pub proof: u64,
 }
 
 /// What a host says to its coordinator.
@@ -42,8 +58,10 @@ pub enum ToCoordinator {
         report: HostReport,
         /// Who it was before the link broke: its id, the secret that proves it, and of which grid.
         was: Option<(HostId, u64, GridId)>,
-        /// Root jobs that it has, by the coordinator's numbers.
-        roots: Vec<(RunId, JobNumber)>,
+        /// The incarnation of its last welcome; counts for a coordinator that was started again.
+        incarnation: u32,
+        /// Root jobs that it has.
+        roots: Vec<RootClaim>,
         /// Why it takes no work, if it does not.
         paused: Option<String>,
     },
@@ -68,7 +86,8 @@ pub enum ToCoordinator {
         /// What it gave.
         finished: Finished,
     },
-    /// A limit of the run was met, which ends it.
+    /// A limit of the run was met, which ends it. Repeated until the run is over; heard from hosts that
+    /// take part.
     Limit {
         /// Of which run.
         run: RunId,
@@ -98,6 +117,9 @@ pub enum ToCoordinator {
     Counts {
         /// Of which run.
         run: RunId,
+        /// Counts of a series never fall. A host begins another, with a number of its own that it never used
+        /// before, when it begins the run anew.
+        series: u64,
         /// So far.
         counts: Box<Counts>,
         /// What the root job reports of its progress: done, of how much.
@@ -167,12 +189,23 @@ pub enum ToCoordinator {
         /// Whether that was done; not if there is something between the two.
         forgotten: bool,
     },
-    /// A job of the run failed in a way that no other job can catch, which ends the run.
+    /// A job of the run failed in a way that no other job can catch, which ends the run. Repeated until the
+    /// run is over; heard from hosts that take part.
     Failed {
         /// Of which run.
         run: RunId,
         /// How.
         failure: JobFailure,
+    },
+    /// About a message that is too large for one piece.
+    Parcel(ParcelMessage),
+    /// The same as [`Self::Relay`] for a chunk of a parcel, which all else overtakes.
+    RelayBulk {
+        /// To whom.
+        to: HostId,
+        /// The frame.
+        #[serde(with = "crate::bytes")]
+        frame: Vec<u8>,
     },
 }
 
@@ -254,17 +287,34 @@ pub enum NoteKind {
 
 /// A report is one of many copies in memory, and travels like any other.
 mod shared {
+    use std::fmt;
     use std::sync::Arc;
 
+    use serde::de::Visitor;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::HostReport;
+    use crate::frugal::ON_HEAP;
 
     pub fn serialize<S: Serializer>(report: &Arc<HostReport>, serializer: S) -> Result<S::Ok, S::Error> {
         (**report).serialize(serializer)
     }
 
     pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Arc<HostReport>, D::Error> {
-        HostReport::deserialize(deserializer).map(Arc::new)
+        deserializer.deserialize_newtype_struct(ON_HEAP, ReportVisitor).map(Arc::new)
+    }
+
+    struct ReportVisitor;
+
+    impl<'de> Visitor<'de> for ReportVisitor {
+        type Value = HostReport;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a host's report")
+        }
+
+        fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<HostReport, D::Error> {
+            HostReport::deserialize(deserializer)
+        }
     }
 }

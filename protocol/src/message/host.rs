@@ -1,8 +1,11 @@
 //! Coordinator to host.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::HostInfo;
+use crate::parcel::ParcelMessage;
 use crate::{Entry, GridId, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec};
 
 /// How a host went.
@@ -21,6 +24,8 @@ pub enum ToHost {
     Welcome {
         /// Who the host is from now on. If that is not who it was, then all others have given it up.
         host: HostId,
+        /// If it is not the one of the last welcome, then all others have given the host up meanwhile.
+        incarnation: u32,
         /// Proves it at the next hello.
         secret: u64,
         /// Which grid this is.
@@ -63,7 +68,8 @@ pub enum ToHost {
         /// Which run.
         run: RunId,
         /// What it is.
-        spec: RunSpec,
+        #[serde(with = "shared")]
+        spec: Arc<RunSpec>,
     },
     /// The host of a run's root job, of whom a worker in the master/worker style steals.
     Master {
@@ -88,6 +94,8 @@ pub enum ToHost {
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
+        /// Shown by the host when it comes back with the job; see [`RootClaim`](super::RootClaim).
+        proof: u64,
         /// What to run.
         spec: JobSpec,
     },
@@ -139,4 +147,31 @@ pub enum ToHost {
         /// Whom.
         host: HostId,
     },
+    /// About a message that is too large for one piece.
+    Parcel(ParcelMessage),
+    /// The same as [`Self::Relayed`] for a chunk of a parcel, which all else overtakes.
+    RelayedBulk {
+        /// From whom.
+        from: HostId,
+        /// The frame.
+        #[serde(with = "crate::bytes")]
+        frame: Vec<u8>,
+    },
+}
+
+/// What a run is, is one of many copies in memory, and travels like any other.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::RunSpec;
+
+    pub fn serialize<S: Serializer>(spec: &Arc<RunSpec>, serializer: S) -> Result<S::Ok, S::Error> {
+        (**spec).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<RunSpec>, D::Error> {
+        RunSpec::deserialize(deserializer).map(Arc::new)
+    }
 }

@@ -26,9 +26,12 @@
 //! sends it, so what was lost heals, whoever made it.
 
 mod coordinator;
+pub mod direct;
 mod host;
 mod peer;
 
-pub use coordinator::{HostInfo, HostReport, JobNote, LogLine, NoteKind, ToCoordinator, WorkerTimes};
+pub use coordinator::{
+    HostInfo, HostReport, JobNote, LogLine, NoteKind, RootClaim, ToCoordinator, WorkerTimes,
+};
 pub use host::{Departure, ToHost};
 pub use peer::PeerMessage;

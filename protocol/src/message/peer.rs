@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ObjectId, Snapshot, Versions};
+use crate::parcel::ParcelMessage;
+use crate::shared::{Digest, ObjectId, Snapshot, Versions, Writer};
 use crate::{Bytes, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, StealId};
 
 /// What hosts say to one another, directly or through a relay.
@@ -148,14 +149,14 @@ pub enum PeerMessage {
         /// The owner's number.
         number: JobNumber,
     },
-    /// Updates of a shared object, in their origin's order.
+    /// Updates of a shared object, in their writer's order.
     Updates {
         /// Of which run.
         run: RunId,
         /// Of which object.
         object: ObjectId,
-        /// The host whose jobs made them.
-        origin: HostId,
+        /// Whose they are.
+        writer: Writer,
         /// The number of the first.
         first: u64,
         /// What the guest encoded.
@@ -169,9 +170,12 @@ pub enum PeerMessage {
         object: ObjectId,
         /// Whose, and how many.
         versions: Versions,
+        /// Of the replica's content: two with the same versions and another digest have diverged.
+        digest: Digest,
         /// Some of those that have a replica; at most `SHARERS_PER_MESSAGE_MAX`.
         sharers: Vec<HostId>,
-        /// The sender wants what it has not; what the receiver has not, the sender has found out already.
+        /// The sender wants what it has not, or to hear that there is nothing; what the receiver has not, the
+        /// sender has found out already.
         is_question: bool,
     },
     /// Asks for a replica.
@@ -204,6 +208,8 @@ pub enum PeerMessage {
         /// What the receiver did.
         reason: String,
     },
+    /// About a message that is too large for one piece.
+    Parcel(ParcelMessage),
 }
 
 impl PeerMessage {
@@ -232,7 +238,7 @@ impl PeerMessage {
             | Self::FetchReplica { run, .. }
             | Self::Replica { run, .. }
             | Self::NotShared { run, .. } => Some(*run),
-            Self::Refused { .. } => None,
+            Self::Refused { .. } | Self::Parcel(_) => None,
         }
     }
 }

@@ -1,119 +1,15 @@
 //! One host's replica of a shared object.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::Versions;
+use super::exchange::{Catchup, Installed, Log, Missing, Received, Snapshot, Update};
 use super::tails::{Tails, cost};
+use super::{Digest, Versions, Writer};
 use crate::limits::{
     SHARED_EARLY_BYTES_MAX, SHARED_LOG_BYTES_MIN, SHARED_TAIL_BYTES_MIN, SHARED_UNSTABLE_BYTES_MAX,
 };
 use crate::{Bytes, HostId};
-
-/// A shared object, or what stands for it in jobs' keys: see [`Mention`](crate::Mention).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ObjectId(pub [u8; 16]);
-
-impl fmt::Display for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// An update in a replica's order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Update {
-    /// The host whose job made it.
-    pub origin: HostId,
-    /// What the guest encoded: which update function, and its arguments.
-    pub bytes: Bytes,
-}
-
-/// A replica on its way to another host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The object as a guest encoded it.
-    pub base: Bytes,
-    /// Which updates the base has.
-    pub base_versions: Versions,
-    /// The updates after it, in an order that is one host's; each has the next number of its origin.
-    pub updates: Vec<Update>,
-}
-
-impl Snapshot {
-    /// Which updates it has, in the base and after it.
-    pub fn versions(&self) -> Versions {
-        let mut versions = self.base_versions.clone();
-        for update in &self.updates {
-            versions.count(update.origin);
-        }
-        versions
-    }
-
-    /// Whether a stranger may have sent it.
-    pub fn is_sound(&self) -> bool {
-        let mut counted = self.base_versions.clone();
-        self.base_versions.is_sound()
-            && self.updates.iter().all(|update| {
-                let has_room = counted.has_room_for(update.origin);
-                has_room && counted.count(update.origin) < u64::MAX / 2
-            })
-    }
-}
-
-/// What an instance must do to have all that the replica has.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Catchup {
-    /// It has it.
-    Nothing,
-    /// Apply these.
-    Updates(Vec<Bytes>),
-    /// Start from the base, and apply these to it.
-    Whole(Bytes, Vec<Bytes>),
-}
-
-/// What became of another host's updates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
-    /// So many are new, and in the replica now; earlier ones that had waited for them are counted.
-    pub applied: usize,
-    /// Updates before them are missing: they wait.
-    pub has_gap: bool,
-}
-
-/// What became of another host's replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Installed {
-    /// It had nothing that this one has not, or nobody can have such a one.
-    Nothing,
-    /// Its updates were added to this one's.
-    Merged,
-    /// It is this host's now, with what it had not itself. Instances start from it.
-    Replaced {
-        /// So many updates that this one had are not in it now, because the other had not got them and
-        /// this one has forgotten all but their effect. Whoever made them has them still, if it is there.
-        lost: u64,
-    },
-}
-
-/// What another replica has not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missing {
-    /// It has all.
-    Nothing,
-    /// Updates: whose, the number of the first, and they.
-    Updates(Vec<(HostId, u64, Vec<Bytes>)>),
-    /// So much, or of so long ago, that a snapshot is better.
-    Whole,
-}
 
 /// One host's replica of a shared object.
 ///
@@ -128,22 +24,27 @@ pub struct Replica {
     log: VecDeque<Update>,
     log_bytes: usize,
     versions: Versions,
-    /// All of the log and some from before, by origin.
+    /// Of all that it has.
+    digest: Digest,
+    /// All of the log and some from before, by writer.
     tails: Tails,
-    early: BTreeMap<(HostId, u64), Bytes>,
+    early: BTreeMap<(Writer, u64), Bytes>,
     early_bytes: usize,
-    /// Who this host is, and how many of its updates all others have.
-    own: Option<(HostId, u64)>,
+    /// Of the log that this host's first update begins.
+    incarnation: u64,
+    /// This host's log, and how many of its updates all others have.
+    own: Option<(Writer, u64)>,
     trim_at: usize,
 }
 
 impl Replica {
     /// A new object, whose first snapshot is `initial`.
     pub fn new(initial: Bytes) -> Self {
-        Self::starting(1, initial, Versions::default())
+        let digest = Digest::of_new(&initial);
+        Self::starting(1, initial, Versions::default(), digest)
     }
 
-    fn starting(position: u64, base: Bytes, versions: Versions) -> Self {
+    fn starting(position: u64, base: Bytes, versions: Versions, digest: Digest) -> Self {
         Self {
             base,
             base_position: position,
@@ -151,22 +52,32 @@ impl Replica {
             log: VecDeque::new(),
             log_bytes: 0,
             versions,
+            digest,
             tails: Tails::default(),
             early: BTreeMap::new(),
             early_bytes: 0,
+            // The host that creates an object has no other log of it.
+            incarnation: 0,
             own: None,
             trim_at: SHARED_TAIL_BYTES_MIN,
         }
     }
 
-    /// Another host's, where there was none. `None` when nobody can have such a one.
-    pub fn from_snapshot(snapshot: Snapshot) -> Option<Self> {
-        snapshot.is_sound().then(|| Self::after(1, snapshot, Tails::default()))
+    /// Another host's, where there was none; this host's updates go to `log`. `None` when nobody can have
+    /// such a one.
+    pub fn from_snapshot(snapshot: Snapshot, log: Log) -> Option<Self> {
+        if !snapshot.is_sound() {
+            return None;
+        }
+        let mut replica = Self::after(1, snapshot, Tails::default());
+        replica.incarnation = log.incarnation;
+        replica.own = log.before.filter(|(writer, count)| replica.versions.of(*writer) == *count);
+        Some(replica)
     }
 
     fn after(position: u64, snapshot: Snapshot, tails: Tails) -> Self {
-        let Snapshot { base, base_versions, updates } = snapshot;
-        let mut replica = Self { tails, ..Self::starting(position, base, base_versions) };
+        let Snapshot { base, base_versions, base_digest, updates } = snapshot;
+        let mut replica = Self { tails, ..Self::starting(position, base, base_versions, base_digest) };
         for update in updates {
             replica.append(update);
         }
@@ -178,6 +89,33 @@ impl Replica {
     /// Which updates it has.
     pub fn versions(&self) -> &Versions {
         &self.versions
+    }
+
+    /// Of its content: replicas with the same versions have the same, unless they have diverged.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// This host's log, and how many updates it has; `None` before the first.
+    pub fn own_log(&self) -> Option<(Writer, u64)> {
+        self.own.map(|(writer, _)| (writer, self.versions.of(writer)))
+    }
+
+    /// Whose the next update of this host would be, which is called `host`, and its number.
+    pub fn next_local(&self, host: HostId) -> (Writer, u64) {
+        let begun = Writer { host, incarnation: self.incarnation };
+        let writer = self.own.map_or(begun, |(writer, _)| writer);
+        (writer, self.versions.of(writer))
+    }
+
+    /// Whether this host has made updates that others with a replica are not known to have.
+    pub fn is_unstable(&self) -> bool {
+        self.own.is_some_and(|(writer, stable)| stable < self.versions.of(writer))
+    }
+
+    /// Whether another replica counts the same updates and has others.
+    pub fn has_diverged_from(&self, versions: &Versions, digest: Digest) -> bool {
+        self.digest != digest && self.versions == *versions
     }
 
     /// The position after the last update.
@@ -214,14 +152,15 @@ impl Replica {
     pub fn missing(&self, theirs: &Versions) -> Missing {
         let mut missing = Vec::new();
         let mut bytes = 0;
-        for (origin, count) in self.versions.iter() {
-            if theirs.of(origin) >= count {
+        for (writer, count) in self.versions.iter() {
+            let has = theirs.of(writer);
+            if has >= count {
                 continue;
             }
-            let Some(updates) = self.tails.since(origin, theirs.of(origin)) else { return Missing::Whole };
+            let Some(updates) = self.tails.since(writer, has) else { return Missing::Whole };
             let updates: Vec<Bytes> = updates.cloned().collect();
             bytes += updates.iter().map(|update| cost(update)).sum::<usize>();
-            missing.push((origin, theirs.of(origin), updates));
+            missing.push((writer, has, updates));
         }
         if missing.is_empty() {
             Missing::Nothing
@@ -234,70 +173,74 @@ impl Replica {
 
     /// All of it, for another host.
     pub fn snapshot(&self) -> Snapshot {
+        let mut counted = self.base_versions.clone();
+        let base_digest = self.log.iter().fold(self.digest, |digest, update| {
+            digest.without(update.writer, counted.count(update.writer), &update.bytes)
+        });
         Snapshot {
             base: self.base.clone(),
             base_versions: self.base_versions.clone(),
+            base_digest,
             updates: self.log.iter().cloned().collect(),
         }
     }
 
     // ---- changes ----
 
-    /// A job of this host, which is `origin`, makes an update: its number. `None` when too many hosts have
-    /// made some.
-    pub fn append_local(&mut self, origin: HostId, bytes: Bytes) -> Option<u64> {
-        if !self.versions.has_room_for(origin) {
+    /// A job of this host, which is called `host`, makes an update: whose it is, and its number. `None` when
+    /// the object has too many writers.
+    pub fn append_local(&mut self, host: HostId, bytes: Bytes) -> Option<(Writer, u64)> {
+        let (writer, seq) = self.next_local(host);
+        if !self.versions.has_room_for(writer) {
             return None;
         }
-        let seq = self.versions.of(origin);
-        if self.own.is_none_or(|(own, _)| own != origin) {
-            self.own = Some((origin, seq));
-        }
-        self.append(Update { origin, bytes });
-        Some(seq)
+        self.own.get_or_insert((writer, seq));
+        self.append(Update { writer, bytes });
+        Some((writer, seq))
     }
 
-    /// All other hosts have this host's updates below `seq`.
-    pub fn set_stable(&mut self, origin: HostId, seq: u64) {
-        if let Some((own, stable)) = &mut self.own
-            && *own == origin
-        {
+    /// All other hosts with a replica have this host's updates below `seq`.
+    pub fn set_stable(&mut self, seq: u64) {
+        if let Some((_, stable)) = &mut self.own {
             *stable = seq.max(*stable);
         }
     }
 
-    /// Another host sends `origin`'s updates from the number `first` on.
-    pub fn receive(&mut self, origin: HostId, first: u64, updates: &[Bytes]) -> Received {
-        let mut received = Received { applied: 0, has_gap: false };
-        if !self.versions.has_room_for(origin) || first >= u64::MAX / 2 {
+    /// Another host sends `writer`'s updates from the number `first` on.
+    pub fn receive(&mut self, writer: Writer, first: u64, updates: &[Bytes]) -> Received {
+        let is_full = !self.versions.has_room_for(writer);
+        let mut received = Received { applied: 0, has_gap: false, is_full };
+        if is_full {
             return received;
         }
-        for (seq, bytes) in (first..).zip(updates) {
-            let next = self.versions.of(origin);
-            if seq == next {
-                self.append(Update { origin, bytes: bytes.clone() });
+        for (seq, bytes) in (first..u64::MAX).zip(updates) {
+            let next = self.versions.of(writer);
+            if seq == next && self.versions.has_room_for(writer) {
+                self.append(Update { writer, bytes: bytes.clone() });
                 received.applied += 1;
             } else if seq > next {
                 received.has_gap = true;
                 let is_room = self.early_bytes + cost(bytes) <= SHARED_EARLY_BYTES_MAX;
-                if is_room && self.early.insert((origin, seq), bytes.clone()).is_none() {
+                // The first of two that are called the same stays, so that what is counted is what there is.
+                if is_room && let Entry::Vacant(place) = self.early.entry((writer, seq)) {
+                    place.insert(bytes.clone());
                     self.early_bytes += cost(bytes);
                 }
             }
         }
-        received.applied += self.take_early(origin);
+        received.applied += self.take_early(writer);
         received
     }
 
     /// Adds what had come too early and is next now.
-    fn take_early(&mut self, origin: HostId) -> usize {
+    fn take_early(&mut self, writer: Writer) -> usize {
         let mut taken = 0;
-        while let Some(entry) = self.early.range((origin, 0)..=(origin, self.versions.of(origin))).next() {
-            let (origin, seq) = *entry.0;
-            let Some(bytes) = self.early.remove(&(origin, seq)) else { break };
+        while let Some(entry) = self.early.range((writer, 0)..=(writer, self.versions.of(writer))).next() {
+            let (writer, seq) = *entry.0;
+            let Some(bytes) = self.early.remove(&(writer, seq)) else { break };
             self.early_bytes -= cost(&bytes);
-            if seq == self.versions.of(origin) {
-                self.append(Update { origin, bytes });
+            if seq == self.versions.of(writer) && self.versions.has_room_for(writer) {
+                self.append(Update { writer, bytes });
                 taken += 1;
             }
         }
@@ -305,8 +248,9 @@ impl Replica {
     }
 
     fn append(&mut self, update: Update) {
-        let seq = self.versions.count(update.origin);
-        self.tails.push(update.origin, seq, update.bytes.clone());
+        let seq = self.versions.count(update.writer);
+        self.digest = self.digest.with(update.writer, seq, &update.bytes);
+        self.tails.push(update.writer, seq, update.bytes.clone());
         self.log_bytes += cost(&update.bytes);
         self.log.push_back(update);
     }
@@ -318,7 +262,7 @@ impl Replica {
             return false;
         }
         for update in self.log.drain(..(position - self.base_position) as usize) {
-            self.base_versions.count(update.origin);
+            self.base_versions.count(update.writer);
             self.log_bytes -= cost(&update.bytes);
         }
         self.base_position = position;
@@ -341,48 +285,88 @@ impl Replica {
         self.trim_at = keep.max(2 * old(self)).min(SHARED_UNSTABLE_BYTES_MAX);
     }
 
-    /// Another host's replica has come.
-    pub fn install(&mut self, snapshot: Snapshot) -> Installed {
+    #[cfg(test)]
+    pub(super) fn forget_tails(&mut self) {
+        self.tails.trim(&self.base_versions, None, 0);
+    }
+
+    /// Another host's replica has come. If this host's own log must end with it, `incarnation` is the next
+    /// one's.
+    pub fn install(&mut self, snapshot: Snapshot, incarnation: u64) -> Installed {
         if !snapshot.is_sound() {
             return Installed::Nothing;
         }
         let mut counted = snapshot.base_versions.clone();
         let mut applied = 0;
         for update in &snapshot.updates {
-            let seq = counted.count(update.origin);
-            applied += self.receive(update.origin, seq, std::slice::from_ref(&update.bytes)).applied;
+            let seq = counted.count(update.writer);
+            applied += self.receive(update.writer, seq, std::slice::from_ref(&update.bytes)).applied;
         }
+        let merged = if applied > 0 { Installed::Merged } else { Installed::Nothing };
         if self.versions.covers(&counted) {
-            return if applied > 0 { Installed::Merged } else { Installed::Nothing };
-        }
-        self.replace(snapshot, &counted)
-    }
-
-    /// Takes `snapshot`, whose updates are `theirs` in all, and adds to it what it has not.
-    fn replace(&mut self, snapshot: Snapshot, theirs: &Versions) -> Installed {
-        let tails = self.tails.up_to(&snapshot.base_versions);
-        let mut replica = Self::after(self.end() + 1, snapshot, tails);
-        replica.own = self.own;
-        let mut lost = 0;
-        for (origin, count) in self.versions.iter().filter(|(origin, count)| theirs.of(*origin) < *count) {
-            match self.tails.since(origin, theirs.of(origin)) {
-                Some(updates) => {
-                    for bytes in updates {
-                        replica.append(Update { origin, bytes: bytes.clone() });
-                    }
-                }
-                // Its next update must not get a number twice.
-                None if self.own.is_some_and(|(own, _)| own == origin) => return Installed::Nothing,
-                None => lost += count - theirs.of(origin),
-            }
+            return merged;
         }
         // Two that have both forgotten what the other has not: the same one of them wins on both sides.
         let rank = |versions: &Versions| (versions.total(), versions.clone());
-        if lost > 0 && rank(&replica.versions) <= rank(&self.versions) {
+        if self.forgotten(&counted) > 0 && rank(&counted) <= rank(&self.versions) {
+            return merged;
+        }
+        let tails = self.tails.up_to(&snapshot.base_versions);
+        self.replace(snapshot, tails, incarnation)
+    }
+
+    /// Another host's replica has come, which has diverged from this one and is the one to be kept. None of
+    /// this one's updates that the other counts are kept, for nobody knows in which of them they differ, and
+    /// this host begins another log.
+    pub fn heal(&mut self, snapshot: Snapshot, incarnation: u64) -> Installed {
+        if !snapshot.is_sound() {
             return Installed::Nothing;
         }
-        for ((origin, seq), bytes) in std::mem::take(&mut self.early) {
-            replica.receive(origin, seq, &[bytes]);
+        self.early.clear();
+        self.early_bytes = 0;
+        let own = self.own.take();
+        let installed = self.replace(snapshot, Tails::default(), incarnation);
+        if own.is_some() {
+            self.incarnation = incarnation;
+        }
+        installed
+    }
+
+    /// How many updates this one has that a replica with these versions has not, and that are only in the
+    /// base here.
+    fn forgotten(&self, theirs: &Versions) -> u64 {
+        (self.versions.iter())
+            .filter(|(writer, count)| {
+                let has = theirs.of(*writer);
+                has < *count && self.tails.since(*writer, has).is_none()
+            })
+            .map(|(writer, count)| count - theirs.of(writer))
+            .sum()
+    }
+
+    /// Takes `snapshot`, and adds to it what it has not.
+    fn replace(&mut self, snapshot: Snapshot, tails: Tails, incarnation: u64) -> Installed {
+        let theirs = snapshot.versions();
+        let mut lost = self.forgotten(&theirs);
+        let mut replica = Self::after(self.end() + 1, snapshot, tails);
+        (replica.own, replica.incarnation) = (self.own, self.incarnation);
+        for (writer, _) in self.versions.iter().filter(|(writer, count)| theirs.of(*writer) < *count) {
+            if let Some(updates) = self.tails.since(writer, theirs.of(writer)) {
+                for bytes in updates {
+                    // Two that have other writers may have too many together.
+                    if replica.versions.has_room_for(writer) {
+                        replica.append(Update { writer, bytes: bytes.clone() });
+                    } else {
+                        lost += 1;
+                    }
+                }
+            } else if self.own.is_some_and(|(own, _)| own == writer) {
+                // Its next update must not get a number twice.
+                (replica.own, replica.incarnation) = (None, incarnation);
+            }
+        }
+        for ((writer, seq), bytes) in std::mem::take(&mut self.early) {
+            replica.receive(writer, seq, &[bytes]);
         }
         *self = replica;
         Installed::Replaced { lost }

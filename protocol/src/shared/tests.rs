@@ -1,33 +1,31 @@
 //! What holds of replicas, whatever is lost, doubled or late.
 
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::limits::{SHARED_EARLY_BYTES_MAX, SHARED_LOG_BYTES_MIN, SHARED_ORIGINS_MAX};
-use crate::{Bytes, HostId, Random};
+use crate::limits::{SHARED_EARLY_BYTES_MAX, SHARED_LOG_BYTES_MIN, SHARED_WRITERS_MAX};
+use crate::{Bytes, HostId};
 
-/// An update tells who made it and its number; an object is the list of those applied to it.
-fn update(origin: HostId, seq: u64, padding: usize) -> Bytes {
-    let mut bytes = postcard::to_allocvec(&(origin, seq)).expect("encodes");
+/// An update says whose it is and its number; an object is the list of those applied to it.
+fn update(writer: Writer, seq: u64, padding: usize) -> Bytes {
+    let mut bytes = postcard::to_allocvec(&(writer, seq)).expect("encodes");
     bytes.resize(bytes.len() + padding, 0);
     bytes.into()
 }
 
-fn read(update: &Bytes) -> (HostId, u64) {
+fn read(update: &Bytes) -> (Writer, u64) {
     postcard::take_from_bytes(update).expect("as encoded").0
 }
 
-type Object = Vec<(HostId, u64)>;
+pub type Object = Vec<(Writer, u64)>;
 
 /// An instance of the app: its object, and how far it is.
 #[derive(Default)]
-struct Instance {
-    object: Object,
-    position: u64,
+pub struct Instance {
+    pub object: Object,
+    pub position: u64,
 }
 
 impl Instance {
-    fn catch_up(&mut self, replica: &Replica) {
+    pub fn catch_up(&mut self, replica: &Replica) {
         let (catchup, position) = replica.since(self.position);
         let updates = match catchup {
             Catchup::Nothing => Vec::new(),
@@ -41,33 +39,55 @@ impl Instance {
         self.position = position;
     }
 
-    fn base(&self) -> Bytes {
+    pub fn base(&self) -> Bytes {
         postcard::to_allocvec(&self.object).expect("encodes").into()
     }
 }
 
-fn empty() -> Replica {
+pub fn empty() -> Replica {
     Replica::new(Instance::default().base())
 }
 
-fn object(replica: &Replica) -> Object {
+pub fn object(replica: &Replica) -> Object {
     let mut instance = Instance::default();
     instance.catch_up(replica);
     instance.object
 }
 
-const ANNE: HostId = HostId(1);
-const BERT: HostId = HostId(2);
+/// The log of a host, of the object that it created.
+const fn log(host: u64) -> Writer {
+    Writer { host: HostId(host), incarnation: 0 }
+}
+
+const ANNE: Writer = log(1);
+const BERT: Writer = log(2);
+
+/// What a host has fetched, and does to it first.
+fn fetched(snapshot: Snapshot, incarnation: u64) -> Replica {
+    Replica::from_snapshot(snapshot, Log::new(incarnation)).expect("sound")
+}
 
 #[test]
 fn updates_come_once_and_in_their_hosts_order() {
     let updates: Vec<Bytes> = (0..4).map(|seq| update(ANNE, seq, 0)).collect();
     let mut replica = empty();
-    assert_eq!(replica.receive(ANNE, 2, &updates[2..]), Received { applied: 0, has_gap: true });
-    assert_eq!(replica.receive(ANNE, 2, &updates[2..]), Received { applied: 0, has_gap: true });
-    assert_eq!(replica.receive(ANNE, 0, &updates[..1]), Received { applied: 1, has_gap: false });
-    assert_eq!(replica.receive(ANNE, 0, &updates[..2]), Received { applied: 3, has_gap: false });
-    assert_eq!(replica.receive(ANNE, 0, &updates), Received { applied: 0, has_gap: false });
+    assert_eq!(
+        replica.receive(ANNE, 2, &updates[2..]),
+        Received { applied: 0, has_gap: true, is_full: false }
+    );
+    assert_eq!(
+        replica.receive(ANNE, 2, &updates[2..]),
+        Received { applied: 0, has_gap: true, is_full: false }
+    );
+    assert_eq!(
+        replica.receive(ANNE, 0, &updates[..1]),
+        Received { applied: 1, has_gap: false, is_full: false }
+    );
+    assert_eq!(
+        replica.receive(ANNE, 0, &updates[..2]),
+        Received { applied: 3, has_gap: false, is_full: false }
+    );
+    assert_eq!(replica.receive(ANNE, 0, &updates), Received { applied: 0, has_gap: false, is_full: false });
     assert_eq!(object(&replica), [(ANNE, 0), (ANNE, 1), (ANNE, 2), (ANNE, 3)]);
 }
 
@@ -77,7 +97,7 @@ fn an_instance_catches_up_from_wherever_it_is() {
     let mut early = Instance::default();
     early.catch_up(&replica);
     for seq in 0..3 {
-        assert_eq!(replica.append_local(ANNE, update(ANNE, seq, 0)), Some(seq));
+        assert_eq!(replica.append_local(ANNE.host, update(ANNE, seq, 0)), Some((ANNE, seq)));
     }
     assert!(matches!(replica.since(early.position), (Catchup::Updates(updates), _) if updates.len() == 3));
     early.catch_up(&replica);
@@ -94,9 +114,9 @@ fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
     let mut anne = empty();
     let mut bert = empty();
     for seq in 0..3 {
-        anne.append_local(ANNE, update(ANNE, seq, 0));
+        anne.append_local(ANNE.host, update(ANNE, seq, 0));
     }
-    bert.append_local(BERT, update(BERT, 0, 0));
+    bert.append_local(BERT.host, update(BERT, 0, 0));
     let Missing::Updates(missing) = anne.missing(bert.versions()) else { panic!("a few updates") };
     let [(ANNE, 0, updates)] = &missing[..] else { panic!("one host's: {missing:?}") };
     bert.receive(ANNE, 0, updates);
@@ -105,16 +125,16 @@ fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
     // Much more than the object itself is not worth repeating.
     let mut instance = Instance::default();
     for seq in 3..40 {
-        anne.append_local(ANNE, update(ANNE, seq, SHARED_LOG_BYTES_MIN));
+        anne.append_local(ANNE.host, update(ANNE, seq, SHARED_LOG_BYTES_MIN));
     }
     instance.catch_up(&anne);
     assert!(anne.wants_base());
     assert!(anne.set_base(instance.position, instance.base()));
     assert!(!anne.wants_base());
     assert_eq!(anne.missing(bert.versions()), Missing::Whole);
-    assert!(matches!(bert.install(anne.snapshot()), Installed::Replaced { lost: 0 }));
+    assert!(matches!(bert.install(anne.snapshot(), 1), Installed::Replaced { lost: 0 }));
     assert_eq!(object(&bert).len(), 41, "its own was kept");
-    assert!(matches!(bert.install(anne.snapshot()), Installed::Nothing));
+    assert!(matches!(bert.install(anne.snapshot(), 1), Installed::Nothing));
 }
 
 #[test]
@@ -125,19 +145,133 @@ fn a_stranger_cannot_fill_memory_or_overflow() {
         replica.receive(BERT, first, &long);
     }
     assert!(replica.bytes() < 2 * SHARED_EARLY_BYTES_MAX);
-    assert_eq!(replica.receive(ANNE, u64::MAX, &long), Received { applied: 0, has_gap: false });
-    for origin in 0..2 * SHARED_ORIGINS_MAX as u64 {
-        replica.receive(HostId(origin), 0, &[update(HostId(origin), 0, 0)]);
+    let at_the_end = replica.receive(ANNE, u64::MAX, &long);
+    assert_eq!(at_the_end.applied, 0);
+    for origin in 0..2 * SHARED_WRITERS_MAX as u64 {
+        replica.receive(log(origin), 0, &[update(log(origin), 0, 0)]);
     }
-    assert_eq!(replica.versions().iter().count(), SHARED_ORIGINS_MAX);
+    assert_eq!(replica.versions().iter().count(), SHARED_WRITERS_MAX);
     assert_eq!(replica.append_local(HostId(u64::MAX), update(ANNE, 0, 0)), None);
-    let many = (0..2 * SHARED_ORIGINS_MAX as u64).map(|origin| (HostId(origin), 1)).collect();
+    let many = (0..2 * SHARED_WRITERS_MAX as u64).map(|origin| (log(origin), 1)).collect();
     let absurd = [(ANNE, u64::MAX)].into_iter().collect();
     for base_versions in [many, absurd] {
-        let snapshot = Snapshot { base: vec![].into(), base_versions, updates: vec![] };
-        assert!(Replica::from_snapshot(snapshot.clone()).is_none());
-        assert_eq!(replica.install(snapshot), Installed::Nothing);
+        let base_digest = Digest::default();
+        let snapshot = Snapshot { base: vec![].into(), base_versions, base_digest, updates: vec![] };
+        assert!(Replica::from_snapshot(snapshot.clone(), Log::new(1)).is_none());
+        assert_eq!(replica.install(snapshot, 1), Installed::Nothing);
     }
+}
+
+#[test]
+fn two_early_updates_of_one_number_are_counted_as_what_is_kept() {
+    let mut replica = empty();
+    replica.receive(ANNE, 1, &[update(ANNE, 1, 0)]);
+    let before = replica.bytes();
+    replica.receive(ANNE, 1, &[update(ANNE, 1, 1 << 20)]);
+    assert_eq!(replica.bytes(), before);
+    assert_eq!(replica.receive(ANNE, 0, &[update(ANNE, 0, 0)]).applied, 2);
+    assert_eq!(object(&replica), [(ANNE, 0), (ANNE, 1)]);
+}
+
+#[test]
+fn nobody_can_have_others_take_an_honest_replica_for_unsound() {
+    let last = u64::MAX / 2 - 1;
+    let base_versions: Versions = [(ANNE, last)].into_iter().collect();
+    let updates = vec![Update { writer: ANNE, bytes: update(ANNE, last, 0) }];
+    let base_digest = Digest::default();
+    let snapshot = Snapshot { base: vec![0].into(), base_versions, base_digest, updates };
+    assert!(!snapshot.is_sound());
+    let mut replica = fetched(Snapshot { updates: vec![], ..snapshot }, 1);
+    assert!(replica.receive(ANNE, last, &[update(ANNE, last, 0), update(ANNE, last + 1, 0)]).is_full);
+    assert!(replica.snapshot().is_sound() && replica.versions().is_sound());
+    let none: Versions =
+        postcard::from_bytes(&postcard::to_allocvec(&[(ANNE, 0u64)].as_slice()).expect("encodes"))
+            .expect("a map is a list of pairs");
+    assert!(!none.is_sound(), "equal versions are written in one way only");
+}
+
+#[test]
+fn replicas_that_have_too_many_writers_together_say_so() {
+    let full = |first: u64| {
+        let mut replica = empty();
+        for host in first..first + SHARED_WRITERS_MAX as u64 {
+            replica.receive(log(host), 0, &[update(log(host), 0, 0)]);
+        }
+        replica
+    };
+    let (mut one, mut other) = (full(0), full(1));
+    let received = one.receive(log(SHARED_WRITERS_MAX as u64), 0, &[update(ANNE, 0, 0)]);
+    assert_eq!(received, Received { applied: 0, has_gap: false, is_full: true });
+    other.install(one.snapshot(), 1);
+    assert!(other.versions().is_sound());
+}
+
+#[test]
+fn a_host_that_forgot_its_updates_never_uses_their_names_again() {
+    let mut anne = empty();
+    let mut bert = fetched(anne.snapshot(), 1);
+    anne.append_local(ANNE.host, update(ANNE, 0, 0));
+    // Bert's replica is from before; Anne forgets the object and fetches it there.
+    let again = Log { incarnation: 1, before: anne.own_log() };
+    let mut anne_again = Replica::from_snapshot(bert.snapshot(), again).expect("sound");
+    let (writer, seq) = anne_again.append_local(ANNE.host, update(ANNE, 0, 0)).expect("room");
+    assert_eq!((writer, seq), (Writer { incarnation: 1, ..ANNE }, 0));
+    // With all of its updates there, it goes on with its log: there are no more writers than there must be.
+    bert.receive(ANNE, 0, &[update(ANNE, 0, 0)]);
+    let mut anne_again = Replica::from_snapshot(bert.snapshot(), again).expect("sound");
+    assert_eq!(anne_again.append_local(ANNE.host, update(ANNE, 1, 0)), Some((ANNE, 1)));
+    // A host that has another id keeps its log, too.
+    assert_eq!(anne_again.append_local(HostId(9), update(ANNE, 2, 0)), Some((ANNE, 2)));
+}
+
+#[test]
+fn a_host_whose_forgotten_updates_are_lost_begins_another_log() {
+    let mut anne = empty();
+    let mut bert = fetched(anne.snapshot(), 1);
+    let mut instance = Instance::default();
+    for seq in 0..4 {
+        anne.append_local(ANNE.host, update(ANNE, seq, 0));
+    }
+    instance.catch_up(&anne);
+    anne.set_base(instance.position, instance.base());
+    // As if too much had been waiting for others.
+    anne.forget_tails();
+    for seq in 0..5 {
+        bert.append_local(BERT.host, update(Writer { incarnation: 1, ..BERT }, seq, 0));
+    }
+    assert_eq!(bert.clone().install(anne.snapshot(), 2), Installed::Replaced { lost: 0 });
+    instance.catch_up(&bert);
+    let position = bert.end();
+    bert.set_base(position, Instance { object: object(&bert), position }.base());
+    bert.forget_tails();
+    // Both have forgotten what the other has not: Bert's has more, and wins on both sides.
+    assert_eq!(bert.install(anne.snapshot(), 2), Installed::Nothing);
+    assert_eq!(anne.install(bert.snapshot(), 3), Installed::Replaced { lost: 4 });
+    assert_eq!((anne.versions(), anne.digest()), (bert.versions(), bert.digest()));
+    let next = Writer { incarnation: 3, ..ANNE };
+    assert_eq!(anne.append_local(ANNE.host, update(next, 0, 0)), Some((next, 0)));
+}
+
+#[test]
+fn a_divergence_shows_and_is_healed() {
+    let mut anne = empty();
+    let mut bert = fetched(anne.snapshot(), 1);
+    let forged = Writer { host: HostId(7), incarnation: 0 };
+    anne.receive(forged, 0, &[update(forged, 0, 1)]);
+    bert.receive(forged, 0, &[update(forged, 0, 2)]);
+    assert!(anne.has_diverged_from(bert.versions(), bert.digest()));
+    assert!(bert.has_diverged_from(anne.versions(), anne.digest()));
+    assert_eq!(anne.install(bert.snapshot(), 5), Installed::Nothing, "it counts nothing new");
+    anne.append_local(ANNE.host, update(ANNE, 0, 0));
+    bert.receive(ANNE, 0, &[update(ANNE, 0, 0)]);
+    anne.append_local(ANNE.host, update(ANNE, 1, 0));
+    assert!(!anne.has_diverged_from(bert.versions(), bert.digest()), "one lags, so nothing shows yet");
+    assert_eq!(anne.heal(bert.snapshot(), 5), Installed::Replaced { lost: 0 });
+    assert_eq!(object(&anne), [(forged, 0), (ANNE, 0), (ANNE, 1)], "what the other lacked was kept");
+    bert.receive(ANNE, 1, &[update(ANNE, 1, 0)]);
+    assert_eq!((anne.versions(), anne.digest()), (bert.versions(), bert.digest()));
+    let next = Writer { incarnation: 5, ..ANNE };
+    assert_eq!(anne.append_local(ANNE.host, update(next, 0, 0)), Some((next, 0)), "its log may be another's");
 }
 
 #[test]
@@ -146,8 +280,8 @@ fn what_everybody_has_is_forgotten() {
     let mut instance = Instance::default();
     let mut most = 0;
     for seq in 0..3000 {
-        replica.append_local(ANNE, update(ANNE, seq, 10_000));
-        replica.set_stable(ANNE, seq);
+        replica.append_local(ANNE.host, update(ANNE, seq, 10_000));
+        replica.set_stable(seq);
         if replica.wants_base() {
             instance.catch_up(&replica);
             replica.set_base(instance.position, instance.base());
@@ -156,103 +290,4 @@ fn what_everybody_has_is_forgotten() {
     }
     assert!(most < 4 << 20, "{most} bytes of 30 MB of updates");
     assert_eq!(object(&replica).len(), 3000);
-}
-
-/// Some hosts make updates and send them about; what is sent is lost, doubled and late, bases are made, and
-/// snapshots travel. In the end all have all, once and in order.
-fn converges(seed: u64) {
-    let mut random = Random::new(seed);
-    let hosts = 2 + random.below(4);
-    let mut replicas: Vec<Option<Replica>> = (0..hosts).map(|_| None).collect();
-    replicas[0] = Some(empty());
-    let mut instances: Vec<Instance> = (0..hosts).map(|_| Instance::default()).collect();
-    let mut made: BTreeMap<HostId, u64> = BTreeMap::new();
-    let mut under_way: Vec<(usize, HostId, u64, Vec<Bytes>)> = Vec::new();
-    for _ in 0..400 {
-        let at = random.below(hosts);
-        let other = random.below(hosts);
-        let origin = HostId(at as u64);
-        let Some(replica) = &mut replicas[at] else {
-            let snapshot = replicas[other].as_ref().map(Replica::snapshot);
-            replicas[at] = snapshot.map(|snapshot| Replica::from_snapshot(snapshot).expect("sound"));
-            continue;
-        };
-        match random.below(8) {
-            0..=2 => {
-                let seq = made.entry(origin).or_default();
-                let padding = random.below(40_000);
-                let bytes = update(origin, *seq, padding);
-                assert_eq!(replica.append_local(origin, bytes.clone()), Some(*seq));
-                *seq += 1;
-                for to in 0..hosts {
-                    for _ in 0..random.below(3) {
-                        under_way.push((to, origin, *seq - 1, vec![bytes.clone()]));
-                    }
-                }
-            }
-            3 => {
-                instances[at].catch_up(replica);
-                if random.below(2) == 0 || replica.wants_base() {
-                    replica.set_base(instances[at].position, instances[at].base());
-                }
-            }
-            4..=6 if !under_way.is_empty() => {
-                let (to, origin, first, updates) = under_way.swap_remove(random.below(under_way.len()));
-                if let Some(replica) = &mut replicas[to] {
-                    replica.receive(origin, first, &updates);
-                }
-            }
-            _ => exchange(&mut replicas, at, other),
-        }
-    }
-    for _ in 0..4 {
-        for at in 0..hosts {
-            for other in 0..hosts {
-                exchange(&mut replicas, at, other);
-            }
-        }
-    }
-    for (at, replica) in replicas.iter().enumerate() {
-        let replica = replica.as_ref().expect("everybody has one by now");
-        instances[at].catch_up(replica);
-        for object in [&instances[at].object, &object(replica)] {
-            let mut seen: BTreeMap<HostId, u64> = BTreeMap::new();
-            for (origin, seq) in object {
-                let next = seen.entry(*origin).or_default();
-                assert_eq!(*seq, *next, "seed {seed}: {origin}'s updates at host {at}: {object:?}");
-                *next += 1;
-            }
-            assert_eq!(seen, made, "seed {seed}: host {at}");
-        }
-    }
-}
-
-/// `at` gives `other` what it lacks.
-fn exchange(replicas: &mut [Option<Replica>], at: usize, other: usize) {
-    let Some(giver) = &replicas[at] else { return };
-    let Some(taker) = &replicas[other] else {
-        replicas[other] = Replica::from_snapshot(giver.snapshot());
-        return;
-    };
-    let missing = giver.missing(taker.versions());
-    let snapshot = giver.snapshot();
-    let Some(taker) = &mut replicas[other] else { return };
-    match missing {
-        Missing::Nothing => {}
-        Missing::Updates(missing) => {
-            for (origin, first, updates) in missing {
-                taker.receive(origin, first, &updates);
-            }
-        }
-        Missing::Whole => {
-            taker.install(snapshot);
-        }
-    }
-}
-
-#[test]
-fn all_replicas_become_the_same_whatever_happens_on_the_way() {
-    for seed in 0..1000 {
-        converges(seed);
-    }
 }

@@ -77,6 +77,8 @@ pub enum Input {
     Drained(RunId),
     Counts(RunId, Box<Counts>),
     Activity(RunId, Vec<WorkerTimes>, Vec<JobNote>, u64),
+    HandedBack(RunId, JobNumber),
+    RouteLost(HostId),
 }
 
 impl Input {
@@ -109,6 +111,7 @@ impl Input {
             Notice::Activity { workers, jobs, jobs_dropped } => {
                 Self::Activity(run, workers, jobs, jobs_dropped)
             }
+            Notice::HandedBack { held } => Self::HandedBack(run, held),
         }
     }
 
@@ -121,6 +124,7 @@ impl Input {
             Self::FromCoordinator(message) => host.handle_from_coordinator(now, message),
             Self::FromPeer(from, message) => host.handle_from_peer(now, from, message),
             Self::PeerLost(peer) => host.handle_peer_lost(now, peer),
+            Self::RouteLost(peer) => host.handle_route_lost(now, peer),
             Self::Misbehaviour(peer, reason) => host.handle_misbehaviour(now, peer, reason),
             Self::Loaded(run, result) => host.handle_loaded(now, run, result),
             Self::Restored(run, entries) => host.handle_restored(now, run, entries),
@@ -147,8 +151,8 @@ impl Input {
                 let (Some(origin), Some(replica)) = (host.id(), host.replica(run, object)) else { return };
                 let appended = replica
                     .with(|place| place.as_mut().and_then(|place| place.append_local(origin, bytes.clone())));
-                if let Some(seq) = appended {
-                    host.handle_notice(now, run, Notice::Updated { object, origin, seq, bytes });
+                if let Some((writer, seq)) = appended {
+                    host.handle_notice(now, run, Notice::Updated { object, writer, seq, bytes });
                 }
             }
             Self::Opened(run, object) => {
@@ -167,6 +171,7 @@ impl Input {
             Self::Activity(run, workers, jobs, jobs_dropped) => {
                 host.handle_notice(now, run, Notice::Activity { workers, jobs, jobs_dropped });
             }
+            Self::HandedBack(run, held) => host.handle_notice(now, run, Notice::HandedBack { held }),
         }
     }
 }
@@ -194,11 +199,16 @@ pub fn drive(mut bytes: &[u8]) -> u64 {
     outputs
 }
 
+/// Chunks of parcels that are taken at once.
+const BULK_MAX: usize = 16;
+
 fn drain(host: &mut Host) -> usize {
     let transmits = std::iter::from_fn(|| host.poll_transmit()).count();
     let commands = std::iter::from_fn(|| host.poll_command()).count();
     let events = std::iter::from_fn(|| host.poll_event()).count();
-    transmits + commands + events
+    // As many as a link has room for.
+    let bulk = std::iter::from_fn(|| host.poll_bulk(|_| true)).take(BULK_MAX).count();
+    transmits + commands + events + bulk
 }
 
 /// What outputs may be proportional to.

@@ -1,11 +1,16 @@
 //! Prints what a seed does: `cargo run -p sateen-simulator --example trace -- SEED`.
 #![allow(clippy::print_stdout)]
 
+use sateen_simulator::families::Family;
 use sateen_simulator::seed;
 
 fn main() {
     let seed: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let (mut world, calm_at, calm) = seed::build(seed);
+    let families = std::env::var("SATEEN_FAULTS").map_or_else(
+        |_| Family::IN_SEEDS.to_vec(),
+        |names| Family::parse(&names).unwrap_or_else(|name| panic!("there is no family {name}")),
+    );
+    let (mut world, calm_at, calm) = seed::build(seed, &families);
     world.log = Some(Vec::new());
     for process in &world.processes {
         println!("host {} {:?}", process.place, process.plan);

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Command, Event as HostEvent, Notice, Transmit};
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
-use sateen_protocol::{HostId, Time, coordinator};
+use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex, Route};
+use crate::faults::disks::Change;
 use crate::network::{Node, Way};
 use crate::process::Input;
 use crate::runtime::Object;
@@ -20,6 +21,7 @@ impl World {
     /// Does all that a host wants, and tells it what follows, one thing at a time.
     pub(crate) fn settle_host(&mut self, index: ProcessIndex) {
         let now = self.now;
+        let local = self.processes[index as usize].clock.read(now);
         let mut turns = 0;
         loop {
             turns += 1;
@@ -36,6 +38,8 @@ impl World {
                     self.obey(index, command);
                 } else if let Some(event) = host.poll_event() {
                     self.observe_host_event(index, &event);
+                } else if let Some(transmit) = host.poll_bulk(|_| true) {
+                    self.transmit(index, transmit);
                 } else {
                     break;
                 }
@@ -54,6 +58,9 @@ impl World {
                     Event::Worker { process: index, worker: wake.worker, generation: wake.generation };
                 self.queue.push(wake.at, event);
             }
+            for portion in process.runtime.portions.values_mut() {
+                portion.rare.drain(..).for_each(|name| self.sometimes.hit(name));
+            }
             while let Some((run, notice)) = process.runtime.poll_notice() {
                 if matches!(notice, Notice::Abandoned { .. }) {
                     self.sometimes.hit("a job was aborted that was away");
@@ -71,20 +78,25 @@ impl World {
                 None => break,
                 Some(Input::Notice(run, notice @ Notice::Refetch { .. })) => {
                     self.sometimes.hit("a guard asked for what others have");
-                    process.host.handle_notice(now, run, notice);
+                    process.host.handle_notice(local, run, notice);
                 }
-                Some(Input::Notice(run, notice)) => process.host.handle_notice(now, run, notice),
-                Some(Input::Offered(run, job)) => process.host.handle_offered(now, run, job),
-                Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(now, peer),
+                Some(Input::Notice(run, notice)) => process.host.handle_notice(local, run, notice),
+                Some(Input::Offered(run, job)) => process.host.handle_offered(local, run, job),
+                Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(local, peer),
                 Some(Input::Loaded(run, entries)) => {
                     process.inputs.push_front(Input::Ready(run));
-                    process.host.handle_restored(now, run, entries);
+                    process.host.handle_restored(local, run, entries);
                 }
-                Some(Input::Ready(run)) => process.host.handle_loaded(now, run, Ok(())),
+                Some(Input::Ready(run)) if process.unable.contains(&run) => {
+                    self.sometimes.hit("a host could not load an app");
+                    let reason = "its memory is too small".to_owned();
+                    process.host.handle_loaded(local, run, Err(reason));
+                }
+                Some(Input::Ready(run)) => process.host.handle_loaded(local, run, Ok(())),
             }
         }
         let process = &mut self.processes[index as usize];
-        if let Some((at, _)) = process.host.poll_timeout()
+        if let Some(at) = process.host.poll_timeout().map(|(at, _)| process.clock.when(at))
             && at < process.timer_at
         {
             process.timer_at = at.max(now);
@@ -130,10 +142,23 @@ impl World {
             } else {
                 config.latency_wide_ns
             };
-            latency_ns.map(|latency_ns| (target, latency_ns))
+            let dead = self.network.dead_between(self.now, index, target);
+            // Their drivers have noticed: by the relay, until the path works again.
+            latency_ns.filter(|_| dead != Some(true)).map(|latency_ns| (target, latency_ns, dead.is_some()))
         });
+        if target.is_some_and(|target| self.network.dead_between(self.now, index, target) == Some(true)) {
+            self.sometimes.hit("the relay was used because a direct path was dead");
+        }
         let bytes = self.size(&message);
-        if let Some((target, latency_ns)) = direct {
+        if let Some((target, latency_ns, is_dead)) = direct {
+            if is_dead {
+                return self.sometimes.hit("a peer message was lost");
+            }
+            if let Some(later_ns) = self.network.again() {
+                self.sometimes.hit("a peer message came twice");
+                let event = Event::Peer(target, from, Route::Direct(to), Box::new(message.clone()));
+                self.queue.push(Time(self.now.0 + latency_ns + later_ns), event);
+            }
             let event = Event::Peer(target, from, Route::Direct(to), Box::new(message));
             match self.network.between(self.now, Node::Host(index), Node::Host(target), latency_ns) {
                 Some(at) => self.queue.push(at, event),
@@ -230,7 +255,11 @@ impl World {
             }
             Command::Opened { run, object, replica } => {
                 if let Some(portion) = process.runtime.portions.get_mut(&run) {
+                    if portion.dropped.contains(&object) && replica.with(|place| place.is_none()) {
+                        self.sometimes.hit("a forgotten object was used again");
+                    }
                     portion.objects.entry(object).or_insert_with(|| Object::new(replica));
+                    portion.object_changed(object);
                 }
             }
             Command::Replica { run, object } => {
@@ -308,7 +337,7 @@ impl World {
             let Some(machine) = self.server.machine.as_mut() else { return };
             if let Some((link, message)) = machine.poll_transmit() {
                 if self.network.link(link).open_at_coordinator {
-                    self.send_down(link, message);
+                    self.send_down_if_saved(link, message);
                 }
             } else if let Some(command) = machine.poll_command() {
                 self.obey_coordinator(command);
@@ -336,7 +365,10 @@ impl World {
                 self.network.link_mut(link).host = Some(host);
                 self.server.links.insert(host, link);
             }
-            Command::Close { link, reason: _ } => {
+            Command::Close { link, reason } => {
+                if reason.contains("come back on another link") {
+                    self.sometimes.hit("a host came back while its old link seemed open");
+                }
                 let state = self.network.link_mut(link);
                 if !std::mem::take(&mut state.open_at_coordinator) {
                     return;
@@ -347,6 +379,10 @@ impl World {
                 {
                     self.server.links.remove(host);
                 }
+                // The driver's own end is closed at once, and it says so.
+                if let Some(machine) = &mut self.server.machine {
+                    machine.handle_closed(now, link);
+                }
                 let site = self.processes[process as usize].plan.site;
                 let event = Event::HostClosed(process, link);
                 match self.network.over(now, link, Way::Down, site, 0) {
@@ -354,12 +390,8 @@ impl World {
                     None => self.network.stall(link, event),
                 }
             }
-            Command::SaveState { run, state } => self.server.save_state(run, state),
-            Command::SaveEnd { run, end, counts } => {
-                if !self.server.save_end(now, run, end, *counts) {
-                    self.violations.push(format!("run {run} ended twice"));
-                }
-            }
+            Command::SaveState { run, state } => self.save(Change::State(run, state)),
+            Command::SaveEnd { run, end, counts } => self.save(Change::End(run, end, counts)),
             Command::SaveEntries { run, entries, superfluous } => {
                 self.server.save_entries(now, run, entries, superfluous);
             }
@@ -370,11 +402,19 @@ impl World {
         self.write(|| format!("host {index}: event {event:?}"));
         let name = match event {
             HostEvent::Reborn(_) => "a host came back under a new id",
+            HostEvent::Returned(_) => "a host that was given up came back under its id",
             HostEvent::Lost(..) => "a job was lost with its thief",
             HostEvent::Reused(..) => "a redone job was reused",
             HostEvent::Adopted(..) => "a redone job was adopted",
             HostEvent::Orphaned(..) => "an orphan was left",
             HostEvent::UpdatesLost(..) => "updates were given up",
+            HostEvent::Entrusted(..) => "an object was forgotten before its updates were confirmed",
+            HostEvent::Diverged(run, object, other) => {
+                let violation =
+                    format!("{object} of run {run} at host {index} has diverged from that of {other}");
+                self.violations.push(violation);
+                return;
+            }
             HostEvent::Refused(reason) => {
                 self.violations.push(format!("host {index} was refused: {reason}"));
                 return;
@@ -401,6 +441,11 @@ impl World {
                 self.violations.push(format!("{by} says of {host}: {reason}"));
             }
             Event::Unready(run, host, reason) => {
+                // A host that is gone by now may have been unable.
+                let index = self.directory.get(*host);
+                if index.is_none_or(|index| self.processes[index as usize].unable.contains(run)) {
+                    return self.sometimes.hit("the coordinator heard that a host cannot take part");
+                }
                 self.violations.push(format!("{host} cannot take part in run {run}: {reason}"));
             }
             _ => {}
@@ -410,6 +455,11 @@ impl World {
     pub(crate) fn observe_peer_message(&mut self, to: ProcessIndex, from: HostId, message: &PeerMessage) {
         if !self.config.is_observed {
             return;
+        }
+        if let PeerMessage::Result { finished, .. } = message
+            && matches!(finished.outcome, Outcome::Failed(_))
+        {
+            self.sometimes.hit("a failed job's result travelled");
         }
         match message {
             PeerMessage::Returned { .. } => self.sometimes.hit("a late job was returned"),

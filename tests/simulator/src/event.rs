@@ -7,6 +7,9 @@ use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{HostId, RunId, Time};
 
+use crate::faults::versions::Stranger;
+use crate::network::Way;
+
 /// The index of a host's process; one that starts again gets a new one.
 pub type ProcessIndex = u32;
 
@@ -46,10 +49,22 @@ pub enum Event {
     Loaded(ProcessIndex, RunId),
     /// A step of the schedule.
     Fault(usize),
+    /// A host of another version dials.
+    Stranger(Stranger),
     /// The second half of a step: a frozen host thaws, a killed one starts again, a partition heals.
     Undo(Undo),
     /// The invariants are checked.
     Audit,
+}
+
+impl Event {
+    /// Which way it goes over a link, if it does.
+    pub fn way(&self) -> Way {
+        match self {
+            Self::ToCoordinator(..) | Self::Relay(..) | Self::CoordinatorClosed(_) => Way::Up,
+            _ => Way::Down,
+        }
+    }
 }
 
 /// How a message of a peer comes.
@@ -74,6 +89,18 @@ pub enum Undo {
     RestartCoordinator,
     /// A suspended run is resumed.
     Resume(RunId),
+    /// The coordinator goes on.
+    Unstall,
+    /// The dead path with this number works again.
+    PathBack(u32),
+    /// A paused host takes work again.
+    Unpause(ProcessIndex),
+    /// A host has time for jobs again.
+    EndRest(ProcessIndex),
+    /// Something that the coordinator saves may have reached its disk.
+    Saved,
+    /// The coordinator's disk is as it should be.
+    DiskGood,
 }
 
 /// The heap. What it moves about is small: the events themselves stay where they were put.

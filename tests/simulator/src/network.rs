@@ -6,6 +6,7 @@ use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::{HostId, Random, Time};
 
 use crate::event::{Event, ProcessIndex};
+use crate::faults::routes::Dead;
 
 /// How long messages take. All latencies are one way.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct Weather {
     pub late_per_million: u32,
     /// By so much at most.
     pub late_ns_max: u64,
+    /// So many of a million come twice, the second time late.
+    pub doubled_per_million: u32,
 }
 
 /// Who is at an end of a link: a process, or the coordinator.
@@ -66,6 +69,15 @@ pub struct Partition {
     pub here: BTreeSet<Node>,
     /// And on that.
     pub there: BTreeSet<Node>,
+    /// Only what goes from here to there is stopped.
+    pub is_one_way: bool,
+}
+
+impl Partition {
+    fn cuts(&self, from: Node, to: Node) -> bool {
+        self.here.contains(&from) && self.there.contains(&to)
+            || !self.is_one_way && self.here.contains(&to) && self.there.contains(&from)
+    }
 }
 
 /// A websocket between a host and the coordinator.
@@ -79,13 +91,41 @@ pub struct Link {
     pub open_at_host: bool,
     /// The coordinator believes it to be open.
     pub open_at_coordinator: bool,
-    /// When the last message up arrives, and the last down.
-    up: Time,
-    down: Time,
+    /// It was reset: nothing passes any more, though an end may not have noticed.
+    pub is_dead: bool,
+    up: Lane,
+    down: Lane,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+struct Lane {
+    /// When the last message arrives.
+    last: Time,
     /// What waits for a partition to heal.
     stalled: VecDeque<Event>,
     /// Since when something waits.
-    pub stalled_since: Option<Time>,
+    stalled_since: Option<Time>,
+}
+
+impl Lane {
+    fn new(now: Time) -> Self {
+        Self { last: now, stalled: VecDeque::new(), stalled_since: None }
+    }
+}
+
+impl Link {
+    /// Since when something waits on it, in the direction that has waited longest.
+    pub fn stalled_since(&self) -> Option<Time> {
+        self.up.stalled_since.into_iter().chain(self.down.stalled_since).min()
+    }
+
+    fn lane(&mut self, way: Way) -> &mut Lane {
+        match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        }
+    }
 }
 
 /// Which way a message goes over a link.
@@ -106,6 +146,8 @@ pub struct Network {
     pub weather: Weather,
     /// By their numbers.
     pub partitions: BTreeMap<u32, Partition>,
+    /// Direct paths on which nothing passes, by their numbers.
+    pub dead_paths: BTreeMap<u32, Dead>,
     links: Vec<Link>,
     random: Random,
 }
@@ -117,9 +159,20 @@ impl Network {
             config,
             weather: Weather::default(),
             partitions: BTreeMap::new(),
+            dead_paths: BTreeMap::new(),
             links: Vec::new(),
             random: Random::new(seed),
         }
+    }
+
+    /// Whether a link was reset and an end has not noticed.
+    pub fn has_half_open(&self) -> bool {
+        self.links.iter().any(|link| link.is_dead && (link.open_at_host || link.open_at_coordinator))
+    }
+
+    /// Whether the direct path between two hosts is dead; if so, whether they have noticed.
+    pub fn dead_between(&self, now: Time, one: ProcessIndex, other: ProcessIndex) -> Option<bool> {
+        self.dead_paths.values().find_map(|dead| dead.between(now, one, other))
     }
 
     /// A new link.
@@ -129,10 +182,9 @@ impl Network {
             host: None,
             open_at_host: false,
             open_at_coordinator: true,
-            up: now,
-            down: now,
-            stalled: VecDeque::new(),
-            stalled_since: None,
+            is_dead: false,
+            up: Lane::new(now),
+            down: Lane::new(now),
         });
         LinkId(self.links.len() as u64 - 1)
     }
@@ -152,22 +204,25 @@ impl Network {
         self.links.iter().enumerate().map(|(index, link)| (LinkId(index as u64), link))
     }
 
-    /// Whether a partition lies between the two.
-    pub fn is_cut(&self, one: Node, other: Node) -> bool {
-        self.partitions.values().any(|partition| {
-            partition.here.contains(&one) && partition.there.contains(&other)
-                || partition.here.contains(&other) && partition.there.contains(&one)
-        })
+    /// Whether a partition stops what goes from one to the other.
+    pub fn is_cut(&self, from: Node, to: Node) -> bool {
+        self.partitions.values().any(|partition| partition.cuts(from, to))
+    }
+
+    /// Whether a partition stops anything between the coordinator and a process.
+    pub fn is_cut_off(&self, process: ProcessIndex) -> bool {
+        let host = Node::Host(process);
+        self.is_cut(Node::Coordinator, host) || self.is_cut(host, Node::Coordinator)
     }
 
     /// When a message over a link arrives; `None` if it waits for a partition to heal.
     pub fn over(&mut self, now: Time, link: LinkId, way: Way, site: usize, bytes: usize) -> Option<Time> {
-        let process = self.link(link).process;
+        let host = Node::Host(self.link(link).process);
+        let (from, to) = if way == Way::Up { (host, Node::Coordinator) } else { (Node::Coordinator, host) };
         if !self.partitions.is_empty()
-            && (self.link(link).stalled_since.is_some()
-                || self.is_cut(Node::Coordinator, Node::Host(process)))
+            && (self.link_mut(link).lane(way).stalled_since.is_some() || self.is_cut(from, to))
         {
-            self.link_mut(link).stalled_since.get_or_insert(now);
+            self.link_mut(link).lane(way).stalled_since.get_or_insert(now);
             return None;
         }
         let latencies = &self.config.latency_to_coordinator_ns;
@@ -179,22 +234,29 @@ impl Network {
             0 => 0,
             rate => bytes as u64 * 1_000_000_000 / rate,
         };
-        let link = &mut self.links[link.0 as usize];
-        let last = if way == Way::Up { &mut link.up } else { &mut link.down };
+        let last = &mut self.links[link.0 as usize].lane(way).last;
         *last = (*last).max(Time(now.0 + latency_ns)) + std::time::Duration::from_nanos(transfer_ns);
         Some(*last)
     }
 
     /// Keeps what cannot pass now.
     pub fn stall(&mut self, link: LinkId, event: Event) {
-        self.link_mut(link).stalled.push_back(event);
+        let way = event.way();
+        self.link_mut(link).lane(way).stalled.push_back(event);
     }
 
-    /// What waited on a link, in order.
-    pub fn take_stalled(&mut self, link: LinkId) -> VecDeque<Event> {
-        let link = self.link_mut(link);
-        link.stalled_since = None;
-        std::mem::take(&mut link.stalled)
+    /// What waited on a link, in order; `is_all`, or only what a partition does not stop any more.
+    pub fn take_stalled(&mut self, link: LinkId, is_all: bool) -> VecDeque<Event> {
+        let host = Node::Host(self.link(link).process);
+        let mut free = VecDeque::new();
+        for (way, from, to) in [(Way::Up, host, Node::Coordinator), (Way::Down, Node::Coordinator, host)] {
+            if is_all || !self.is_cut(from, to) {
+                let lane = self.link_mut(link).lane(way);
+                lane.stalled_since = None;
+                free.append(&mut lane.stalled);
+            }
+        }
+        free
     }
 
     /// When a message between peers arrives that need no relay; `None` if it is lost.
@@ -208,6 +270,13 @@ impl Network {
     /// Whether messages of peers are lost or late.
     pub fn has_weather(&self) -> bool {
         self.weather.loss_per_million > 0 || self.weather.late_per_million > 0
+    }
+
+    /// How much later than the first a message of a peer comes once more, if it does.
+    pub fn again(&mut self) -> Option<u64> {
+        let weather = self.weather;
+        (weather.doubled_per_million > 0 && self.chance(weather.doubled_per_million))
+            .then(|| self.random.below(weather.late_ns_max.max(1) as usize) as u64)
     }
 
     /// What the weather does to a message of a peer: a delay, or `None` if it is lost.

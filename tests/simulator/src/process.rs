@@ -1,14 +1,16 @@
 //! A host's process: its machine, its runtime, its store, its link.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
-use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec, Time, limits};
+use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, RunSpec, Time};
 
 use crate::event::Event;
+use crate::faults::sleep::Clock;
 use crate::runtime::Runtime;
+use crate::world::WorldConfig;
 
 /// What a host is made of.
 #[derive(Debug, Clone)]
@@ -54,6 +56,13 @@ impl Store {
     /// What a crash leaves.
     pub fn lose_unsaved(&mut self) {
         self.unsaved.clear();
+    }
+
+    /// The disk has lost all but so many of a hundred.
+    pub fn damage(&mut self, random: &mut Random, left_percent: usize) {
+        for entries in self.saved.values_mut() {
+            entries.retain(|_, _| random.below(100) < left_percent);
+        }
     }
 
     /// The entries of a run.
@@ -108,7 +117,7 @@ pub struct Process {
     /// It has not ended.
     pub is_alive: bool,
     /// It is stopped, with what happened meanwhile.
-    pub frozen: Option<VecDeque<Event>>,
+    pub frozen: Option<VecDeque<(Time, Event)>>,
     /// The earliest timer on the heap.
     pub timer_at: Time,
     /// Under which id others reach it.
@@ -117,22 +126,33 @@ pub struct Process {
     pub inputs: VecDeque<Input>,
     /// Runs whose app is being loaded.
     pub loading: BTreeMap<RunId, RunSpec>,
+    /// Runs that it cannot take part in.
+    pub unable: BTreeSet<RunId>,
+    /// What its machine takes for the time.
+    pub clock: Clock,
 }
 
 impl Process {
     /// A fresh one.
-    pub fn new(plan: HostPlan, place: usize, seed: u64, grain_ns: u64, direct: bool, now: Time) -> Self {
+    pub fn new(
+        plan: HostPlan,
+        place: usize,
+        seed: u64,
+        config: &WorldConfig,
+        clock: Clock,
+        now: Time,
+    ) -> Self {
         let report = HostReport {
             name: format!("host {place}"),
             site: format!("site {}", plan.site),
             threads: plan.workers as u32,
             version: "simulated".into(),
-            direct: direct.then(|| format!("{place}:1")),
+            direct: config.network.is_direct_in_site.then(|| format!("{place}:1")),
         };
-        let config = HostConfig { report, seed, table_bytes_max: limits::HOST_TABLE_BYTES_MAX };
+        let host = HostConfig { report, seed, table_bytes_max: config.table_bytes_max };
         Self {
-            host: Host::new(config, now),
-            runtime: Runtime::new(plan.workers, plan.speed_percent, grain_ns),
+            host: Host::new(host, clock.read(now)),
+            runtime: Runtime::new(plan.workers, plan.speed_percent, config.grain_ns),
             plan,
             place,
             store: Store::default(),
@@ -144,6 +164,8 @@ impl Process {
             listed: None,
             inputs: VecDeque::new(),
             loading: BTreeMap::new(),
+            unable: BTreeSet::new(),
+            clock,
         }
     }
 }

@@ -4,6 +4,16 @@ use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::{Random, RunId, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
+use crate::faults::ability::Unable;
+use crate::faults::disks::Disk;
+use crate::faults::ends::End;
+use crate::faults::links::Reset;
+use crate::faults::pauses::Pause;
+use crate::faults::rests::Rest;
+use crate::faults::routes::{DeadPath, OneWay};
+use crate::faults::sleep::Sleep;
+use crate::faults::stalls::Stall;
+use crate::faults::versions::Stranger;
 use crate::network::{Node, Weather};
 use crate::process::HostPlan;
 use crate::world::World;
@@ -73,8 +83,37 @@ pub enum Fault {
     },
     /// A run is cancelled.
     Cancel(RunId),
+    /// A link is reset.
+    Reset(Reset),
+    /// Messages pass in one direction only.
+    OneWay(OneWay),
+    /// The coordinator stalls.
+    Stall(Stall),
+    /// A disk is not as it should be.
+    Disk(Disk),
+    /// A direct path is dead.
+    DeadPath(DeadPath),
+    /// A host pauses.
+    Pause(Pause),
+    /// A host cannot take part in a run.
+    Unable(Unable),
+    /// A host ends a run.
+    End(End),
+    /// A host sleeps.
+    Sleep(Sleep),
+    /// A host of another version dials.
+    Stranger(Stranger),
+    /// A host has no time for jobs.
+    Rest(Rest),
     /// Faults stop: all heals.
     Calm,
+}
+
+impl Fault {
+    /// Whether all that was recorded stays so, and is known where it is looked for.
+    pub fn spares_records(&self) -> bool {
+        !matches!(self, Self::Disk(_) | Self::Unable(_) | Self::Weather(_))
+    }
 }
 
 impl World {
@@ -162,11 +201,22 @@ impl World {
                     self.disturb();
                 }
             }
+            Fault::Reset(reset) => self.reset_link(&reset),
+            Fault::OneWay(fault) => self.cut_one_way(&fault),
+            Fault::Stall(stall) => self.stall_coordinator(&stall),
+            Fault::Disk(disk) => self.spoil_disk(&disk),
+            Fault::DeadPath(fault) => self.kill_path(&fault),
+            Fault::Pause(pause) => self.pause_host(&pause),
+            Fault::Unable(fault) => self.make_unable(&fault),
+            Fault::End(end) => self.end_by_host(&end),
+            Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
+            Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
+            Fault::Rest(rest) => self.rest_host(&rest),
             Fault::Calm => self.calm(),
         }
     }
 
-    fn crash(&mut self, process: ProcessIndex, is_silent: bool, back_ns: Option<u64>) {
+    pub(crate) fn crash(&mut self, process: ProcessIndex, is_silent: bool, back_ns: Option<u64>) {
         self.kill(process, is_silent);
         if let Some(back_ns) = back_ns {
             self.queue.push(Time(self.now.0 + back_ns), Event::Undo(Undo::Restart(process)));
@@ -180,27 +230,39 @@ impl World {
         for number in partitions {
             self.heal(number);
         }
+        self.network.dead_paths.clear();
+        self.unstall_coordinator();
         self.restart_coordinator();
+        self.mend_disk();
         let frozen: Vec<ProcessIndex> =
             self.alive().filter(|(_, process)| process.frozen.is_some()).map(|(index, _)| index).collect();
         for process in frozen {
             self.thaw(process);
         }
+        let paused: Vec<ProcessIndex> = self.alive().map(|(index, _)| index).collect();
+        for process in paused {
+            self.unpause_host(process);
+        }
         if !self.alive().any(|(_, process)| !process.host.is_leaving()) {
             let plan = HostPlan { site: 0, workers: 1, speed_percent: 100 };
             self.add_host(plan);
         }
+        let all: Vec<ProcessIndex> = self.alive().map(|(index, _)| index).collect();
+        for process in all {
+            self.end_rest(process);
+        }
+        self.see_to_ability();
         self.disturb();
     }
 
-    fn draw(&self, draw: u64) -> Option<ProcessIndex> {
+    pub(crate) fn draw(&self, draw: u64) -> Option<ProcessIndex> {
         let up: Vec<ProcessIndex> =
             self.alive().map(|(index, _)| index).filter(|index| self.is_up(*index)).collect();
         (!up.is_empty()).then(|| up[(draw % up.len() as u64) as usize])
     }
 
     /// Some nodes against the others, or one host against the coordinator, or a site against the rest.
-    fn divide(&self, draw: u64) -> (Vec<Node>, Vec<Node>) {
+    pub(crate) fn divide(&self, draw: u64) -> (Vec<Node>, Vec<Node>) {
         let mut random = Random::new(draw);
         let mut all: Vec<Node> = self.alive().map(|(index, _)| Node::Host(index)).collect();
         let way = random.below(4);

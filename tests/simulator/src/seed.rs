@@ -7,6 +7,8 @@ use std::time::Duration;
 use sateen_protocol::coordinator::Circle;
 use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealing, Time, limits};
 
+use crate::extra::Extra;
+use crate::families::Family;
 use crate::invariants::{Calm, check_end, is_reconciled};
 use crate::network::{NetworkConfig, Weather};
 use crate::process::HostPlan;
@@ -45,7 +47,12 @@ pub struct SeedResult {
 
 /// Runs a seed.
 pub fn run(seed: u64) -> SeedResult {
-    let (world, calm_at, calm) = build(seed);
+    run_with(seed, Family::IN_SEEDS)
+}
+
+/// Runs a seed with faults of these families, beside those that each seed has.
+pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
+    let (world, calm_at, calm) = build(seed, families);
     finish(world, calm_at, &calm)
 }
 
@@ -78,7 +85,7 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
 }
 
 /// The grid of a seed, when its faults stop, and how calm it is.
-pub fn build(seed: u64) -> (World, Time, Calm) {
+pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
     let mut random = Random::new(seed ^ 0x05a7_ee00);
     let sites = 1 + random.below(3);
     let between = |random: &mut Random, low: u64, high: u64| low + random.below((high - low) as usize) as u64;
@@ -103,7 +110,11 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
             renewed_every: Duration::from_millis(between(&mut drawn, 1000, 5000)),
         }
     };
+    let mut extra = Extra::draw(seed, families);
     let config = WorldConfig {
+        table_bytes_max: extra.table_bytes_max.unwrap_or(limits::HOST_TABLE_BYTES_MAX),
+        coordinator_table_bytes_max: extra.table_bytes_max.unwrap_or(limits::COORDINATOR_TABLE_BYTES_MAX),
+        clocks_off_ppm: extra.clocks_off_ppm,
         seed: random.next_u64(),
         network,
         circle,
@@ -122,11 +133,16 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
     }
     // A sixth of the seeds is undisturbed, a sixth sees only departures.
     let kind = random.below(6);
-    let runs = 1 + random.below(2) as u64;
+    let usual = 1 + random.below(2) as u64;
+    let runs = usual + extra.runs;
     let mut length_ns = 0;
     let mut choices = Random::new(seed ^ 0xab0_27ed);
     for run in 0..runs {
-        let per_worker_ns = between(&mut random, S, 8 * S);
+        let per_worker_ns = match run < usual {
+            true if extra.update_bytes_max.is_some() => 3 * between(&mut random, S, 8 * S),
+            true => between(&mut random, S, 8 * S),
+            false => between(&mut extra.random, 50 * MS, S),
+        };
         length_ns += per_worker_ns;
         let tree = Tree::new(&TreePlan {
             seed: random.next_u64(),
@@ -138,18 +154,20 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
             heavy_per_mille: [0, 0, 10][random.below(3)],
             // From another stream, so that all else of the seed stays as it is.
             decisive_per_mille: [0, 0, 30, 300][choices.below(4)],
-            shared_objects: [0, 1, 2][choices.below(3)],
+            shared_objects: [u32::from(extra.update_bytes_max.is_some()), 1, 2][choices.below(3)],
+            update_bytes_max: extra.update_bytes_max.unwrap_or(0),
+            failing_per_mille: extra.failing_per_mille,
         });
         let spec = run_spec(&tree, &mut random, kind);
         world.submit(RunId(run + 1), spec, Rc::new(tree));
     }
-    let calm_at = Time(length_ns * 3 / 4 + S);
+    let mut calm_at = Time(length_ns * 3 / 4 + S);
     let mut steps = Vec::new();
     match kind {
         // Late messages are no reason to compute anything twice, either.
         0 if random.below(2) == 0 => {
             let late_ns_max = 50 * MS + random.below(2 * S as usize) as u64;
-            let weather = Weather { loss_per_million: 0, late_per_million: 300_000, late_ns_max };
+            let weather = Weather { late_per_million: 300_000, late_ns_max, ..Weather::default() };
             steps.push((Time(0), Fault::Weather(weather)));
         }
         0 => {}
@@ -177,7 +195,15 @@ pub fn build(seed: u64) -> (World, Time, Calm) {
             }
         }
     }
-    let calm = Calm { is_undisturbed: kind == 0, only_departures: kind == 1 };
+    if kind > 1 {
+        calm_at = extra.disturb(calm_at, runs, &mut steps);
+    }
+    let calm = Calm {
+        is_undisturbed: kind == 0,
+        only_departures: kind == 1 && extra.table_bytes_max.is_none(),
+        records_survive: extra.table_bytes_max.is_none()
+            && steps.iter().all(|(_, fault)| fault.spares_records()),
+    };
     steps.push((calm_at, Fault::Calm));
     steps.sort_by_key(|(at, _)| *at);
     world.plan(steps);
@@ -230,6 +256,7 @@ fn fault(number: u32, sites: usize, runs: u64, random: &mut Random) -> Fault {
             loss_per_million: [0, 1_000, 100_000, 300_000][random.below(4)],
             late_per_million: [0, 10_000, 300_000][random.below(3)],
             late_ns_max: span(random, 5 * S),
+            ..Weather::default()
         }),
         19 if random.below(2) == 0 => Fault::Cancel(RunId(1 + random.below(runs as usize) as u64)),
         _ => {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::by_id::ById;
+use crate::faults::disks::Behind;
+use crate::faults::stalls::Waiting;
 use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
-use sateen_protocol::{Counts, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState, Time, limits};
+use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// Entries reach the coordinator's disk after so long.
 const FLUSH_NS: u64 = 200_000_000;
@@ -37,6 +39,12 @@ pub struct Server {
     pub timer_at: Time,
     /// How often it was started.
     pub starts: u32,
+    /// What waits while it stalls.
+    pub waiting: Option<Waiting>,
+    /// What waits for its disk.
+    pub behind: Behind,
+    /// The bound on its result tables, in bytes.
+    pub table_bytes_max: usize,
     unsaved: Vec<Unsaved>,
     seed: u64,
     circle: Circle,
@@ -44,13 +52,16 @@ pub struct Server {
 
 impl Server {
     /// One that has never run.
-    pub fn new(seed: u64, circle: Circle, now: Time) -> Self {
+    pub fn new(seed: u64, circle: Circle, table_bytes_max: usize, now: Time) -> Self {
         let mut server = Self {
             machine: None,
             runs: BTreeMap::new(),
             links: ById::default(),
             timer_at: Time::NEVER,
             starts: 0,
+            waiting: None,
+            behind: Behind::default(),
+            table_bytes_max,
             unsaved: Vec::new(),
             seed,
             circle,
@@ -65,7 +76,7 @@ impl Server {
             grid: GridId(self.seed),
             secret: [self.seed as u8; 32],
             seed: self.seed.wrapping_add(u64::from(self.starts) + 1),
-            table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
+            table_bytes_max: self.table_bytes_max,
             circle: self.circle,
             restarted: self.starts > 0,
         };
@@ -86,6 +97,7 @@ impl Server {
     /// The process is killed.
     pub fn crash(&mut self, now: Time) {
         self.machine = None;
+        self.behind.crash();
         self.links.clear();
         let kept = self.unsaved.iter().take_while(|(at, ..)| at.0 + FLUSH_NS <= now.0).count();
         let unsaved = std::mem::take(&mut self.unsaved);
@@ -130,7 +142,18 @@ impl Server {
         for (_, run, entries, superfluous) in written {
             self.write(run, entries, &superfluous);
         }
-        self.unsaved.push((now, run, entries, superfluous));
+        // What cannot be saved costs work and nothing else.
+        if !self.behind.is_full {
+            let at = Time(now.0 + self.behind.each_ns);
+            self.unsaved.push((at, run, entries, superfluous));
+        }
+    }
+
+    /// The disk has lost all entries but so many of a hundred.
+    pub fn damage(&mut self, random: &mut Random, left_percent: usize) {
+        for stored in self.runs.values_mut() {
+            stored.entries.retain(|_, _| random.below(100) < left_percent);
+        }
     }
 
     fn write(&mut self, run: RunId, entries: Vec<Entry>, superfluous: &[JobKey]) {

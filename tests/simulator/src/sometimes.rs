@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::families::Family;
+
 /// What must have happened in some seed. A name that is not here may be counted as well.
 pub const MUST_HAPPEN: &[&str] = &[
     "a coordinator crashed within a second of a host",
@@ -66,8 +68,9 @@ impl Sometimes {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// What must have happened and did not.
-    pub fn missing(&self) -> Vec<&'static str> {
-        MUST_HAPPEN.iter().filter(|name| self.count(name) == 0).copied().collect()
+    /// What must have happened in seeds with faults of these families and did not.
+    pub fn missing(&self, families: &[Family]) -> Vec<&'static str> {
+        let must = families.iter().flat_map(|family| family.shows()).chain(MUST_HAPPEN);
+        must.filter(|name| self.count(name) == 0).copied().collect()
     }
 }

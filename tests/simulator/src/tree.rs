@@ -63,6 +63,10 @@ pub struct TreePlan {
     pub heavy_per_mille: u32,
     /// Shared objects that the root creates, and others update and wait for.
     pub shared_objects: u32,
+    /// The largest of their updates, in bytes.
+    pub update_bytes_max: usize,
+    /// So many nodes of a thousand fail, below the root; their parents make something of that.
+    pub failing_per_mille: u32,
 }
 
 /// A tree of jobs.
@@ -72,6 +76,8 @@ pub struct Tree {
     parents: Vec<NodeIndex>,
     app: BlobHash,
     shared_objects: u32,
+    update_bytes_max: usize,
+    failing_per_mille: u32,
 }
 
 impl Node {
@@ -110,7 +116,14 @@ impl Tree {
         }
         let app = BlobHash::of(&plan.seed.to_le_bytes());
         let parents = vec![0; nodes.len()];
-        let mut tree = Self { nodes, parents, app, shared_objects: plan.shared_objects };
+        let mut tree = Self {
+            nodes,
+            parents,
+            app,
+            shared_objects: plan.shared_objects,
+            update_bytes_max: plan.update_bytes_max,
+            failing_per_mille: plan.failing_per_mille,
+        };
         let total: u64 = tree.total_weight(&weights);
         tree.fill(&weights, plan.work_ns as f64 / total as f64);
         tree
@@ -221,6 +234,17 @@ impl Tree {
         does.then(|| (draw >> 32) as u32 % self.shared_objects)
     }
 
+    /// Whether a job with this answer fails, and its parent gets the answer from the failure. Twins do as one.
+    pub fn fails(&self, answer: u64) -> bool {
+        answer != self.root().answer && mix(answer ^ 0xfa11) % 1000 < u64::from(self.failing_per_mille)
+    }
+
+    /// How much a node's update has beside what it says: nothing in three of four.
+    pub fn update_padding(&self, index: NodeIndex) -> usize {
+        let draw = mix(u64::from(index) ^ 0x09ad_d1e5) as usize;
+        if draw.is_multiple_of(4) { draw / 4 % (self.update_bytes_max + 1) } else { 0 }
+    }
+
     /// What a node's guard waits for when it was stolen: its parent's update, of which object.
     pub fn guard(&self, index: NodeIndex) -> Option<(NodeIndex, u32)> {
         let parent = self.parents[index as usize];
@@ -272,6 +296,8 @@ mod tests {
             decisive_per_mille: 0,
             heavy_per_mille: 10,
             shared_objects: 0,
+            update_bytes_max: 0,
+            failing_per_mille: 0,
         }
     }
 

@@ -10,8 +10,10 @@ use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 use crate::by_id::ById;
 use crate::digest::Digest;
 use crate::event::{Event, ProcessIndex, Queue, Route};
+use crate::faults::ends::Said;
+use crate::faults::sleep::Clock;
 use crate::invariants::replicas::Moment;
-use crate::network::{Network, NetworkConfig, Node, Way};
+use crate::network::{Network, NetworkConfig, Way};
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
 use crate::runtime::Runtime;
 use crate::server::Server;
@@ -21,6 +23,8 @@ use crate::tree::Tree;
 /// A seed with so many violations is not pursued further.
 pub const VIOLATIONS_MAX: usize = 10;
 
+/// Whose draws are not those of a host's machine.
+const CLOCKS: u64 = 0xc10c_0000;
 /// How often invariants are checked.
 const AUDIT_EVERY_NS: u64 = 500_000_000;
 
@@ -37,6 +41,12 @@ pub struct WorldConfig {
     pub grain_ns: u64,
     /// How long an app takes to load.
     pub load_ns: u64,
+    /// The bound on each host's result table, in bytes.
+    pub table_bytes_max: usize,
+    /// The same of the coordinator's.
+    pub coordinator_table_bytes_max: usize,
+    /// Hosts' clocks go wrong by up to so many parts of a million.
+    pub clocks_off_ppm: u64,
     /// Invariants are checked, messages encoded, rare states counted.
     pub is_observed: bool,
 }
@@ -71,6 +81,8 @@ pub struct World {
     pub crashes: Vec<Time>,
     /// Workers of hosts that crashed or left.
     pub lost_workers: usize,
+    /// The same, and all workers there were each time that anything else happened.
+    pub shaken_workers: u64,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// The same.
@@ -79,6 +91,8 @@ pub struct World {
     pub replicas_seen: VecDeque<Moment>,
     /// What happens, if it is to be written down.
     pub log: Option<Vec<String>>,
+    /// What hosts have said of runs that end of it.
+    pub said: Said,
     /// What is to be done to it, and when.
     pub schedule: Vec<crate::schedule::Fault>,
     pub(crate) directory: ById<ProcessIndex>,
@@ -91,7 +105,8 @@ impl World {
     pub fn new(config: WorldConfig) -> Self {
         let mut random = Random::new(config.seed);
         let network = Network::new(config.network.clone(), random.next_u64());
-        let server = Server::new(random.next_u64(), config.circle, Time(0));
+        let server =
+            Server::new(random.next_u64(), config.circle, config.coordinator_table_bytes_max, Time(0));
         let mut world = Self {
             now: Time(0),
             queue: Queue::default(),
@@ -106,10 +121,12 @@ impl World {
             disturbed_at: Time(0),
             crashes: Vec::new(),
             lost_workers: 0,
+            shaken_workers: 0,
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),
             replicas_seen: VecDeque::new(),
             log: None,
+            said: Said::default(),
             schedule: Vec::new(),
             directory: ById::default(),
             results_seen: BTreeSet::new(),
@@ -125,17 +142,35 @@ impl World {
 
     /// Starts a host at a place of its own.
     pub fn add_host(&mut self, plan: HostPlan) -> ProcessIndex {
-        let place = self.processes.iter().map(|process| process.place + 1).max().unwrap_or(0);
+        let place = self
+            .processes
+            .iter()
+            .filter(|process| process.is_alive || process.place != usize::MAX)
+            .map(|process| process.place + 1)
+            .max()
+            .unwrap_or(0);
         self.start_process(plan, place)
     }
 
     pub(crate) fn start_process(&mut self, plan: HostPlan, place: usize) -> ProcessIndex {
         let index = self.processes.len() as ProcessIndex;
         let seed = self.random.next_u64();
-        let direct = self.network.config.is_direct_in_site;
-        self.processes.push(Process::new(plan, place, seed, self.config.grain_ns, direct, self.now));
+        let clock = match self.config.clocks_off_ppm {
+            0 => Clock::default(),
+            off_ppm => Clock::drawn(&mut Random::new(seed ^ CLOCKS), off_ppm),
+        };
+        self.processes.push(Process::new(plan, place, seed, &self.config, clock, self.now));
         let pause = self.random.below(5_000_000) as u64;
         self.queue.push(Time(self.now.0 + pause), Event::Dial(index));
+        index
+    }
+
+    /// A process that never runs, to be at the other end of a link.
+    pub(crate) fn add_ghost(&mut self, plan: HostPlan) -> ProcessIndex {
+        let index = self.processes.len() as ProcessIndex;
+        let mut ghost = Process::new(plan, usize::MAX, 0, &self.config, Clock::default(), self.now);
+        ghost.is_alive = false;
+        self.processes.push(ghost);
         index
     }
 
@@ -195,6 +230,7 @@ impl World {
         self.now = at;
         self.events += 1;
         self.digest.add(at.0);
+        let Some(event) = self.wait_for_coordinator(event) else { return };
         if let Some(process) = target(&event) {
             self.digest.add(u64::from(process));
             let process = &mut self.processes[process as usize];
@@ -202,7 +238,7 @@ impl World {
                 return;
             }
             if let Some(waiting) = &mut process.frozen {
-                waiting.push_back(event);
+                waiting.push_back((at, event));
                 return;
             }
         }
@@ -237,8 +273,9 @@ impl World {
                 if state.timer_at <= now {
                     state.timer_at = Time::NEVER;
                 }
-                if state.host.poll_timeout().is_some_and(|(at, _)| at <= now) {
-                    state.host.handle_timeout(now);
+                let local = state.clock.read(now);
+                if state.host.poll_timeout().is_some_and(|(at, _)| at <= local) {
+                    state.host.handle_timeout(local);
                 }
                 self.settle_host(process);
             }
@@ -254,13 +291,14 @@ impl World {
             }
             Event::ToHost(process, link, message) => {
                 let state = &mut self.processes[process as usize];
-                if state.link == Some(link) {
-                    state.host.handle_from_coordinator(now, *message);
+                if state.link == Some(link) && !self.network.link(link).is_dead {
+                    state.host.handle_from_coordinator(state.clock.read(now), *message);
                     self.settle_host(process);
                 }
             }
             Event::ToCoordinator(link, message) => {
-                if self.network.link(link).open_at_coordinator {
+                let state = self.network.link(link);
+                if state.open_at_coordinator && !state.is_dead {
                     self.with_coordinator(|machine| machine.handle_message(now, link, *message));
                 }
             }
@@ -269,11 +307,12 @@ impl World {
                 let state = &self.processes[process as usize];
                 let is_open = match route {
                     Route::Direct(to) => state.host.id() == Some(to),
-                    Route::Relay(link) => state.link == Some(link),
+                    Route::Relay(link) => state.link == Some(link) && !self.network.link(link).is_dead,
                 };
                 if is_open {
                     self.observe_peer_message(process, from, &message);
-                    self.processes[process as usize].host.handle_from_peer(now, from, *message);
+                    let state = &mut self.processes[process as usize];
+                    state.host.handle_from_peer(state.clock.read(now), from, *message);
                     self.settle_host(process);
                 } else {
                     self.sometimes.hit("a peer message was lost");
@@ -287,7 +326,7 @@ impl World {
                     state.link = None;
                     self.network.link_mut(link).open_at_host = false;
                     self.sometimes.hit("a link broke");
-                    state.host.handle_disconnected(now);
+                    state.host.handle_disconnected(state.clock.read(now));
                     self.settle_host(process);
                     let pause = self.random.below(BACKOFF_MIN_NS as usize) as u64;
                     self.queue.push(Time(now.0 + pause), Event::Dial(process));
@@ -317,6 +356,7 @@ impl World {
                 }
             }
             Event::Fault(step) => self.take_step(step),
+            Event::Stranger(stranger) => self.dial_as_stranger(stranger),
             Event::Undo(undo) => self.undo(undo),
             Event::Audit => {
                 self.break_stalled_links();
@@ -336,7 +376,7 @@ impl World {
     fn relay(&mut self, link: LinkId, to: HostId, message: Box<PeerMessage>) {
         let sender = self.network.link(link);
         let Some(from) = sender.host else { return };
-        if !sender.open_at_coordinator || self.server.machine.is_none() {
+        if !sender.open_at_coordinator || sender.is_dead || self.server.machine.is_none() {
             return;
         }
         let Some(next) = self.server.links.get(to) else {
@@ -351,6 +391,11 @@ impl World {
         let process = self.network.link(next).process;
         let site = self.processes[process as usize].plan.site;
         let bytes = self.size(&*message);
+        if let Some(later_ns) = self.network.again() {
+            self.sometimes.hit("a peer message came twice");
+            let event = Event::Peer(process, from, Route::Relay(next), message.clone());
+            self.queue.push(Time(self.now.0 + later_ns), event);
+        }
         let event = Event::Peer(process, from, Route::Relay(next), message);
         match self.network.over(self.now, next, Way::Down, site, bytes) {
             Some(at) => self.queue.push(Time(at.0 + delay_ns), event),
@@ -363,8 +408,7 @@ impl World {
         if state.link.is_some() {
             return;
         }
-        let is_reachable =
-            self.server.machine.is_some() && !self.network.is_cut(Node::Coordinator, Node::Host(process));
+        let is_reachable = self.server.machine.is_some() && !self.network.is_cut_off(process);
         if is_reachable {
             let link = self.network.open(process, self.now);
             let site = self.processes[process as usize].plan.site;
@@ -388,7 +432,7 @@ impl World {
         let state = &mut self.processes[process as usize];
         state.link = Some(link);
         state.backoff_ns = BACKOFF_MIN_NS;
-        state.host.handle_connected(self.now);
+        state.host.handle_connected(state.clock.read(self.now));
         self.settle_host(process);
     }
 

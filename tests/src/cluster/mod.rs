@@ -23,6 +23,7 @@ pub use api::{Api, count, until, work_of};
 pub use process::Process;
 
 use crate::command::{Ended, app, command, ended};
+use crate::proxy::Proxy;
 use crate::root;
 
 /// Nothing that is awaited may take longer, on however busy a machine.
@@ -146,6 +147,18 @@ impl Cluster {
         self.start_host_command(name, command);
     }
 
+    /// As `start_host`; other hosts reach it directly through the proxy only.
+    #[track_caller]
+    pub fn start_host_behind_proxy(&mut self, name: &str, site: &str) -> Proxy {
+        let listen = free_address();
+        let proxy = Proxy::start(listen, Duration::ZERO);
+        let (listen, advertised) = (listen.to_string(), proxy.address().to_string());
+        let url = format!("http://{}", self.address);
+        let words = ["--direct", listen.as_str(), "--direct-advertise", advertised.as_str()];
+        self.start_host_with(name, site, &url, &words);
+        proxy
+    }
+
     /// Starts `command` as the host `name`.
     #[track_caller]
     pub fn start_host_command(&mut self, name: &str, command: Command) {
@@ -213,6 +226,11 @@ impl Cluster {
         command.stdin(std::process::Stdio::null());
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         ended(command)
+    }
+
+    /// What the host `name` says of itself; `Null` while it does not answer.
+    pub fn host_status(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.tell_host(name, &["status", "--json"]).stdout).unwrap_or_default()
     }
 
     /// `sateen WORDS…`, not yet started, which knows this coordinator.

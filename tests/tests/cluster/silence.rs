@@ -1,9 +1,15 @@
 //! Hosts that are silent for a while: stopped, or cut off. They are given up, and come back.
 
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_tests::cluster::{Cluster, count, until};
 use sateen_tests::proxy::Proxy;
+use tokio_tungstenite::tungstenite::{Message, accept};
 
 use crate::answers::{FIB, LONG_FIB};
 
@@ -26,6 +32,30 @@ fn a_host_that_is_stopped_for_long_comes_back() {
         count(&about, "redone") + count(&about, "reused") + count(&about, "adopted") > 0,
         "it was given up: {about:#}"
     );
+}
+
+/// A coordinator that hears nobody has been silent itself: all that waits for it is read before it gives anybody up.
+#[test]
+fn a_coordinator_that_is_held_up_gives_nobody_up() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
+    cluster.await_work(run, &["ada", "bob", "cyd"], 0.2);
+    let before = ids(&cluster);
+    cluster.coordinator().signal("STOP");
+    // Longer than a host may be silent, and than a host listens in vain.
+    std::thread::sleep(Duration::from_secs(7));
+    cluster.coordinator().signal("CONT");
+    cluster.await_hosts(3);
+    let about = cluster.done(run, LONG_FIB.2);
+    assert_eq!(ids(&cluster), before, "hosts were given up: {about:#}");
+    assert_eq!((count(&about, "redone"), about["root_losses"].as_u64()), (0, Some(0)), "{about:#}");
+    assert_eq!(cluster.api().metric("sateen_hosts_joined_total"), 3.0, "nobody was reborn");
+    assert!(cluster.api().metric("sateen_stalls_total") >= 1.0);
+}
+
+fn ids(cluster: &Cluster) -> std::collections::BTreeSet<String> {
+    let id = |host: &serde_json::Value| host["id"].as_str().expect("an id").to_owned();
+    cluster.api().hosts().iter().map(id).collect()
 }
 
 /// Unlike Satin's, a run ends although a host never says anything again.
@@ -70,6 +100,89 @@ fn links_that_break_are_made_again() {
         proxy.cut();
     }
     cluster.done(run, FIB.2);
+}
+
+/// The others go on without it after a moment; it is the same host when it is back.
+#[test]
+fn a_host_whose_link_is_away_for_a_moment_keeps_its_id() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let proxy = Proxy::start(cluster.address(), Duration::ZERO);
+    cluster.start_host_with("bob", "there", &proxy.url(), &["--direct", "off"]);
+    cluster.await_hosts(2);
+    let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let id = |cluster: &Cluster| {
+        let hosts = cluster.api().get("/api/v1/hosts");
+        let bob = hosts.as_array().into_iter().flatten().find(|host| host["name"] == "bob").cloned();
+        bob.map(|bob| bob["id"].to_string())
+    };
+    let before = id(&cluster).expect("it is there");
+    for _ in 0..2 {
+        // Nothing passes on the new link either, for a while.
+        proxy.partition();
+        proxy.cut();
+        until("it is given up", SILENCE, || id(&cluster).is_none().then_some(()));
+        proxy.heal();
+        let after = until("it is back", SILENCE, || id(&cluster));
+        assert_eq!(before, after);
+    }
+    let about = cluster.done(run, LONG_FIB.2);
+    assert_eq!(about["by_host"].as_array().map(Vec::len), Some(2), "{about:#}");
+}
+
+/// Either side may be updated while it waits.
+#[test]
+fn a_host_waits_for_a_coordinator_of_its_version() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.kill_coordinator();
+    let newer = Newer::start(cluster.address());
+    cluster.start_host("ada", "here");
+    until("the host says which side to update", SILENCE, || {
+        let log = cluster.host("ada").log();
+        assert!(!cluster.host("ada").has_ended(), "it waits: {log}");
+        log.contains("update sateen-host").then_some(())
+    });
+    let status = cluster.tell_host("ada", &["status"]);
+    let told = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(told.contains("refuses this host") && told.contains("update sateen-host"), "{told}");
+    newer.stop();
+    cluster.start_coordinator();
+    cluster.await_hosts(1);
+    let status = cluster.tell_host("ada", &["status"]);
+    assert!(!String::from_utf8_lossy(&status.stdout).contains("refuses"), "it is forgotten");
+}
+
+/// What answers as a coordinator of a later version of the protocol does.
+struct Newer {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Newer {
+    fn start(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).expect("nobody has the address");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                stream.set_read_timeout(Some(SILENCE)).expect("a socket");
+                let Ok(mut socket) = accept(stream) else { continue };
+                let _ = socket.send(Message::Binary(vec![PROTOCOL_VERSION + 1, 0, 0].into()));
+                while socket.read().is_ok() {}
+            }
+        });
+        Self { address, is_over, thread }
+    }
+
+    fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address);
+        self.thread.join().expect("it does not panic");
+    }
 }
 
 /// Somebody else's firewall: the host dials for as long as it takes.

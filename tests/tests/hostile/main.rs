@@ -2,6 +2,10 @@
 //! module does or is may make the host panic, hang, or run it without limits.
 
 mod bytes;
+#[cfg(target_os = "linux")]
+mod compiling;
+#[cfg(target_os = "linux")]
+mod host_memory;
 mod imports;
 mod jobs;
 mod refusals;

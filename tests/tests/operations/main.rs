@@ -8,4 +8,5 @@ mod files;
 mod logs;
 mod metrics;
 mod page;
+mod terminal;
 mod watch;

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 
 /// A command on a terminal of its own, made by `script`.
-struct OnTerminal {
+pub struct OnTerminal {
     child: Child,
     shown: Arc<Mutex<String>>,
 }
 
 impl OnTerminal {
     /// `words` in a shell whose terminal has so many lines and columns.
-    fn start(cluster: &Cluster, rows: u32, columns: u32, words: &str) -> Self {
+    pub fn start(cluster: &Cluster, rows: u32, columns: u32, words: &str) -> Self {
         let line = format!(
             "stty rows {rows} cols {columns}; {words}; echo \"code $?, $(stty -a | grep -o -- '-\\?icanon')\""
         );
@@ -57,7 +57,7 @@ impl OnTerminal {
     }
 
     /// What was shown, after it ended by itself.
-    fn ended(mut self) -> String {
+    pub fn ended(mut self) -> String {
         until("the view is gone", PATIENCE, || self.child.try_wait().expect("a child"));
         // The rest of what it wrote is read by then, or soon.
         until("the shell's last line", SOON, || self.shown().contains("icanon").then_some(()));

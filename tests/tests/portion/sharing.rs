@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sateen_host::{Notice, Portion};
-use sateen_protocol::shared::{ObjectId, Replica, SharedReplica, Snapshot};
+use sateen_protocol::shared::{Log, ObjectId, Replica, SharedReplica, Snapshot, Writer};
 use sateen_protocol::{Bytes, HostId, JobSpec};
 use sateen_tests::random::Random;
 
 /// Something on its way.
 enum Mail {
-    Update { to: usize, object: ObjectId, origin: HostId, seq: u64, bytes: Bytes },
+    Update { to: usize, object: ObjectId, writer: Writer, seq: u64, bytes: Bytes },
     Replica { to: usize, object: ObjectId },
 }
 
@@ -42,10 +42,10 @@ impl Sharing {
             Notice::Shared { object, replica } => {
                 self.replicas.insert((object, host), replica);
             }
-            Notice::Updated { object, origin, seq, bytes } => {
-                assert_eq!(origin, name(host));
+            Notice::Updated { object, writer, seq, bytes } => {
+                assert_eq!(writer.host, name(host));
                 for to in (0..self.hosts).filter(|to| *to != host) {
-                    self.mail.push(Mail::Update { to, object, origin, seq, bytes: bytes.clone() });
+                    self.mail.push(Mail::Update { to, object, writer, seq, bytes: bytes.clone() });
                 }
             }
             Notice::Opened { object, replica } => {
@@ -100,9 +100,9 @@ impl Sharing {
                 continue;
             };
             let is_done = match &mail {
-                Mail::Update { origin, seq, bytes, .. } => replica.with(|place| match place {
+                Mail::Update { writer, seq, bytes, .. } => replica.with(|place| match place {
                     Some(replica) => {
-                        replica.receive(*origin, *seq, std::slice::from_ref(bytes));
+                        replica.receive(*writer, *seq, std::slice::from_ref(bytes));
                         random.below(4) > 0
                     }
                     None => false,
@@ -112,9 +112,9 @@ impl Sharing {
                     Some(snapshot) => replica.with(|place| {
                         match place {
                             Some(replica) => {
-                                replica.install(snapshot);
+                                replica.install(snapshot, 1);
                             }
-                            None => *place = Replica::from_snapshot(snapshot),
+                            None => *place = Replica::from_snapshot(snapshot, Log::new(1)),
                         }
                         true
                     }),

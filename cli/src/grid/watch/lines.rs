@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::source::{News, Source};
 use super::{AWAY_MAX, Page, interrupted};
 use crate::exit::{Failure, GRID};
-use crate::files::print;
+use crate::files::{print, print_json};
 
 const TURN: Duration = Duration::from_millis(100);
 
@@ -24,7 +24,8 @@ pub fn print_all(
     loop {
         let lines = if json { page.new_objects() } else { page.new_lines() };
         if !lines.is_empty() {
-            print(format!("{}\n", lines.join("\n")).as_bytes())?;
+            let text = lines.join("\n");
+            if json { print_json(&text) } else { print(format!("{text}\n").as_bytes()) }?;
         }
         if is_over {
             return Ok(());

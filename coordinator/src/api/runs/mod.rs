@@ -277,14 +277,19 @@ pub async fn timeline(
     Ok(Json(with_chronicle(&api, run, work).await?))
 }
 
-/// Forgets a run that is over, with all that is known of it.
+/// Forgets a run that is over, or whose row cannot be decoded, with all that is known of it.
 pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<StatusCode, Problem> {
     let run = parse(&run)?;
-    let row = row(&api, run).await?;
-    if !row.state.is_over() {
+    let state = match api.store.read(move |connection| sql::run(connection, run)).await {
+        Err(error) if error.is_of_row() => {
+            api.driver.ask(|reply| Request::Run(run, reply)).await?.map(|live| live.state)
+        }
+        found => Some(found?.ok_or_else(|| unknown(run))?.state),
+    };
+    if let Some(state) = state.filter(|state| !state.is_over()) {
         return Err(Problem::conflict(format!(
             "run {run} cannot be deleted: it is {}; `sateen cancel {run}` ends it",
-            state_word(row.state)
+            state_word(state)
         )));
     }
     api.driver.ask(|reply| Request::Forget(run, reply)).await?;
@@ -326,7 +331,11 @@ pub fn parse(run: &str) -> Result<RunId, Problem> {
 
 pub async fn row(api: &Api, run: RunId) -> Result<RunRow, Problem> {
     let row = api.store.read(move |connection| sql::run(connection, run)).await?;
-    row.ok_or_else(|| Problem::not_found(format!("there is no run {run}; `sateen ps` lists them")))
+    row.ok_or_else(|| unknown(run))
+}
+
+fn unknown(run: RunId) -> Problem {
+    Problem::not_found(format!("there is no run {run}; `sateen ps` lists them"))
 }
 
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {

@@ -1,32 +1,96 @@
 //! Submitting a run.
 
-use axum::Json;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use sateen_protocol::{BlobHash, RunLimits, RunSpec, limits};
+use axum::{Extension, Json};
+use sateen_module::size;
+use sateen_protocol::{BlobHash, RunId, RunLimits, RunSpec, limits};
 
 use super::super::problem::Problem;
 use super::super::types::{Submission, Submitted};
 use super::super::{Api, apps, body};
 use crate::driver::Request;
-use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX};
-use crate::store::sql::AppRow;
+use crate::limits::{
+    ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUT_NAME_BYTES_MAX, INPUTS_MAX, JSON_BYTES_MAX,
+    RUNS_UNFINISHED_BYTES_MAX, RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX,
+    RUNS_UNFINISHED_PER_PEER_MAX,
+};
+use crate::peer::Peer;
+use crate::server::Connection;
+use crate::store::sql::{self, AppRow};
 
 /// An hour: less often is as good as never.
 const RECORD_EVERY_MS_MAX: u32 = 3_600_000;
 
-pub async fn submit(State(api): State<Api>, bytes: Body) -> Result<(StatusCode, Json<Submitted>), Problem> {
-    let bytes = body(bytes, JSON_BYTES_MAX).await?;
+pub async fn submit(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    bytes: Body,
+) -> Result<(StatusCode, Json<Submitted>), Problem> {
+    let bytes = body::in_memory(bytes, JSON_BYTES_MAX).await?;
     let submission: Submission = serde_json::from_slice(&bytes)
         .map_err(|error| Problem::bad_request(format!("the request's body is no submission: {error}")))?;
     let app = apps::find(&api, &submission.app).await?;
     let inputs = inputs(&api, &submission).await?;
     let app_name = app.name.clone();
     let spec = Box::new(spec(submission, &app, inputs)?);
+    check_room(&api, connection.peer, &spec).await?;
     let run = api.driver.ask(|reply| Request::Submit { app_name, spec, reply }).await?;
     let run = run.map_err(|error| Problem::unsaved(&error))?;
+    api.submitters.lock().unwrap_or_else(PoisonError::into_inner).insert(run, connection.peer);
     Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
+}
+
+/// Whether one more run may wait or run: all of them are in memory, with their arguments.
+async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem> {
+    let unfinished = api.store.read(|connection| sql::unfinished(connection)).await?;
+    let bytes: usize = spec.arguments.iter().map(String::len).sum::<usize>()
+        + spec.inputs.iter().map(|(name, _)| name.len() + 32).sum::<usize>();
+    let (mut all, mut own) = ((1, bytes as u64), (1, bytes as u64));
+    {
+        let mut submitters = api.submitters.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: BTreeSet<RunId> = unfinished.iter().map(|(run, _)| *run).collect();
+        // One that was submitted after that was read stays as well.
+        let newest = known.last().copied();
+        submitters.retain(|run, _| known.contains(run) || Some(*run) > newest);
+        for (run, bytes) in unfinished {
+            all = (all.0 + 1, all.1 + bytes);
+            // Who submitted runs before a restart is not known; they count to all.
+            if submitters.get(&run) == Some(&peer) {
+                own = (own.0 + 1, own.1 + bytes);
+            }
+        }
+    }
+    let what_to_do =
+        "wait until some have ended, cancel some with `sateen cancel`, or give long arguments as inputs";
+    if own.0 > RUNS_UNFINISHED_PER_PEER_MAX || own.1 > RUNS_UNFINISHED_BYTES_PER_PEER_MAX {
+        return Err(Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "this address has submitted {} runs of {} that are not over, and {RUNS_UNFINISHED_PER_PEER_MAX} of {} \
+                 are allowed; {what_to_do}",
+                own.0 - 1,
+                size(own.1 - bytes as u64),
+                size(RUNS_UNFINISHED_BYTES_PER_PEER_MAX)
+            ),
+        ));
+    }
+    if all.0 > RUNS_UNFINISHED_MAX || all.1 > RUNS_UNFINISHED_BYTES_MAX {
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!(
+                "{} runs of {} are not over, and {RUNS_UNFINISHED_MAX} of {} are allowed; {what_to_do}",
+                all.0 - 1,
+                size(all.1 - bytes as u64),
+                size(RUNS_UNFINISHED_BYTES_MAX)
+            ),
+        ));
+    }
+    Ok(())
 }
 
 fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -> Result<RunSpec, Problem> {
@@ -83,6 +147,12 @@ async fn inputs(api: &Api, submission: &Submission) -> Result<Vec<(String, BlobH
     }
     let mut inputs = Vec::new();
     for (name, hash) in &submission.inputs {
+        if name.len() > INPUT_NAME_BYTES_MAX {
+            return Err(Problem::unprocessable(format!(
+                "the name of an input has {} bytes, and {INPUT_NAME_BYTES_MAX} are allowed",
+                name.len()
+            )));
+        }
         let parsed = BlobHash::parse(hash);
         let known = match parsed {
             Some(hash) => api.store.blob_length_bytes(hash).await.is_some(),

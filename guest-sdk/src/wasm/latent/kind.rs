@@ -5,7 +5,10 @@ use std::ptr::{read_volatile, write_volatile};
 
 use super::record::Record;
 use crate::Job;
-use crate::wasm::abi;
+use crate::wasm::{CHECKED_BYTES_MAX, abi};
+
+/// The first exposures of a kind, whose parameters are checked: what does not travel fails every time.
+const CHECKS: u32 = 4;
 
 /// What the scheduler knows of a job kind. The host writes `coarse` and reads the counters, so their
 /// places are part of the ABI.
@@ -21,6 +24,8 @@ pub struct Kind {
     /// Of these, latent jobs whose handle was dropped.
     dropped: UnsafeCell<u64>,
     registered: UnsafeCell<bool>,
+    /// Parameters that are yet to be checked in this instance.
+    checks_left: UnsafeCell<u32>,
     name: &'static str,
     pub(super) record_bytes: usize,
     pub(super) encode: fn(*const u8) -> Vec<u8>,
@@ -36,6 +41,7 @@ impl Kind {
             spawned: UnsafeCell::new(0),
             dropped: UnsafeCell::new(0),
             registered: UnsafeCell::new(false),
+            checks_left: UnsafeCell::new(CHECKS),
             name: J::NAME,
             record_bytes: Record::<J>::BYTES,
             encode: Record::<J>::encode,
@@ -58,6 +64,17 @@ impl Kind {
     pub(super) fn count_drop(&self) {
         // SAFETY: one thread; the host only reads.
         unsafe { *self.dropped.get() += 1 }
+    }
+
+    /// Whether the encoded parameters of this exposure are to be checked. What is long is not: it is exposed
+    /// seldom, and a check takes as long as encoding it.
+    pub(super) fn takes_check(&self, bytes: usize) -> bool {
+        // SAFETY: one thread, and no reference into the cell is kept.
+        unsafe {
+            let is_due = *self.checks_left.get() > 0 && bytes <= CHECKED_BYTES_MAX;
+            *self.checks_left.get() -= u32::from(is_due);
+            is_due
+        }
     }
 
     pub(super) fn number(&'static self) -> u32 {

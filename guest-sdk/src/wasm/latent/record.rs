@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::mem::{align_of, size_of};
 
 use super::kind::Kind;
+use crate::wasm::check;
 use crate::{Job, codec};
 
 /// Parameters beyond this size, or aligned beyond 8, are kept in a box of their own.
@@ -76,14 +77,19 @@ impl<J: Job> Record<J> {
 
     pub fn encode(record: *const u8) -> Vec<u8> {
         // SAFETY: as for `read`, but the parameters stay: an unstolen job is called with them.
-        unsafe {
+        let parameters = unsafe {
             let place = record.add(HEADER);
             if Self::BOXED {
-                codec::encode(&**place.cast::<*const J::Parameters>())
+                &**place.cast::<*const J::Parameters>()
             } else {
-                codec::encode(&*place.cast::<J::Parameters>())
+                &*place.cast::<J::Parameters>()
             }
+        };
+        let bytes = codec::encode(parameters);
+        if J::kind().takes_check(bytes.len()) {
+            check(J::NAME, "parameters", parameters, &bytes);
         }
+        bytes
     }
 
     pub fn discard(record: *mut u8) {

@@ -33,6 +33,9 @@ pub struct Status {
     pub connected_s: Option<f64>,
     /// Why the coordinator cannot be reached, if so.
     pub unreachable: Option<String>,
+    /// Why the coordinator refuses this host, which tries again from time to time.
+    #[serde(default)]
+    pub refused: Option<String>,
     /// Why it takes no work.
     pub paused: Option<String>,
     /// Whether it is about to go.
@@ -139,10 +142,11 @@ impl Status {
             "host      {} ({id}), site {}, {} threads, process {}, {:.1} s of processor time",
             self.name, self.site, self.threads, self.process, self.processor_s
         ));
-        let link = match (self.connected_s, &self.unreachable) {
-            (Some(seconds), _) => format!("connected for {seconds:.0} s"),
-            (None, Some(why)) => format!("cannot be reached: {why}"),
-            (None, None) => "connecting".to_owned(),
+        let link = match (self.connected_s, &self.refused, &self.unreachable) {
+            (_, Some(why), _) => format!("refuses this host, which tries again: {why}"),
+            (Some(seconds), ..) => format!("connected for {seconds:.0} s"),
+            (None, None, Some(why)) => format!("cannot be reached: {why}"),
+            (None, None, None) => "connecting".to_owned(),
         };
         lines.push(format!("grid      {}, {link}", self.coordinator));
         let state = match (&self.paused, self.leaving) {

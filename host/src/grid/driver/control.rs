@@ -190,7 +190,7 @@ impl Driver {
         for answers in self.leaving.take().into_iter().flat_map(|leaving| leaving.answers) {
             answers.send(match stopped {
                 Stopped::Left => Answer::Done("it has left".to_owned()),
-                Stopped::Abandoned(why) | Stopped::Refused(why) | Stopped::Failed(why) => {
+                Stopped::Abandoned(why) | Stopped::Failed(why) => {
                     Answer::Refused(format!("it ended without a goodbye: {why}"))
                 }
                 Stopped::Interrupted => Answer::Refused("it was told to end at once".to_owned()),
@@ -217,7 +217,7 @@ impl Driver {
             name: info.report.name.clone(),
             site: info.report.site.clone(),
             path: match self.peers.get(&info.id) {
-                Some(route) if !route.links.is_empty() => PeerPath::Direct,
+                Some(route) if route.is_direct() => PeerPath::Direct,
                 _ => PeerPath::Relayed,
             },
         });
@@ -232,6 +232,7 @@ impl Driver {
             coordinator: self.options.coordinator.to_string(),
             connected_s: self.coordinator.since().map(|since| now.since(since).as_secs_f64()),
             unreachable: self.coordinator.unreachable.clone(),
+            refused: self.coordinator.refused.clone(),
             paused: self.machine.paused().map(str::to_owned),
             leaving: self.leaving.is_some(),
             runs: runs.collect(),

@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use sateen_protocol::codec::{Decoder, Encoder};
+use sateen_protocol::codec::{Decoder, Encoder, encode};
 use sateen_protocol::host::Host;
 use sateen_protocol::limits::SILENCE_MAX;
-use sateen_protocol::message::{HostInfo, ToCoordinator, ToHost};
-use sateen_protocol::{HostId, Random, Time};
+use sateen_protocol::message::{ToCoordinator, ToHost};
+use sateen_protocol::{Random, Time};
 use tracing::{info, warn};
 
-use super::{Driver, Stopped};
+use super::Driver;
 use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
+
+/// The first pause after a refusal; twice as long after each further one.
+const REFUSED_REST_MIN: Duration = Duration::from_secs(1);
+const REFUSED_REST_MAX: Duration = Duration::from_secs(60);
+/// A host that the coordinator had for so long was not refused in a row.
+const WELCOME_MIN: Duration = Duration::from_secs(60);
 
 /// A host that was stopped for a while (SIGSTOP, a lid) hears what has come in the meantime before it
 /// calls the coordinator silent.
@@ -28,8 +34,10 @@ pub struct CoordinatorSide {
     silent_since: Option<Time>,
     /// Why it cannot be reached; said once.
     pub unreachable: Option<String>,
-    /// What others show to dial this host, and what this host shows to be itself.
-    pub own_secret: Option<(HostId, u64)>,
+    /// Why it refuses this host; until it welcomes it.
+    pub refused: Option<String>,
+    /// Refusals in a row.
+    refusals: u32,
 }
 
 impl CoordinatorSide {
@@ -56,7 +64,27 @@ impl CoordinatorSide {
             return;
         }
         match self.encoder.push(message) {
-            Ok(()) => self.has_messages = true,
+            Ok(()) => {
+                self.has_messages = true;
+                // The first frame of a link is short: the coordinator reads no long one of a stranger.
+                if matches!(message, ToCoordinator::Hello { .. }) {
+                    self.send();
+                }
+            }
+            Err(error) => warn!(%error, "not sent to the coordinator"),
+        }
+    }
+
+    /// Whether a chunk of a parcel may be sent.
+    pub fn has_room(&self) -> bool {
+        self.link.as_ref().is_some_and(Link::has_room)
+    }
+
+    /// Sends a message that all others overtake.
+    pub fn send_bulk(&self, message: &ToCoordinator) {
+        let Some(link) = &self.link else { return };
+        match encode(message) {
+            Ok(frames) => frames.into_iter().for_each(|frame| link.send_bulk(frame)),
             Err(error) => warn!(%error, "not sent to the coordinator"),
         }
     }
@@ -73,10 +101,14 @@ impl CoordinatorSide {
 
 impl Driver {
     pub(super) fn connect(&mut self) {
+        self.connect_after(Duration::ZERO);
+    }
+
+    fn connect_after(&mut self, rest: Duration) {
         let address = self.options.coordinator.clone();
         let was_known = self.machine.id().is_some();
         let random = Random::new(self.random.next_u64());
-        tokio::spawn(connect(address, was_known, random, self.net.clone()));
+        tokio::spawn(connect(address, rest, was_known, random, self.net.clone()));
     }
 
     pub(super) fn on_coordinator_opened(&mut self, socket: Socket) {
@@ -120,19 +152,41 @@ impl Driver {
         self.forget_all_peers();
     }
 
+    /// The coordinator does not take this host, or neither understands the other. That may change: the host
+    /// waits and tries again, ever less often.
+    pub(super) fn on_refused(&mut self, why: String) {
+        let lasted = self.coordinator.since.map_or(Duration::ZERO, |since| self.clock.now().since(since));
+        if lasted >= WELCOME_MIN {
+            self.coordinator.refusals = 0;
+        }
+        let rest =
+            REFUSED_REST_MIN.saturating_mul(1 << self.coordinator.refusals.min(16)).min(REFUSED_REST_MAX);
+        self.coordinator.refusals = self.coordinator.refusals.saturating_add(1);
+        if self.coordinator.refused.as_ref() != Some(&why) {
+            warn!(
+                coordinator = %self.options.coordinator,
+                why,
+                "the coordinator refuses this host; trying again from time to time"
+            );
+        }
+        self.coordinator.refused = Some(why);
+        self.drop_coordinator_for(rest);
+        self.tell(|_, _| {});
+    }
+
     fn drop_coordinator(&mut self) {
+        self.drop_coordinator_for(Duration::ZERO);
+    }
+
+    fn drop_coordinator_for(&mut self, rest: Duration) {
         if self.coordinator.take_link().is_none() {
             return;
         }
         self.coordinator.encoder = Encoder::default();
         self.coordinator.has_messages = false;
-        // Fragments may have been lost on the way.
-        for route in self.peers.values_mut() {
-            route.relayed.reset();
-        }
         self.answer(Host::handle_disconnected);
         if self.ended.is_none() {
-            self.connect();
+            self.connect_after(rest);
         }
     }
 
@@ -141,45 +195,30 @@ impl Driver {
         let messages: Vec<ToHost> = match self.coordinator.decoder.decode(frame) {
             Ok(messages) => messages,
             Err(error) => {
-                // Another version will not become this one by asking again.
-                let why =
-                    format!("the coordinator at {} is not understood: {error}", self.options.coordinator);
-                if matches!(error, sateen_protocol::codec::FrameError::Version(_)) {
-                    self.ended = Some(Stopped::Refused(why));
-                } else {
-                    warn!("{why}");
-                    self.drop_coordinator();
-                    self.tell(|_, _| {});
-                }
+                // Either side may be updated while this host waits.
+                let advice = error.advice("sateen-host", env!("CARGO_PKG_VERSION"), "sateen-coordinator");
+                self.on_refused(advice.unwrap_or_else(|| format!("it is not understood: {error}")));
                 return;
             }
         };
         for message in messages {
             match message {
-                ToHost::Relayed { from, frame } => self.on_relayed(from, &frame),
+                ToHost::Relayed { from, frame } | ToHost::RelayedBulk { from, frame } => {
+                    self.on_relayed(from, &frame);
+                }
                 message => {
-                    let own = self.own_info(&message);
+                    if matches!(message, ToHost::Welcome { .. }) && self.coordinator.refused.take().is_some()
+                    {
+                        info!(coordinator = %self.options.coordinator, "the coordinator takes this host again");
+                    }
                     let has_hosts = matches!(message, ToHost::Welcome { .. } | ToHost::Hosts { .. });
                     self.tell(|machine, now| machine.handle_from_coordinator(now, message));
-                    if let Some(own) = own {
-                        self.coordinator.own_secret = Some(own);
-                    }
                     if has_hosts {
                         self.look_at_strangers(self.clock.now());
                     }
                 }
             }
         }
-    }
-
-    /// This host's own secret, where the coordinator tells who is there.
-    fn own_info(&self, message: &ToHost) -> Option<(HostId, u64)> {
-        let (own, hosts): (HostId, &[HostInfo]) = match message {
-            ToHost::Welcome { host, hosts, .. } => (*host, hosts),
-            ToHost::Hosts { joined, .. } => (self.machine.id()?, joined),
-            _ => return None,
-        };
-        hosts.iter().find(|info| info.id == own).map(|info| (own, info.direct_secret))
     }
 
     /// A coordinator pings; one that does not is as good as gone.

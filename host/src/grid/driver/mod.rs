@@ -6,11 +6,13 @@
 
 mod control;
 mod coordinator;
-mod lossy;
+mod direct;
 mod peers;
+mod probe;
 mod routes;
 mod runs;
 mod steals;
+mod strangers;
 mod tell;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,7 +40,9 @@ use super::load::{BlobCache, Fetcher, Loader};
 use super::page::{Page, PageError, PageListen};
 use super::runtime::{RunningPortion, Runtime};
 use super::store::{Keeper, Opener, StoreError, open};
-use super::transport::{DirectListen, LinkNumber, ListenError, Listener, NetEvent, accept_all};
+use super::transport::{
+    DirectListen, LinkNumber, ListenError, Listener, NetEvent, Stranger, Way, accept_all,
+};
 
 /// Frames that wait for the driver; whoever sends more waits at its socket.
 const NET_EVENTS_MAX: usize = 1024;
@@ -90,8 +94,6 @@ pub enum Stopped {
     Abandoned(String),
     /// It was told to end at once.
     Interrupted,
-    /// The coordinator refused it; why.
-    Refused(String),
     /// This machine failed it.
     Failed(String),
 }
@@ -184,12 +186,14 @@ struct Driver {
     contribution: Contribution,
     page: Option<Page>,
     reported_direct: Option<String>,
+    way: Way,
     coordinator: coordinator::CoordinatorSide,
     peers: BTreeMap<HostId, routes::Route>,
     /// Whose link it is.
     peer_links: BTreeMap<LinkNumber, HostId>,
+    watched: direct::Watched,
     /// Dialled by hosts that the coordinator has not told of yet.
-    strangers: Vec<peers::Stranger>,
+    strangers: Vec<(Stranger, Time)>,
     /// Peers to which something is to be sent.
     written: Vec<HostId>,
     next_link: u64,
@@ -256,9 +260,11 @@ impl Driver {
             contribution,
             page: None,
             reported_direct,
+            way: Way::to(&options.coordinator),
             coordinator: coordinator::CoordinatorSide::default(),
             peers: BTreeMap::new(),
             peer_links: BTreeMap::new(),
+            watched: direct::Watched::default(),
             strangers: Vec::new(),
             written: Vec::new(),
             next_link: 0,
@@ -295,10 +301,12 @@ impl Driver {
         self.connect();
         let stopped = loop {
             self.send_all();
+            self.send_bulk();
             if let Some(stopped) = self.ended.take() {
                 break stopped;
             }
-            let deadline = self.machine.poll_timeout().map_or(Time::NEVER, |(at, _)| at).min(self.next_tick);
+            let deadline = self.machine.poll_timeout().map_or(Time::NEVER, |(at, _)| at);
+            let deadline = deadline.min(self.next_tick).min(self.watched.next());
             tokio::select! {
                 biased;
                 Some(event) = net_events.recv() => self.on_net(event),
@@ -332,11 +340,13 @@ impl Driver {
                 self.on_coordinator_frame(&frame);
             }
             NetEvent::Frame(link, frame) => self.on_direct_frame(link, &frame),
+            // Chunks are sent after everything that happens.
+            NetEvent::Room => {}
             NetEvent::Closed(link, closed) if self.coordinator.is_link(link) => {
                 self.on_coordinator_closed(&closed);
             }
             NetEvent::Closed(link, closed) => self.on_direct_closed(link, closed),
-            NetEvent::Hello(hello, socket) => self.on_stranger(hello, socket),
+            NetEvent::Hello(stranger) => self.on_stranger(stranger),
             NetEvent::Dialled(peer, socket) => self.on_dialled(peer, socket),
             NetEvent::DialFailed(peer, why) => self.on_dial_failed(peer, &why),
         }
@@ -356,6 +366,9 @@ impl Driver {
         if self.machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.tell(Host::handle_timeout);
         }
+        if now >= self.watched.next() {
+            self.look_at_links(now);
+        }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
             self.tick(now);
@@ -366,6 +379,8 @@ impl Driver {
         self.count();
         self.listen_for_silence(now);
         self.look_at_routes(now);
+        self.bound_all_waiting();
+        self.repeat_lost();
         self.look_at_strangers(now);
         self.look_at_users(now);
         self.contribution.save_now_and_then(now);
@@ -379,7 +394,7 @@ impl Driver {
             Stopped::Left => info!("left the grid"),
             Stopped::Abandoned(why) => warn!(why, "ends without a goodbye"),
             Stopped::Interrupted => warn!("ends at once"),
-            Stopped::Refused(why) | Stopped::Failed(why) => error!(why, "the host ends"),
+            Stopped::Failed(why) => error!(why, "the host ends"),
         }
         if let Some(link) = self.coordinator.take_link() {
             link.close(END_MAX / 2).await;

@@ -1,15 +1,28 @@
 //! One peer: how it is reached and what waits for it.
 
-use sateen_protocol::Time;
-use sateen_protocol::codec::{Decoder, Encoder};
+use std::time::Duration;
 
-use super::lossy::LossyDecoder;
+use sateen_protocol::Time;
+use sateen_protocol::codec::Encoder;
+
+use super::probe::Probe;
 use crate::grid::transport::Link;
 
-/// A direct link and what is being read from it.
+/// Direct links of one peer: both sides may have dialled at once. A further one replaces the oldest.
+pub const LINKS_PER_PEER_MAX: usize = 2;
+/// Rest before a peer is dialled again, which doubles each time.
+const DIAL_REST_MIN: Duration = Duration::from_secs(1);
+/// The longest such rest.
+const DIAL_REST_MAX: Duration = Duration::from_secs(30);
+/// A link that worked for this long was no failure.
+const LASTING: Duration = Duration::from_secs(30);
+
+/// A direct link and how it answers.
 pub struct DirectLink {
     pub link: Link,
-    pub decoder: Decoder,
+    pub probe: Probe,
+    /// It is doubtful because the peer sends by the relay, and nothing was repeated for that yet.
+    pub is_suspected: bool,
 }
 
 /// Whether a direct link is being made.
@@ -24,17 +37,69 @@ pub enum Dial {
     NotBefore(Time),
 }
 
-/// How a peer is reached. Both may have dialled at once: then there are two links, the first is written
-/// to and both are read.
+/// How a peer is reached. All links are read; the newest that works is written to.
 #[derive(Default)]
 pub struct Route {
+    /// From the oldest to the newest.
     pub links: Vec<DirectLink>,
-    pub relayed: LossyDecoder,
     pub encoder: Encoder,
     pub has_messages: bool,
     pub dial: Dial,
+    dial_rest: Duration,
     /// Since when nothing can be sent to it.
     pub unreachable_since: Option<Time>,
     /// Its direct link broke while the coordinator was away: if dialling fails, it is lost.
     pub is_last_dial: bool,
+}
+
+impl Route {
+    /// Whether a direct link works, as far as is known.
+    pub fn is_direct(&self) -> bool {
+        self.links.iter().any(|direct| direct.probe.doubtful_since().is_none())
+    }
+
+    /// The link to write to. Where nothing is relayed, a doubtful one is better than none.
+    pub fn link(&mut self, may_relay: bool) -> Option<&mut DirectLink> {
+        let works = self.links.iter().rposition(|direct| direct.probe.doubtful_since().is_none());
+        match works {
+            Some(index) => self.links.get_mut(index),
+            None if may_relay => None,
+            None => self.links.last_mut(),
+        }
+    }
+
+    /// It is not dialled for a while, longer each time.
+    pub fn rest_from_dialling(&mut self, now: Time) {
+        let rest = self.dial_rest.max(DIAL_REST_MIN);
+        self.dial = Dial::NotBefore(now + rest);
+        self.dial_rest = (rest * 2).min(DIAL_REST_MAX);
+    }
+
+    /// A link has ended that was opened then.
+    pub fn note_end(&mut self, opened: Time, now: Time) {
+        if now.since(opened) >= LASTING {
+            self.dial_rest = DIAL_REST_MIN;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dialling_rests_for_longer_each_time() {
+        let mut route = Route::default();
+        let rests: Vec<u64> = (0..7)
+            .map(|_| {
+                route.rest_from_dialling(Time::default());
+                let Dial::NotBefore(moment) = route.dial else { panic!("it rests") };
+                moment.0 / 1_000_000_000
+            })
+            .collect();
+        assert_eq!(rests, [1, 2, 4, 8, 16, 30, 30]);
+        route.note_end(Time::default(), Time(40_000_000_000));
+        route.rest_from_dialling(Time::default());
+        assert_eq!(route.dial, Dial::NotBefore(Time(1_000_000_000)));
+    }
 }

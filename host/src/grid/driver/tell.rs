@@ -84,12 +84,11 @@ impl Driver {
                 warn!(host = %id, "the coordinator had given this host up; it goes on as another");
                 self.forget_all_peers();
             }
-            Event::Refused(why) => {
-                self.ended = Some(Stopped::Refused(format!(
-                    "the coordinator at {} refused this host: {why}",
-                    self.options.coordinator
-                )));
+            Event::Returned(id) => {
+                warn!(host = %id, "the coordinator had given this host up for a moment; it continues");
+                self.forget_all_peers();
             }
+            Event::Refused(why) => self.on_refused(why),
             Event::RefusedBy(peer, why) => warn!(%peer, why, "peer hears no more of this host"),
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => {
@@ -115,6 +114,12 @@ impl Driver {
             Event::Orphaned(run, key) => debug!(run = run.0, job = %key, "job is an orphan"),
             Event::UpdatesLost(run, object, count) => {
                 warn!(run = run.0, %object, count, "updates of a shared object are given up");
+            }
+            Event::Diverged(run, object, peer) => {
+                warn!(run = run.0, %object, %peer, "replica of a shared object has diverged from another host's and is replaced by it");
+            }
+            Event::Entrusted(run, object, count) => {
+                warn!(run = run.0, %object, count, "unused shared object is forgotten before other hosts have confirmed its updates");
             }
             Event::Misbehaved(peer, how) => warn!(%peer, %how, "peer was cut off"),
         }

@@ -24,10 +24,12 @@ const INPUTS_BYTES_MAX: usize = 1 << 30;
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
+    /// From now on it is not.
     pub fn cancel(&self) {
         self.0.store(true, Relaxed);
     }
 
+    /// Whether it is not.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -65,7 +67,10 @@ impl Loader {
             }
             inputs.insert(name.clone(), Arc::from(bytes));
         }
-        self.runtime.start(Loading { run, spec, module, inputs, cache: self.cache.clone() }, notify)
+        self.runtime.start(
+            Loading { run, spec, module, inputs, cache: self.cache.clone(), cancel: cancel.clone() },
+            notify,
+        )
     }
 
     fn get(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {

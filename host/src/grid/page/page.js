@@ -45,6 +45,7 @@ function setText(id, text, kind) {
 function state(status) {
   if (status.leaving) return ['leaving', 'wait'];
   if (status.paused) return [status.paused, 'wait'];
+  if (status.refused) return [`the coordinator refuses this host, which tries again: ${status.refused}`, 'bad'];
   if (status.connected_s === null) {
     return [status.unreachable ? `cannot reach the coordinator: ${status.unreachable}` : 'connecting', 'bad'];
   }

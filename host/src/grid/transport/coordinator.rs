@@ -10,7 +10,7 @@ use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
 
 use super::NetEvent;
-use super::link::{Socket, limits};
+use super::link::{Socket, limits, set_up};
 use crate::grid::address::CoordinatorAddress;
 
 /// An attempt is given up after this time.
@@ -22,15 +22,19 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// hosts before it gives them up.
 const BACK_OFF_KNOWN_MAX: Duration = Duration::from_secs(1);
 
-/// Connects, whatever the number of attempts, and tells the driver.
+/// Connects after a rest, whatever the number of attempts, and tells the driver.
 pub async fn connect(
     address: CoordinatorAddress,
+    rest: Duration,
     was_known: bool,
     mut random: Random,
     events: mpsc::Sender<NetEvent>,
 ) {
     let longest = if was_known { BACK_OFF_KNOWN_MAX } else { BACK_OFF_MAX };
     let mut back_off = BACK_OFF_MIN;
+    if !rest.is_zero() {
+        sleep(jittered(rest, &mut random)).await;
+    }
     loop {
         let event = match timeout(ATTEMPT_MAX, attempt(&address)).await {
             Ok(Ok(socket)) => NetEvent::CoordinatorOpened(socket),
@@ -48,7 +52,7 @@ pub async fn connect(
 
 async fn attempt(address: &CoordinatorAddress) -> Result<Socket, Error> {
     let stream = TcpStream::connect(address.authority()).await?;
-    stream.set_nodelay(true)?;
+    set_up(&stream)?;
     let (socket, _) = client_async_with_config(address.websocket(), stream, Some(limits())).await?;
     Ok(socket)
 }

@@ -1,18 +1,16 @@
-//! Direct links between the hosts of a site.
+//! Direct links between the hosts of a site: dialling and being dialled.
 //!
-//! Whoever dials shows two secrets that the coordinator told both: the receiver's, so that it was sent
-//! here by the grid, and its own, so that it is who it says. The receiver answers with a greeting, and
-//! only then is the link used: until then messages go by the relay.
+//! Both sides prove that they know the secret that the coordinator gave to these two hosts and nobody else
+//! (`sateen_protocol::message::direct`). Only then is the link used: until then messages go by the relay.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener, ToSocketAddrs, UdpSocket};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use sateen_protocol::{GridId, HostId};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use sateen_protocol::message::direct::{self, Caller, Challenge, DirectHello, Nonce};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
@@ -22,138 +20,97 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use tokio_tungstenite::{accept_hdr_async_with_config, client_async_with_config};
 
 use super::NetEvent;
-use super::link::{Socket, limits};
-use crate::grid::address::CoordinatorAddress;
+use super::link::{Socket, limits, set_up};
+use super::listen::Listener;
 
 const PATH: &str = "/ws/peer";
-const MAGIC: u64 = u64::from_be_bytes(*b"sateen d");
-/// What the receiver answers.
-pub const GREETING: &[u8] = b"sateen direct";
-const HELLO_BYTES_MAX: usize = 256;
 /// Dialling, the handshake and the greeting take at most this long.
 const DIAL_MAX: Duration = Duration::from_secs(5);
 /// A stranger has this long to say who it is.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
-/// Strangers that are listened to at once.
+/// Handshakes under way at once.
 const HANDSHAKES_MAX: usize = 64;
+/// Handshakes under way at once with one address; there may be several hosts.
+const HANDSHAKES_PER_ADDRESS_MAX: usize = 32;
 
-/// Where hosts of the same site may reach this one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum DirectListen {
-    /// At the interface by which it reaches the coordinator, at any port.
-    #[default]
-    Auto,
-    /// There.
-    At(SocketAddr),
-    /// Nowhere: all goes by the relay.
-    Off,
+/// A host that has dialled this one and says who it is. To be checked.
+pub struct Stranger {
+    /// What it was asked.
+    pub challenge: Challenge,
+    /// What it answered.
+    pub hello: DirectHello,
+    /// Where it dialled from.
+    pub address: IpAddr,
+    /// Its link.
+    pub socket: Socket,
 }
 
-/// An address that this host cannot listen at.
-#[derive(Debug, Error)]
-#[error(
-    "this host cannot listen at {0} ({1}); name another address with --direct ADDRESS:PORT, or --direct off"
-)]
-pub struct ListenError(SocketAddr, io::Error);
-
-/// A bound socket, and the address to tell others.
-pub struct Listener {
-    listener: StdListener,
-    /// `address:port`.
-    pub reported: SocketAddr,
-}
-
-impl DirectListen {
-    /// Binds the socket, if there is to be one.
-    ///
-    /// # Errors
-    /// When the address that was asked for cannot be had.
-    pub fn bind(self, coordinator: &CoordinatorAddress) -> Result<Option<Listener>, ListenError> {
-        let address = match self {
-            Self::Off => return Ok(None),
-            Self::At(address) => address,
-            Self::Auto => match interface_towards(coordinator) {
-                Some(interface) => SocketAddr::new(interface, 0),
-                None => return Ok(None),
-            },
-        };
-        let bound = StdListener::bind(address)
-            .and_then(|listener| {
-                listener.set_nonblocking(true)?;
-                let mut reported = listener.local_addr()?;
-                if reported.ip().is_unspecified() {
-                    reported.set_ip(interface_towards(coordinator).unwrap_or(Ipv4Addr::LOCALHOST.into()));
-                }
-                Ok(Some(Listener { listener, reported }))
-            })
-            .map_err(|error| ListenError(address, error));
-        match bound {
-            // Nobody asked for it; the relay does as well.
-            Err(_) if self == Self::Auto => Ok(None),
-            bound => bound,
-        }
-    }
-}
-
-/// This machine's address on the way to the coordinator. Nothing is sent.
-fn interface_towards(coordinator: &CoordinatorAddress) -> Option<IpAddr> {
-    let to = coordinator.authority().to_socket_addrs().ok()?.next()?;
-    let any: IpAddr =
-        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
-    socket.connect(to).ok()?;
-    Some(socket.local_addr().ok()?.ip())
-}
-
-/// The first frame on a direct link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectHello {
-    magic: u64,
-    /// Of which grid both are.
-    pub grid: GridId,
-    /// Who dials.
-    pub from: HostId,
-    /// Whom it dials.
-    pub to: HostId,
-    /// The secret of the one who is dialled.
-    pub to_secret: u64,
-    /// The secret of the one who dials.
-    pub from_secret: u64,
-}
-
-impl DirectHello {
-    /// What `from` shows to `to`; each with its secret.
-    pub fn new(grid: GridId, (from, from_secret): (HostId, u64), (to, to_secret): (HostId, u64)) -> Self {
-        Self { magic: MAGIC, grid, from, to, to_secret, from_secret }
+impl Stranger {
+    /// Lets it in: its link, whose first frame is to be the greeting.
+    pub fn let_in(self, secret: u64) -> (Socket, Vec<u8>) {
+        let greeting = direct::encode(&self.hello.greeting(secret, &self.challenge));
+        (self.socket, greeting)
     }
 }
 
 /// Takes whoever dials, as long as the driver lives.
 pub async fn accept_all(listener: Listener, events: mpsc::Sender<NetEvent>) {
-    let Ok(listener) = TcpListener::from_std(listener.listener) else { return };
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    while let Ok(permit) = handshakes.clone().acquire_owned().await {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+    let Ok(listener) = TcpListener::from_std(listener.socket) else { return };
+    let handshakes = Handshakes::default();
+    let all = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    while let Ok(permit) = all.clone().acquire_owned().await {
+        let (stream, address) = match listener.accept().await {
+            Ok((stream, from)) => (stream, from.ip().to_canonical()),
             Err(_) => {
                 // Out of descriptors, say: it will not be better at once.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
+        let Some(of_address) = handshakes.begin(address) else { continue };
         let events = events.clone();
         tokio::spawn(async move {
-            let greeted = timeout(HANDSHAKE_MAX, accept(stream)).await;
-            if let Ok(Some((hello, socket))) = greeted {
-                let _ = events.send(NetEvent::Hello(hello, socket)).await;
+            let greeted = timeout(HANDSHAKE_MAX, accept(stream, address)).await;
+            if let Ok(Some(stranger)) = greeted {
+                let _ = events.send(NetEvent::Hello(stranger)).await;
             }
-            drop(permit);
+            drop((permit, of_address));
         });
     }
 }
 
-async fn accept(stream: TcpStream) -> Option<(DirectHello, Socket)> {
-    stream.set_nodelay(true).ok()?;
+/// Handshakes under way, by the address that they come from: one machine leaves room for others.
+#[derive(Clone, Default)]
+struct Handshakes(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+struct Handshake(Handshakes, IpAddr);
+
+impl Handshakes {
+    fn begin(&self, address: IpAddr) -> Option<Handshake> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= HANDSHAKES_PER_ADDRESS_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(Handshake(self.clone(), address))
+    }
+}
+
+impl Drop for Handshake {
+    fn drop(&mut self) {
+        let mut counts = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = counts.entry(self.1) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+async fn accept(stream: TcpStream, address: IpAddr) -> Option<Stranger> {
+    set_up(&stream).ok()?;
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let only_peers = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         if request.uri().path() == PATH {
@@ -164,18 +121,22 @@ async fn accept(stream: TcpStream) -> Option<(DirectHello, Socket)> {
         Err(refusal)
     };
     let mut socket = accept_hdr_async_with_config(stream, only_peers, Some(limits())).await.ok()?;
-    let hello = next_binary(&mut socket).await?;
-    if hello.len() > HELLO_BYTES_MAX {
-        return None;
-    }
-    let hello = postcard::from_bytes::<DirectHello>(&hello).ok().filter(|hello| hello.magic == MAGIC)?;
-    Some((hello, socket))
+    let challenge = Challenge::new(nonce().ok()?);
+    socket.send(Message::binary(direct::encode(&challenge))).await.ok()?;
+    let hello = direct::decode_hello(&next_binary(&mut socket).await?)?;
+    Some(Stranger { challenge, hello, address, socket })
 }
 
-/// Dials the peer of `hello` and tells the driver how it went.
-pub async fn dial(address: String, hello: DirectHello, events: mpsc::Sender<NetEvent>) {
-    let peer = hello.to;
-    let event = match timeout(DIAL_MAX, try_dial(&address, &hello)).await {
+fn nonce() -> Result<Nonce, String> {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce).map_err(|error| error.to_string())?;
+    Ok(nonce)
+}
+
+/// Dials a peer, with which this host shares a secret, and tells the driver how it went.
+pub async fn dial(address: SocketAddr, caller: Caller, secret: u64, events: mpsc::Sender<NetEvent>) {
+    let peer = caller.to;
+    let event = match timeout(DIAL_MAX, try_dial(address, caller, secret)).await {
         Ok(Ok(socket)) => NetEvent::Dialled(peer, socket),
         Ok(Err(why)) => NetEvent::DialFailed(peer, why),
         Err(_) => NetEvent::DialFailed(peer, format!("no answer in {} s", DIAL_MAX.as_secs())),
@@ -183,19 +144,20 @@ pub async fn dial(address: String, hello: DirectHello, events: mpsc::Sender<NetE
     let _ = events.send(event).await;
 }
 
-async fn try_dial(address: &str, hello: &DirectHello) -> Result<Socket, String> {
-    // An address and no name: a stranger's report starts no look-up.
-    let address: SocketAddr = address.parse().map_err(|_| format!("{address:?} is no address"))?;
+async fn try_dial(address: SocketAddr, caller: Caller, secret: u64) -> Result<Socket, String> {
     let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
-    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    set_up(&stream).map_err(|error| error.to_string())?;
     let (mut socket, _) = client_async_with_config(format!("ws://{address}{PATH}"), stream, Some(limits()))
         .await
         .map_err(|error| error.to_string())?;
-    let hello = postcard::to_allocvec(hello).map_err(|error| error.to_string())?;
-    socket.send(Message::binary(hello)).await.map_err(|error| error.to_string())?;
-    match next_binary(&mut socket).await {
-        Some(greeting) if &*greeting == GREETING => Ok(socket),
-        _ => Err("it did not greet".to_owned()),
+    let challenge = next_binary(&mut socket).await.and_then(|bytes| direct::decode_challenge(&bytes));
+    let challenge = challenge.ok_or("it is not a host of this version")?;
+    let hello = challenge.answer(caller, secret, nonce()?);
+    socket.send(Message::binary(direct::encode(&hello))).await.map_err(|error| error.to_string())?;
+    let greeting = next_binary(&mut socket).await.ok_or("it did not let this host in")?;
+    match direct::decode_greeting(&greeting) {
+        Some(greeting) if hello.is_greeted(secret, &challenge, &greeting) => Ok(socket),
+        _ => Err("it is not the host that was dialled".to_owned()),
     }
 }
 
@@ -214,18 +176,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_loopback_nobody_else_can_dial() {
-        let listener = DirectListen::Auto.bind(&CoordinatorAddress::default()).expect("a port").expect("one");
-        assert!(listener.reported.ip().is_loopback() && listener.reported.port() != 0);
-        assert!(DirectListen::Off.bind(&CoordinatorAddress::default()).expect("nothing to do").is_none());
-    }
-
-    #[test]
-    fn an_address_that_cannot_be_had_is_named() {
-        let taken = StdListener::bind("127.0.0.1:0").expect("a port");
-        let address = taken.local_addr().expect("it has one");
-        let error =
-            DirectListen::At(address).bind(&CoordinatorAddress::default()).err().expect("taken").to_string();
-        assert!(error.contains(&address.to_string()) && error.contains("--direct"), "{error}");
+    fn one_address_leaves_room_for_others() {
+        let handshakes = Handshakes::default();
+        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
+        let mut held: Vec<_> = std::iter::from_fn(|| handshakes.begin(one)).collect();
+        assert_eq!(held.len(), HANDSHAKES_PER_ADDRESS_MAX);
+        assert!(handshakes.begin(other).is_some());
+        held.pop();
+        assert!(handshakes.begin(one).is_some(), "one has ended");
+        drop(held);
+        assert!(handshakes.0.lock().expect("whole").is_empty());
     }
 }

@@ -1,14 +1,15 @@
 //! One open websocket: a task that reads and a task that writes.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use sateen_protocol::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, SILENCE_MAX};
+use sateen_protocol::limits::{CHUNK_BYTES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, SILENCE_MAX};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -19,10 +20,17 @@ use super::NetEvent;
 /// A websocket whose handshake is done.
 pub type Socket = WebSocketStream<TcpStream>;
 
-/// What may wait to be written to a link: one message of the largest size, and some company.
-const WAITING_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (16 << 20);
+/// What may wait to be written to a link besides chunks of parcels.
+const WAITING_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (8 << 20);
+/// What a waiting frame takes besides its bytes.
+const FRAME_OVERHEAD_BYTES: usize = 64;
+/// Chunks of parcels are taken from the machine while less than this waits to be written.
+const BULK_BYTES_MIN: usize = 2 * CHUNK_BYTES_MAX;
 /// Frames that are written are collected up to here before the system is called.
-const WRITE_BUFFER_BYTES: usize = 64 << 10;
+const WRITE_BUFFER_BYTES: usize = 32 << 10;
+/// What the system may keep of what was written. What it has, nothing overtakes: at 1 MiB/s, a ping waits for
+/// half a second.
+const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Most messages are some hundred bytes.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
@@ -34,6 +42,17 @@ pub fn limits() -> WebSocketConfig {
         .max_write_buffer_size(WRITE_BUFFER_BYTES + 2 * FRAME_BYTES_MAX)
         .max_message_size(Some(FRAME_BYTES_MAX))
         .max_frame_size(Some(FRAME_BYTES_MAX))
+}
+
+/// Sets up the stream below a websocket: small messages go out at once, and little is out of reach.
+///
+/// # Errors
+/// When the stream is closed.
+pub fn set_up(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    // Where that cannot be set, pings wait for longer.
+    let _ = socket2::SockRef::from(stream).set_send_buffer_size(SEND_BUFFER_BYTES);
+    Ok(())
 }
 
 /// Counts the links of this process.
@@ -49,14 +68,33 @@ pub enum Closed {
     Broken(String),
 }
 
+/// Bytes that wait to be written.
+#[derive(Default)]
+struct Waiting {
+    control: AtomicUsize,
+    bulk: AtomicUsize,
+}
+
 /// A handle to an open websocket. Dropped, what was sent before still goes out, and nothing more is read.
 pub struct Link {
     /// Which.
     pub number: LinkNumber,
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    waiting_bytes: Arc<AtomicUsize>,
+    /// What all other frames overtake.
+    bulk: mpsc::UnboundedSender<Vec<u8>>,
+    waiting: Arc<Waiting>,
+    pings: watch::Sender<u64>,
+    heard: Arc<Heard>,
     reader: JoinHandle<()>,
     writer: Option<JoinHandle<()>>,
+}
+
+/// What has come on a link. Read without waiting for the driver's turn, so that a flood of frames delays no
+/// answer.
+#[derive(Default)]
+struct Heard {
+    bytes: AtomicU64,
+    pong: AtomicU64,
 }
 
 impl Link {
@@ -64,24 +102,67 @@ impl Link {
     pub fn start(number: LinkNumber, socket: Socket, events: mpsc::Sender<NetEvent>) -> Self {
         let (sink, stream) = socket.split();
         let (frames, outgoing) = mpsc::unbounded_channel();
-        let waiting_bytes = Arc::new(AtomicUsize::new(0));
-        let writer = tokio::spawn(write(number, sink, outgoing, waiting_bytes.clone(), events.clone()));
-        let reader = tokio::spawn(read(number, stream, events));
-        Self { number, frames, waiting_bytes, reader, writer: Some(writer) }
+        let (bulk, outgoing_bulk) = mpsc::unbounded_channel();
+        let waiting = Arc::<Waiting>::default();
+        let (pings, asked) = watch::channel(0);
+        let heard = Arc::new(Heard::default());
+        let outgoing = Outgoing { frames: outgoing, bulk: outgoing_bulk, pings: asked };
+        let writer = tokio::spawn(write(number, sink, outgoing, waiting.clone(), events.clone()));
+        let reader = tokio::spawn(read(number, stream, heard.clone(), events));
+        Self { number, frames, bulk, waiting, pings, heard, reader, writer: Some(writer) }
+    }
+
+    /// Asks the other side for an answer, ahead of the frames that wait.
+    pub fn ping(&self, number: u64) {
+        self.pings.send_replace(number);
+    }
+
+    /// The last ping that was answered.
+    pub fn answered(&self) -> u64 {
+        self.heard.pong.load(Relaxed)
+    }
+
+    /// Bytes of all frames that have come.
+    pub fn heard_bytes(&self) -> u64 {
+        self.heard.bytes.load(Relaxed)
+    }
+
+    /// Bytes that wait to be written.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting.control.load(Relaxed) + self.waiting.bulk.load(Relaxed)
+    }
+
+    /// Ends the link at once; what waits is dropped.
+    pub fn abandon(mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abort();
+        }
     }
 
     /// Sends frames, at once; false when the other side does not read what was sent before, or the
     /// link is closed: it is to be dropped then.
     pub fn send(&self, frames: Vec<Vec<u8>>) -> bool {
         for frame in frames {
-            let bytes = frame.len();
-            if self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes > WAITING_BYTES_MAX
+            let bytes = frame.len() + FRAME_OVERHEAD_BYTES;
+            if self.waiting.control.fetch_add(bytes, Relaxed) + bytes > WAITING_BYTES_MAX
                 || self.frames.send(frame).is_err()
             {
                 return false;
             }
         }
         true
+    }
+
+    /// Whether a chunk of a parcel may be sent now; [`NetEvent::Room`] says when it may again.
+    pub fn has_room(&self) -> bool {
+        self.waiting.bulk.load(Relaxed) < BULK_BYTES_MIN
+    }
+
+    /// Sends a chunk of a parcel when nothing else waits.
+    pub fn send_bulk(&self, frame: Vec<u8>) {
+        self.waiting.bulk.fetch_add(frame.len(), Relaxed);
+        // A link that is closed says so itself.
+        let _ = self.bulk.send(frame);
     }
 
     /// Sends what is waiting and closes, within `patience`.
@@ -100,16 +181,27 @@ impl Drop for Link {
     }
 }
 
-async fn read(number: LinkNumber, mut stream: SplitStream<Socket>, events: mpsc::Sender<NetEvent>) {
+async fn read(
+    number: LinkNumber,
+    mut stream: SplitStream<Socket>,
+    heard: Arc<Heard>,
+    events: mpsc::Sender<NetEvent>,
+) {
     let closed = loop {
         match stream.next().await {
             Some(Ok(Message::Binary(bytes))) => {
+                heard.bytes.fetch_add(bytes.len() as u64, Relaxed);
                 if events.send(NetEvent::Frame(number, bytes)).await.is_err() {
                     return;
                 }
             }
+            Some(Ok(Message::Pong(number))) => {
+                if let Ok(number) = number.as_ref().try_into() {
+                    heard.pong.store(u64::from_le_bytes(number), Relaxed);
+                }
+            }
             // Answered by the library.
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+            Some(Ok(Message::Ping(_) | Message::Frame(_))) => {}
             Some(Ok(Message::Text(_))) => break Closed::Broken("it sent text instead of frames".to_owned()),
             Some(Ok(Message::Close(why))) => {
                 let why = why.map(|why| why.reason.to_string()).filter(|why| !why.is_empty());
@@ -125,23 +217,77 @@ async fn read(number: LinkNumber, mut stream: SplitStream<Socket>, events: mpsc:
     let _ = events.send(NetEvent::Closed(number, closed)).await;
 }
 
+/// What is to be written to a link.
+struct Outgoing {
+    frames: mpsc::UnboundedReceiver<Vec<u8>>,
+    bulk: mpsc::UnboundedReceiver<Vec<u8>>,
+    pings: watch::Receiver<u64>,
+}
+
+/// One message of it.
+enum Next {
+    Ping(u64),
+    Frame(Vec<u8>),
+    Bulk(Vec<u8>),
+}
+
+impl Outgoing {
+    /// What goes first; `None` once the link is dropped and all frames are written: what is left of parcels
+    /// is sent on another.
+    async fn next(&mut self) -> Option<Next> {
+        tokio::select! {
+            biased;
+            Ok(()) = self.pings.changed() => Some(Next::Ping(*self.pings.borrow_and_update())),
+            frame = self.frames.recv() => frame.map(Next::Frame),
+            Some(frame) = self.bulk.recv() => Some(Next::Bulk(frame)),
+        }
+    }
+}
+
+impl Waiting {
+    /// So many bytes of frames are written.
+    fn wrote(&self, bytes: usize) {
+        self.control.fetch_sub(bytes, Relaxed);
+    }
+
+    /// So many bytes of chunks are written; whether there is room again.
+    fn wrote_bulk(&self, bytes: usize) -> bool {
+        let before = self.bulk.fetch_sub(bytes, Relaxed);
+        before >= BULK_BYTES_MIN && before - bytes < BULK_BYTES_MIN
+    }
+}
+
 async fn write(
     number: LinkNumber,
     mut sink: SplitSink<Socket, Message>,
-    mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
-    waiting_bytes: Arc<AtomicUsize>,
+    mut outgoing: Outgoing,
+    waiting: Arc<Waiting>,
     events: mpsc::Sender<NetEvent>,
 ) {
-    while let Some(frame) = frames.recv().await {
-        let bytes = frame.len();
-        // The time limit is for each frame: it bounds the time without progress.
+    while let Some(next) = outgoing.next().await {
+        let (message, bytes, bulk_bytes) = match next {
+            Next::Ping(number) => (Message::Ping(number.to_le_bytes().to_vec().into()), 0, 0),
+            Next::Frame(frame) => {
+                let bytes = frame.len() + FRAME_OVERHEAD_BYTES;
+                (Message::binary(frame), bytes, 0)
+            }
+            Next::Bulk(frame) => {
+                let bytes = frame.len();
+                (Message::binary(frame), 0, bytes)
+            }
+        };
+        // The time limit is for each message: it bounds the time without progress.
         let written = tokio::time::timeout(SILENCE_MAX, async {
-            sink.feed(Message::binary(frame)).await?;
-            if frames.is_empty() { sink.flush().await } else { Ok(()) }
+            sink.feed(message).await?;
+            if outgoing.frames.is_empty() { sink.flush().await } else { Ok(()) }
         });
         let why = match written.await {
             Ok(Ok(())) => {
-                waiting_bytes.fetch_sub(bytes, Relaxed);
+                waiting.wrote(bytes);
+                if bulk_bytes > 0 && waiting.wrote_bulk(bulk_bytes) {
+                    // If its inbox is full, the driver will look anyway.
+                    let _ = events.try_send(NetEvent::Room);
+                }
                 continue;
             }
             Ok(Err(error)) => error.to_string(),

@@ -6,10 +6,12 @@
 mod coordinator;
 mod direct;
 mod link;
+mod listen;
 
 pub use coordinator::connect;
-pub use direct::{DirectHello, DirectListen, GREETING, ListenError, Listener, accept_all, dial};
+pub use direct::{Stranger, accept_all, dial};
 pub use link::{Closed, Link, LinkNumber, Socket};
+pub use listen::{DirectListen, ListenError, Listener, Way};
 
 use sateen_protocol::HostId;
 use tokio_tungstenite::tungstenite::Bytes;
@@ -22,10 +24,12 @@ pub enum NetEvent {
     CoordinatorUnreachable(String),
     /// A frame came.
     Frame(LinkNumber, Bytes),
+    /// A link has room for chunks of parcels again.
+    Room,
     /// A link has ended.
     Closed(LinkNumber, Closed),
-    /// Somebody dialled this host and says who it is. To be checked.
-    Hello(DirectHello, Socket),
+    /// A host has dialled this one.
+    Hello(Stranger),
     /// This host dialled a peer and was let in.
     Dialled(HostId, Socket),
     /// It was not.

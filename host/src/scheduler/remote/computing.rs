@@ -127,7 +127,8 @@ impl Shared {
         let is_willing = !remote.is_draining()
             && !remote.pause.is_on()
             && !self.is_stopping()
-            && self.instances.free() > self.reserve();
+            && self.instances.free() > self.reserve()
+            && self.has_room();
         let level = if is_willing { remote.resting.load(SeqCst) } else { 0 };
         if *announced != level {
             *announced = level;

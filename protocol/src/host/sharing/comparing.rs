@@ -1,9 +1,9 @@
 //! What heals: replicas are compared, now and then and whenever somebody comes or goes.
 
-use crate::host::Host;
-use crate::limits::{SHARED_COMPARED_MAX, SHARERS_PER_MESSAGE_MAX};
+use crate::host::{Event, Host};
+use crate::limits::{SHARED_COMPARED_MAX, SHARED_FETCH_MIN, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
-use crate::shared::{Missing, ObjectId, Versions};
+use crate::shared::{Digest, Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
 impl Host {
@@ -13,10 +13,12 @@ impl Host {
         let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
             return;
         };
-        let here = sharing.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
-        let Some(versions) = here else { return };
+        let here = sharing
+            .replica
+            .with(|place| place.as_ref().map(|replica| (replica.versions().clone(), replica.digest())));
+        let Some((versions, digest)) = here else { return };
         let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
-        let message = PeerMessage::Versions { run, object, versions, sharers, is_question };
+        let message = PeerMessage::Versions { run, object, versions, digest, sharers, is_question };
         self.tell_peer(to, message);
     }
 
@@ -43,7 +45,7 @@ impl Host {
         now: Time,
         from: HostId,
         (run, object): (RunId, ObjectId),
-        versions: &Versions,
+        (versions, digest): (&Versions, Digest),
         sharers: &[HostId],
         is_question: bool,
     ) {
@@ -63,21 +65,26 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         let compared = sharing.replica.with(|place| {
             let replica = place.as_ref()?;
-            Some((replica.missing(versions), replica.versions().covers(versions)))
+            let diverged = replica.has_diverged_from(versions, digest).then(|| replica.digest() < digest);
+            Some((replica.missing(versions), replica.versions().covers(versions), diverged))
         });
-        let Some((missing, has_all)) = compared else { return };
-        if let Some(me) = me {
-            sharing.sharers.entry(from).and_modify(|seen| *seen = versions.of(me));
-            sharing.note_stable(me);
+        let Some((missing, has_all, diverged)) = compared else { return };
+        if let Some((own, _)) = sharing.own_log() {
+            sharing.sharers.entry(from).and_modify(|has| *has = versions.of(own));
+            sharing.note_stable();
+        }
+        if let Some(is_lower) = diverged {
+            return self.heal(now, from, (run, object), is_lower);
         }
         if missing != Missing::Nothing || !has_all {
             sharing.compare_soon(now);
         }
         match missing {
+            Missing::Nothing if is_question => self.tell_versions(run, object, from, false),
             Missing::Nothing => {}
             Missing::Updates(updates) => {
-                for (origin, first, updates) in updates {
-                    self.send_updates(from, (run, object), (origin, first), &updates);
+                for (writer, first, updates) in updates {
+                    self.send_updates(from, (run, object), (writer, first), &updates);
                 }
             }
             Missing::Whole => {
@@ -86,6 +93,21 @@ impl Host {
         }
         if !has_all && !is_question {
             self.tell_versions(run, object, from, true);
+        }
+    }
+
+    /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may
+    /// not have noticed.
+    fn heal(&mut self, now: Time, other: HostId, (run, object): (RunId, ObjectId), is_lower: bool) {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        if !is_lower {
+            return self.ask(now, other, run, object);
+        }
+        sharing.compare_soon(now);
+        if sharing.healing.is_none_or(|(_, until)| now >= until) {
+            sharing.healing = Some((other, now + SHARED_FETCH_MIN));
+            self.events.push_back(Event::Diverged(run, object, other));
+            self.tell_peer(other, PeerMessage::FetchReplica { run, object });
         }
     }
 
@@ -109,6 +131,14 @@ impl Host {
         }
     }
 
+    /// Updates may be lost that were on their way between this host and a peer.
+    pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        for sharing in part.shared.values_mut().filter(|sharing| sharing.sharers.contains_key(&peer)) {
+            sharing.compare_soon(now);
+        }
+    }
+
     /// A host has become known: it may have replicas.
     pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
         let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
@@ -121,21 +151,24 @@ impl Host {
         }
     }
 
+    /// That host is no acquaintance any more: nobody will say when it goes.
+    pub(in crate::host) fn forget_sharer(&mut self, peer: HostId) {
+        for sharing in self.runs.values_mut().flat_map(|part| part.shared.values_mut()) {
+            sharing.drop_sharer(peer);
+        }
+    }
+
     pub(in crate::host) fn lose_sharer(&mut self, now: Time, run: RunId, peer: HostId) {
-        let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let mut waiting = Vec::new();
         for (object, sharing) in &mut part.shared {
             sharing.hints.retain(|hint| *hint != peer);
-            if sharing.sharers.remove(&peer).is_some() {
+            if sharing.drop_sharer(peer) {
                 if sharing.former.len() < SHARERS_PER_MESSAGE_MAX {
                     sharing.former.insert(peer);
                 }
                 // It may have told some of us what it did last, and not others.
                 sharing.compare_soon(now);
-                if let Some(me) = me {
-                    sharing.note_stable(me);
-                }
             }
             if sharing.fetch.as_ref().is_some_and(|fetch| fetch.from == Some(peer)) {
                 waiting.push(*object);
@@ -143,21 +176,6 @@ impl Host {
         }
         for object in waiting {
             self.fetch(now, run, object);
-        }
-    }
-
-    /// What only this host has, somebody else gets before it goes.
-    pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<(ObjectId, bool)> =
-            part.shared.iter().map(|(object, sharing)| (*object, sharing.sharers.is_empty())).collect();
-        for (object, is_alone) in objects {
-            self.ship(now, run, object);
-            let others = if self.near.is_empty() { &self.far } else { &self.near };
-            if is_alone && !others.is_empty() {
-                let heir = others[self.random.below(others.len())];
-                self.send_replica(heir, run, object);
-            }
         }
     }
 }

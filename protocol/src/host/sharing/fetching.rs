@@ -8,7 +8,7 @@ use crate::host::part::{Owner, Stage};
 use crate::host::{Command, Event, Host};
 use crate::limits::{OBJECTS_PER_RUN_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
-use crate::shared::{Installed, ObjectId, Replica, SharedReplica, Snapshot};
+use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
 use crate::{HostId, JobNumber, JobSpec, RunId, Time};
 
 impl Host {
@@ -37,10 +37,10 @@ impl Host {
         hint: Option<HostId>,
         place: Option<Arc<SharedReplica>>,
     ) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.shared.len() >= OBJECTS_PER_RUN_MAX && !part.shared.contains_key(&object) {
+        if !self.has_room_for(now, run, object) {
             return;
         }
+        let Some(part) = self.runs.get_mut(&run) else { return };
         let replica = place.clone().unwrap_or_default();
         let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica));
         if let Some(victim) = hint {
@@ -179,14 +179,31 @@ impl Host {
             part.shared.insert(object, Sharing::new(now, replica.clone()));
             self.commands.push_back(Command::Opened { run, object, replica });
         }
-        let Some(sharing) = self.sharing(run, object) else { return };
-        let installed = sharing.replica.with(|place| match place {
-            Some(replica) => replica.install(snapshot),
-            None => {
-                *place = Replica::from_snapshot(snapshot);
-                Installed::Replaced { lost: 0 }
-            }
+        let incarnation = self.incarnations + 1;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let log = Log { incarnation, before: part.logs_before.get(&object).copied() };
+        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        let heals = sharing.healing.take_if(|(whom, _)| *whom == from).is_some();
+        let (installed, is_begun, is_other_log) = sharing.replica.with(|place| {
+            let Some(replica) = place else {
+                *place = Replica::from_snapshot(snapshot, log);
+                return (Installed::Replaced { lost: 0 }, true, false);
+            };
+            let own = replica.own_log().map(|(writer, _)| writer);
+            let installed = match heals {
+                true => replica.heal(snapshot, log.incarnation),
+                false => replica.install(snapshot, log.incarnation),
+            };
+            (installed, false, replica.own_log().map(|(writer, _)| writer) != own)
         });
+        if is_begun || is_other_log {
+            self.incarnations = incarnation;
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
+        if is_other_log {
+            // What others had was of the log before.
+            sharing.sharers.values_mut().for_each(|has| *has = 0);
+        }
         sharing.fetch = None;
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
             self.events.push_back(Event::UpdatesLost(run, object, lost));
@@ -202,16 +219,12 @@ impl Host {
             // All who have one are to know of this one, and send what came meanwhile.
             self.compare(now, run, object, sharers);
         }
-        self.check_bytes(run, object);
+        self.check_bytes(now, run, object);
     }
 
     pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
-        let me = self.id();
         let Some(sharing) = self.sharing(run, object) else { return };
-        sharing.sharers.remove(&from);
-        if let Some(me) = me {
-            sharing.note_stable(me);
-        }
+        sharing.drop_sharer(from);
         if let Some(fetch) = &mut sharing.fetch
             && fetch.from == Some(from)
         {

@@ -6,15 +6,23 @@
 //! often while nothing does; the one that has more sends it. So it does not matter who made an update that
 //! was lost, or whether that host is still there.
 //!
-//! An object that no job here mentions any more is forgotten after a while; whoever asks is told so.
+//! An object that no job here mentions any more is forgotten after a while, when all others with a replica have
+//! the updates made here; whoever asks is told so.
+//!
+//! Replicas with the same updates have the same digest. Two that have not have diverged, which only a fault can
+//! do: the one with the lower digest is replaced by the other, and an event says so.
 //!
 //! Who has a replica is learned from whom it is fetched from, and from comparing: each names others.
 //!
-//! `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals.
+//! `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals, `forgetting` is what becomes
+//! of objects that are not used here any more, or when this host leaves.
 
 mod comparing;
 mod fetching;
+mod forgetting;
 mod shipping;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,11 +31,13 @@ use std::time::Duration;
 use super::part::{Part, Stage};
 use super::{Command, Host};
 use crate::limits::{
-    SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MAX, SHARED_FLUSH,
-    SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARED_UNUSED,
+    OBJECTS_PER_RUN_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN,
+    SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES,
+    SHARED_WRITERS_MAX,
 };
-use crate::message::{PeerMessage, ToCoordinator};
-use crate::shared::{ObjectId, Replica, SharedReplica};
+use crate::message::ToCoordinator;
+use crate::parcel::Contents;
+use crate::shared::{ObjectId, Replica, SharedReplica, Writer};
 use crate::{Bytes, HostId, Random, RunId, Time};
 
 /// A replica that was asked for.
@@ -45,7 +55,7 @@ struct Fetch {
 /// This host's updates that have not been sent.
 #[derive(Debug)]
 struct Unsent {
-    origin: HostId,
+    writer: Writer,
     first: u64,
     updates: Vec<Bytes>,
 }
@@ -66,6 +76,9 @@ pub struct Sharing {
     sent: Time,
     asked: Time,
     fetch: Option<Fetch>,
+    /// The host whose replica is to take the place of this one, which has diverged; and until when it is
+    /// waited for.
+    healing: Option<(HostId, Time)>,
     compare_at: Time,
     compare_rest: Duration,
     /// What its bytes were counted for.
@@ -86,6 +99,7 @@ impl Sharing {
             sent: now - SHARED_FLUSH,
             asked: now - SHARED_ASK,
             fetch: None,
+            healing: None,
             compare_at: now + SHARED_COMPARE_MIN,
             compare_rest: SHARED_COMPARE_MIN,
             counted: 0,
@@ -124,15 +138,34 @@ impl Sharing {
         self.hints.truncate(SHARED_HINTS_MAX);
     }
 
-    /// All others that have a replica have this host's updates up to this one.
-    fn note_stable(&self, me: HostId) {
+    /// How much of this host's updates all others with a replica have may be another now.
+    fn note_stable(&self) {
         let stable = self.sharers.values().copied().min();
         self.replica.with(|place| {
             if let Some(replica) = place {
-                let stable = stable.unwrap_or_else(|| replica.versions().of(me));
-                replica.set_stable(me, stable);
+                let all = replica.own_log().map_or(0, |(_, count)| count);
+                replica.set_stable(stable.unwrap_or(all));
             }
         });
+    }
+
+    /// This host's log, and how many updates it has.
+    fn own_log(&self) -> Option<(Writer, u64)> {
+        self.replica.with(|place| place.as_ref().and_then(Replica::own_log))
+    }
+
+    /// Whether that host is one of the few that this one compares its replica with.
+    pub fn needs(&self, host: HostId) -> bool {
+        self.sharers.len() <= SHARED_COMPARED_MAX && self.sharers.contains_key(&host)
+    }
+
+    /// That host has no replica any more, or none that this one will hear of.
+    fn drop_sharer(&mut self, host: HostId) -> bool {
+        let was_sharer = self.sharers.remove(&host).is_some();
+        if was_sharer {
+            self.note_stable();
+        }
+        was_sharer
     }
 }
 
@@ -168,17 +201,20 @@ impl Host {
         object: ObjectId,
         replica: Arc<SharedReplica>,
     ) {
+        if !self.has_room_for(now, run, object) {
+            return;
+        }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
         sharing.replica = replica;
         sharing.fetch = None;
-        self.check_bytes(run, object);
+        self.check_bytes(now, run, object);
     }
 
     // ---- limits ----
 
     /// The object has changed: ends the run if its replicas take too much.
-    fn check_bytes(&mut self, run: RunId, object: ObjectId) {
+    fn check_bytes(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.get_mut(&object) else { return };
         let bytes = sharing.bytes();
@@ -186,49 +222,60 @@ impl Host {
         part.own_counts.shared_bytes = part.own_counts.shared_bytes - before + sharing.counted;
         let bytes = part.own_counts.shared_bytes;
         let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
-        if bytes > most && !part.is_over_shared {
-            part.is_over_shared = true;
-            let reason = format!(
-                "the replicas of the run's shared objects take {bytes} bytes on one host, which is more than the {most} that the run allows"
-            );
-            self.tell_coordinator(ToCoordinator::Limit { run, reason });
+        if bytes > most {
+            self.end_for_sharing(now, run, || {
+                format!(
+                    "the replicas of the run's shared objects take {bytes} bytes on one host, which is more than the {most} that the run allows"
+                )
+            });
         }
     }
 
-    /// Forgets what no job here has mentioned for a while.
-    fn sweep(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.next_sweep = now + SHARED_UNUSED;
-        let mut unused = Vec::new();
-        for (object, sharing) in &mut part.shared {
-            let was_unused =
-                std::mem::replace(&mut sharing.is_unused, Arc::strong_count(&sharing.replica) == 1);
-            if was_unused && sharing.is_unused {
-                unused.push(*object);
-            }
-        }
-        for object in unused {
-            self.ship(now, run, object);
-            let sharing = self.runs.get_mut(&run).and_then(|part| {
-                let sharing = part.shared.remove(&object)?;
-                part.own_counts.shared_bytes -= sharing.counted;
-                Some(sharing)
+    /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run.
+    fn end_for_writers(&mut self, now: Time, run: RunId, object: ObjectId) {
+        self.end_for_sharing(now, run, || {
+            format!(
+                "hosts have begun more than {SHARED_WRITERS_MAX} logs of updates of the shared object {object}; let fewer hosts update it"
+            )
+        });
+    }
+
+    /// Whether the object may be known here; ends the run if there are too many.
+    fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
+        let Some(part) = self.runs.get(&run) else { return false };
+        let has_room = part.shared.len() < OBJECTS_PER_RUN_MAX || part.shared.contains_key(&object);
+        if !has_room {
+            self.end_for_sharing(now, run, || {
+                format!(
+                    "the run uses more than {OBJECTS_PER_RUN_MAX} shared objects on one host; share fewer and larger ones"
+                )
             });
-            for sharer in sharing.into_iter().flat_map(|sharing| sharing.sharers.into_keys()) {
-                self.tell_peer(sharer, PeerMessage::NotShared { run, object });
-            }
+        }
+        has_room
+    }
+
+    fn end_for_sharing(&mut self, now: Time, run: RunId, reason: impl FnOnce() -> String) {
+        if self.runs.get(&run).is_some_and(|part| part.verdict.is_none()) {
+            self.judge(now, run, ToCoordinator::Limit { run, reason: reason() });
         }
     }
 
     // ---- time ----
 
-    pub(in crate::host) fn next_sharing(part: &Part) -> Option<(Time, &'static str)> {
+    /// Whether the replica that was asked for is on its way.
+    fn is_replica_arriving(&self, run: RunId, object: ObjectId, sharing: &Sharing) -> bool {
+        let from = sharing.fetch.as_ref().and_then(|fetch| fetch.from);
+        from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
+    }
+
+    pub(in crate::host) fn next_sharing(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
         let sweep =
             (!part.shared.is_empty()).then_some((part.next_sweep, "unused shared objects are forgotten"));
-        (part.shared.values())
-            .flat_map(|sharing| {
+        (part.shared.iter())
+            .flat_map(|(object, sharing)| {
                 let flush = sharing.unsent.as_ref().map(|_| sharing.sent + SHARED_FLUSH);
                 let fetch = sharing.fetch.as_ref().map(|fetch| fetch.until);
+                let fetch = fetch.filter(|_| !self.is_replica_arriving(run, *object, sharing));
                 let compare = (!sharing.sharers.is_empty()).then_some(sharing.compare_at);
                 [
                     flush.map(|at| (at, "updates of a shared object are to be sent")),
@@ -249,9 +296,12 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         let objects: Vec<ObjectId> = part.shared.keys().copied().collect();
         for object in objects {
-            let Some(sharing) = self.sharing(run, object) else { continue };
+            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else {
+                continue;
+            };
+            let is_arriving = self.is_replica_arriving(run, object, sharing);
             let is_due = sharing.unsent.is_some() && now >= sharing.sent + SHARED_FLUSH;
-            let is_late = sharing.fetch.as_ref().is_some_and(|fetch| now >= fetch.until);
+            let is_late = sharing.fetch.as_ref().is_some_and(|fetch| now >= fetch.until) && !is_arriving;
             let compares = !sharing.sharers.is_empty() && now >= sharing.compare_at;
             if is_due {
                 self.ship(now, run, object);

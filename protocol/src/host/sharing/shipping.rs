@@ -3,10 +3,11 @@
 use super::Unsent;
 use crate::host::{Command, Host};
 use crate::limits::{
-    SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARERS_PER_MESSAGE_MAX,
+    SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES,
+    SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::shared::ObjectId;
+use crate::shared::{ObjectId, Writer};
 use crate::{Bytes, HostId, RunId, Time};
 
 impl Host {
@@ -14,27 +15,28 @@ impl Host {
         &mut self,
         now: Time,
         (run, object): (RunId, ObjectId),
-        (origin, seq): (HostId, u64),
+        (writer, seq): (Writer, u64),
         bytes: Bytes,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.own_counts.updates += 1;
-        self.check_bytes(run, object);
+        self.check_bytes(now, run, object);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.get_mut(&object) else { return };
         if sharing.sharers.is_empty() {
             // Whoever comes later gets the replica as it is.
+            sharing.note_stable();
             return;
         }
         let follows = sharing.unsent.as_ref().is_some_and(|unsent| {
             let next = unsent.first + unsent.updates.len() as u64;
-            (unsent.origin, next) == (origin, seq)
+            (unsent.writer, next) == (writer, seq)
         });
         if !follows {
             self.ship(now, run, object);
         }
         let Some(sharing) = self.sharing(run, object) else { return };
-        let unsent = Unsent { origin, first: seq, updates: Vec::new() };
+        let unsent = Unsent { writer, first: seq, updates: Vec::new() };
         sharing.unsent.get_or_insert(unsent).updates.push(bytes);
         sharing.compare_soon(now);
         if now >= sharing.sent + SHARED_FLUSH {
@@ -48,9 +50,9 @@ impl Host {
         let Some(unsent) = sharing.unsent.take() else { return };
         sharing.sent = now;
         let sharers: Vec<HostId> = sharing.sharers.keys().copied().collect();
-        let Unsent { origin, first, updates } = unsent;
+        let Unsent { writer, first, updates } = unsent;
         for sharer in sharers {
-            self.send_updates(sharer, (run, object), (origin, first), &updates);
+            self.send_updates(sharer, (run, object), (writer, first), &updates);
         }
     }
 
@@ -58,18 +60,18 @@ impl Host {
         &mut self,
         to: HostId,
         (run, object): (RunId, ObjectId),
-        (origin, mut first): (HostId, u64),
+        (writer, mut first): (Writer, u64),
         mut updates: &[Bytes],
     ) {
         while !updates.is_empty() {
             let mut bytes = 0;
             let fits = updates.iter().take_while(|update| {
-                bytes += update.len();
+                bytes += update.len() + SHARED_UPDATE_OVERHEAD_BYTES;
                 bytes <= SHARED_MESSAGE_BYTES_MAX
             });
             let (now, later) = updates.split_at(fits.count().max(1));
             let updates_now = now.to_vec();
-            let message = PeerMessage::Updates { run, object, origin, first, updates: updates_now };
+            let message = PeerMessage::Updates { run, object, writer, first, updates: updates_now };
             self.tell_peer(to, message);
             first += now.len() as u64;
             updates = later;
@@ -100,7 +102,7 @@ impl Host {
         now: Time,
         from: HostId,
         (run, object): (RunId, ObjectId),
-        (origin, first): (HostId, u64),
+        (writer, first): (Writer, u64),
         updates: &[Bytes],
     ) {
         if !self.knows(from, run, object) {
@@ -111,12 +113,15 @@ impl Host {
         // While it is under way, nothing is lost: what it lacks will be sent when it is compared.
         let received = sharing
             .replica
-            .with(|place| place.as_mut().map(|replica| replica.receive(origin, first, updates)));
+            .with(|place| place.as_mut().map(|replica| replica.receive(writer, first, updates)));
         let Some(received) = received else { return };
         if received.applied > 0 {
             sharing.compare_soon(now);
             self.commands.push_back(Command::Replica { run, object });
-            self.check_bytes(run, object);
+            self.check_bytes(now, run, object);
+        }
+        if received.is_full {
+            self.end_for_writers(now, run, object);
         }
         if received.has_gap {
             self.ask(now, from, run, object);

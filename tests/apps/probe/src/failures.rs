@@ -56,9 +56,15 @@ pub struct OfAnotherVersion(u64);
 
 impl Serialize for OfAnotherVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        match self.0 {
+            LONG => vec![0_u8; LONG as usize].serialize(serializer),
+            number => number.serialize(serializer),
+        }
     }
 }
+
+/// So many bytes are not checked where they are encoded.
+const LONG: u64 = 5000;
 
 impl<'de> Deserialize<'de> for OfAnotherVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -80,14 +86,14 @@ pub fn newer(given: OfAnotherVersion) -> u64 {
 
 /// A result of another type.
 #[main]
-pub fn result_of_another_version() -> u64 {
-    older::spawn(7).sync().0
+pub fn result_of_another_version(number: u64) -> u64 {
+    older::spawn(number).sync().0
 }
 
 /// Parameters of another type.
 #[main]
-pub fn parameters_of_another_version() -> u64 {
-    newer::spawn(OfAnotherVersion(7)).sync()
+pub fn parameters_of_another_version(number: u64) -> u64 {
+    newer::spawn(OfAnotherVersion(number)).sync()
 }
 
 /// A job that traps.

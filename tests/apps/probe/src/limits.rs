@@ -121,6 +121,14 @@ pub fn large_result(mebibytes: usize) -> u64 {
     handle.sync().len() as u64
 }
 
+/// Children whose results have so many mebibytes each; the parent is busy for long enough that others take them.
+#[main]
+pub fn large_results(children: usize, mebibytes: usize) -> u64 {
+    let handles: Vec<_> = (0..children).map(|_| large::spawn(mebibytes)).collect();
+    crate::spin(2_000_000_000);
+    handles.into_iter().map(|handle| handle.sync().len() as u64).sum()
+}
+
 /// Takes bytes and gives their number.
 #[job]
 pub fn count(bytes: Vec<u8>) -> u64 {
@@ -161,4 +169,24 @@ pub fn fill_for_ever(mebibytes: usize) -> u64 {
         std::hint::black_box(&mut bytes);
     }
     0
+}
+
+/// A node of a tree that holds `kibibytes` while its children run; the number of nodes below it, and itself.
+#[job]
+pub fn hoarder(depth: u64, kibibytes: usize) -> u64 {
+    let held = std::hint::black_box(vec![1u8; kibibytes << 10]);
+    if depth == 0 {
+        crate::spin(5_000_000);
+        return u64::from(held[held.len() / 2]);
+    }
+    let children = [(); 2].map(|()| hoarder::spawn(depth - 1, kibibytes));
+    crate::spin(1_000_000);
+    let below: u64 = children.into_iter().map(Spawned::sync).sum();
+    below + u64::from(held[held.len() / 2])
+}
+
+/// A tree of which each path holds `depth` times so many kibibytes, and all that wait together much more.
+#[main]
+pub fn hoard(depth: u64, kibibytes: usize) -> u64 {
+    hoarder::spawn(depth, kibibytes).sync()
 }

@@ -1,9 +1,15 @@
-//! Prints an experiment: `experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
+//! Prints an experiment: `experiment faults|wide|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
 
-use sateen_simulator::experiments::{Outcome, faults, throughput, wide};
+use sateen_simulator::experiments::{Outcome, faults, machine, throughput, wide};
+
+/// Time on the wall.
+fn now_ns() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+}
 
 struct Arguments {
     name: String,
@@ -20,7 +26,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("experiment: {error}");
             eprintln!(
-                "usage: experiment faults|wide|throughput [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
+                "usage: experiment faults|wide|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
             );
             return ExitCode::from(2);
         }
@@ -70,8 +76,22 @@ fn main() -> ExitCode {
                 )
             });
         }
+        "machine" => {
+            let hosts = arguments.hosts.unwrap_or(100_000) as u64;
+            let entries = arguments.jobs.unwrap_or(1_000_000);
+            let mut rows = machine::coordinator(now_ns, hosts, entries);
+            rows.extend(machine::host(now_ns, entries / 2));
+            print(arguments.json, rows, |row| {
+                format!(
+                    "{:26} {:8} events, median {:.4} ms, longest {:.3} ms",
+                    row.kind, row.events, row.median_ms, row.longest_ms
+                )
+            });
+        }
         other => {
-            eprintln!("experiment: there is no experiment {other:?}; there are faults, wide, throughput");
+            eprintln!(
+                "experiment: there is no experiment {other:?}; there are faults, wide, throughput, machine"
+            );
             return ExitCode::from(2);
         }
     }

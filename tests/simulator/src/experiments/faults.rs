@@ -61,6 +61,8 @@ pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
         decisive_per_mille: 0,
         heavy_per_mille: 0,
         shared_objects: 0,
+        update_bytes_max: 0,
+        failing_per_mille: 0,
     }))
 }
 

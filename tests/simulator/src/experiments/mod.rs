@@ -1,6 +1,7 @@
 //! The papers' measurements, repeated in virtual time. Benches call these and get numbers.
 
 pub mod faults;
+pub mod machine;
 pub mod throughput;
 pub mod wide;
 
@@ -57,6 +58,9 @@ fn grid(seed: u64, sites: usize, hosts: usize, network: NetworkConfig) -> World 
         network,
         circle: limits::CIRCLE,
         grain_ns: 1_000_000,
+        table_bytes_max: limits::HOST_TABLE_BYTES_MAX,
+        coordinator_table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
+        clocks_off_ppm: 0,
         load_ns: 1_000_000,
         is_observed: false,
     };

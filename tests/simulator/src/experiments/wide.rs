@@ -43,6 +43,8 @@ pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, steal
         decisive_per_mille: 0,
         heavy_per_mille: 0,
         shared_objects: 0,
+        update_bytes_max: 0,
+        failing_per_mille: 0,
     }));
     let mut world = grid(seed, sites, hosts, network(20_000_000));
     let spec = spec(&tree, stealing, FaultTolerance::Full);

@@ -20,13 +20,13 @@ pub fn check(world: &World) -> Option<String> {
                 return Some(format!("host {index} holds {held} jobs of run {run}, and has lent {lent}"));
             }
             let (_, bytes) = process.host.table(run);
-            if bytes > limits::HOST_TABLE_BYTES_MAX {
+            if bytes > world.config.table_bytes_max {
                 return Some(format!("the table of host {index} for run {run} has {bytes} bytes"));
             }
         }
     }
     let runs = world.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
     runs.iter()
-        .find(|view| view.table.1 > limits::COORDINATOR_TABLE_BYTES_MAX)
+        .find(|view| view.table.1 > world.config.coordinator_table_bytes_max)
         .map(|view| format!("the coordinator's table for run {} has {} bytes", view.run, view.table.1))
 }

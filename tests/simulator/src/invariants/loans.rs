@@ -11,8 +11,11 @@ pub fn check(world: &mut World) -> Option<String> {
     let mut away = Vec::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
+            // A host that is stopped notices nothing.
+            let is_up = process.frozen.is_none();
             running.entry(*run).or_default().extend(portion.tasks.values().map(|task| task.spec.key));
-            away.extend(portion.away.iter().map(|(number, (_, spec))| (index, *run, *number, spec.key)));
+            let waits = portion.away.iter().filter(|_| is_up);
+            away.extend(waits.map(|(number, (_, spec))| (index, *run, *number, spec.key)));
         }
     }
     let now = world.now;

@@ -4,25 +4,49 @@ mod answer;
 mod bounded_loss;
 mod bounds;
 mod conservation;
+mod counts;
 mod liveness;
 mod loans;
+mod memory;
 mod obedience;
+mod recomputed;
 mod reconciled;
 pub mod replicas;
 mod unwanted;
+
+use sateen_protocol::host::Host;
+use sateen_protocol::limits;
 
 use crate::world::World;
 
 /// Checks what must hold at every moment.
 pub fn audit(world: &mut World) {
+    observe(world);
     let found = [
         loans::check(world),
         unwanted::check(world),
         bounds::check(world),
+        memory::check(world),
+        counts::audit(world),
         obedience::check(world),
         replicas::check(world),
+        replicas::check_content(world),
     ];
     report(world, found.into_iter().flatten());
+}
+
+/// Counts rare states that no event shows.
+fn observe(world: &mut World) {
+    let evicted = |host: &Host| {
+        host.runs().into_iter().any(|run| host.entries_evicted(run).is_some_and(|count| count > 0))
+    };
+    if world.alive().any(|(_, process)| evicted(&process.host)) {
+        world.sometimes.hit("an entry was evicted");
+    }
+    let under_way = world.server.runs.values().filter(|stored| stored.end.is_none()).count();
+    if under_way > limits::RUNS_ACTIVE_MAX {
+        world.sometimes.hit("a run waited for others to end");
+    }
 }
 
 /// Checks what must hold when all runs are over and the grid has come to rest.
@@ -32,6 +56,9 @@ pub fn check_end(world: &mut World, calm: &Calm) {
         answer::check(world),
         conservation::check(world, calm),
         bounded_loss::check(world, calm),
+        recomputed::check(world, calm),
+        counts::check(world),
+        memory::check_end(world),
         reconciled::check(world),
         obedience::check(world),
     ];
@@ -55,6 +82,8 @@ pub struct Calm {
     pub is_undisturbed: bool,
     /// Hosts crashed or left, one after the other with time between, and nothing else happened.
     pub only_departures: bool,
+    /// Nothing of what was recorded can have been lost: no disk, table or message was.
+    pub records_survive: bool,
 }
 
 fn report(world: &mut World, found: impl Iterator<Item = String>) {

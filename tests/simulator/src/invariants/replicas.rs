@@ -1,9 +1,10 @@
-//! When nothing is disturbed, every update reaches all replicas of its object soon.
+//! When nothing is disturbed, every update reaches all replicas of its object soon; and replicas with the same
+//! updates are the same, whatever happens.
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::shared::{ObjectId, Replica, Versions};
-use sateen_protocol::{HostId, RunId, Time};
+use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
+use sateen_protocol::{RunId, Time, limits};
 
 use crate::event::ProcessIndex;
 use crate::world::World;
@@ -11,11 +12,13 @@ use crate::world::World;
 /// So long after the last disturbance, updates must get through; and in so long.
 const CALM_NS: u64 = 4_000_000_000;
 const REACH_NS: u64 = 2_000_000_000;
+/// The same of what only a host knew that sleeps: others find it when they compare.
+const REACH_ASLEEP_NS: u64 = REACH_NS + limits::SHARED_COMPARE_MAX.as_nanos() as u64;
 
 /// What some host had of an object at a moment: the most of each host's updates, and who had a replica.
 #[derive(Debug, Default)]
 pub struct Seen {
-    most: BTreeMap<HostId, u64>,
+    most: BTreeMap<Writer, u64>,
     at: Vec<ProcessIndex>,
 }
 
@@ -25,14 +28,18 @@ pub type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 /// What broke the law.
 pub fn check(world: &mut World) -> Option<String> {
     let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
+    let is_whole = is_whole && !world.network.has_half_open();
+    let is_whole = is_whole && world.network.dead_paths.is_empty() && world.server.waiting.is_none();
     let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
     if !is_calm {
         world.replicas_seen.clear();
         return None;
     }
+    let sleeps = world.alive().any(|(_, process)| process.frozen.is_some());
+    let reach_ns = if sleeps { REACH_ASLEEP_NS } else { REACH_NS };
     let mut found = None;
     if let Some((at, objects)) = world.replicas_seen.front()
-        && world.now.0 >= at.0 + REACH_NS
+        && world.now.0 >= at.0 + reach_ns
     {
         for ((run, object), seen) in objects {
             for index in &seen.at {
@@ -52,6 +59,13 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas_seen.pop_front();
     }
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
+    for (_, process) in world.alive() {
+        for (run, portion) in &process.runtime.portions {
+            for ((creation, writer), count) in &portion.made {
+                objects.entry((*run, *creation)).or_default().most.insert(*writer, *count);
+            }
+        }
+    }
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
             for (creation, object) in &portion.objects {
@@ -69,6 +83,26 @@ pub fn check(world: &mut World) -> Option<String> {
     }
     world.replicas_seen.push_back((world.now, objects));
     found
+}
+
+/// Two replicas that count the same updates and are not the same.
+pub fn check_content(world: &World) -> Option<String> {
+    let mut known = BTreeMap::new();
+    for (index, process) in world.alive() {
+        for (run, portion) in &process.runtime.portions {
+            for (creation, object) in &portion.objects {
+                let Some((versions, digest, value)) = object.content() else { continue };
+                let (other, known) =
+                    known.entry((*run, *creation, versions)).or_insert((index, (digest, value)));
+                if *known != (digest, value) {
+                    return Some(format!(
+                        "hosts {other} and {index} have the same updates of {creation} of run {run} and other replicas"
+                    ));
+                }
+            }
+        }
+    }
+    None
 }
 
 fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<Versions> {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{JobKey, JobNumber, RunId, RunSpec, Time};
+use sateen_protocol::{JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
 
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_answer};
@@ -65,6 +65,10 @@ pub struct Runtime {
     pub portions: BTreeMap<RunId, Box<Portion>>,
     /// Work done for runs that are not here any more.
     executed_before: BTreeMap<RunId, u64>,
+    /// What was counted of them.
+    counted_before: BTreeMap<RunId, Jobs>,
+    /// It has no time for jobs of other hosts.
+    pub is_resting: bool,
     /// Stretches that have begun.
     pub wakes: Vec<Wake>,
     /// Rules that the machine broke, of runs that are not here any more.
@@ -84,6 +88,8 @@ impl Runtime {
             grain_ns,
             portions: BTreeMap::new(),
             executed_before: BTreeMap::new(),
+            counted_before: BTreeMap::new(),
+            is_resting: false,
             wakes: Vec::new(),
             complaints: Vec::new(),
             frozen_at: None,
@@ -115,7 +121,24 @@ impl Runtime {
         }
         if let Some(portion) = self.portions.remove(&run) {
             *self.executed_before.entry(run).or_default() += portion.executed_ns;
+            self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
             self.complaints.extend(portion.complaints);
+        }
+    }
+
+    /// Computes nothing of a run any more.
+    pub fn halt(&mut self, now: Time, run: RunId) {
+        if let Some(portion) = self.portions.get_mut(&run) {
+            portion.is_halted = true;
+        }
+        for worker in 0..self.workers.len() {
+            let Some((_, task)) = self.workers[worker].running.filter(|(other, _)| *other == run) else {
+                continue;
+            };
+            self.interrupt(now, worker);
+            if let Some(task) = self.portions.get_mut(&run).and_then(|portion| portion.tasks.get_mut(&task)) {
+                task.doing = Doing::Resting;
+            }
         }
     }
 
@@ -157,7 +180,7 @@ impl Runtime {
         let has_work = |portion: &Portion| {
             let is_empty =
                 portion.open.is_empty() && portion.incoming.is_empty() && portion.resumed.is_empty();
-            !portion.is_draining && !is_empty
+            !portion.is_draining && !portion.is_halted && !is_empty
         };
         for worker in 0..self.workers.len() {
             if !self.portions.values().any(|portion| has_work(portion)) {
@@ -214,6 +237,15 @@ impl Runtime {
             }
         }
         executed
+    }
+
+    /// What was counted of a run's jobs, ever.
+    pub fn jobs(&self, run: RunId) -> Jobs {
+        let mut jobs = self.counted_before.get(&run).copied().unwrap_or_default();
+        if let Some(portion) = self.portions.get(&run) {
+            jobs.add(&portion.counts.jobs);
+        }
+        jobs
     }
 
     /// What workers do now that have work.
@@ -299,7 +331,8 @@ impl Runtime {
     }
 
     fn tell(&mut self, now: Time) {
-        let idle = self.workers.len() - self.busy();
+        let busy = self.busy();
+        let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
         for (run, portion) in &mut self.portions {
             if portion.is_draining {
                 let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
@@ -315,7 +348,8 @@ impl Runtime {
                     portion.notices.push_back(Notice::Idle(idle));
                 }
                 portion.counts_told = now;
-                portion.counts.busy = (self.workers.len() - idle) as u32;
+                portion.drop_objects();
+                portion.counts.busy = busy as u32;
                 portion.counts.work_ns = portion.executed_ns;
                 portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
             }

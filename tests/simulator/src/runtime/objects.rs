@@ -1,11 +1,12 @@
 //! The shared objects of a host's part of a run: an object is the set of nodes that have updated it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
-use sateen_protocol::{Bytes, HostId, JobNumber, Mention};
+use sateen_protocol::shared::{Catchup, Digest, ObjectId, Replica, SharedReplica, Versions, Writer};
+use sateen_protocol::{Bytes, JobNumber, JobSpec, Mention};
 
 use super::portion::Portion;
 use super::task::{Doing, Source, TaskId};
@@ -16,7 +17,7 @@ use crate::tree::NodeIndex;
 const FOLDED: usize = 8;
 
 /// What guests make of an object: who has updated it, and how often each host.
-type Value = (BTreeSet<NodeIndex>, BTreeMap<HostId, u64>);
+pub type Value = (BTreeSet<NodeIndex>, BTreeMap<Writer, u64>);
 
 /// An object as this host's guests have it.
 #[derive(Debug)]
@@ -26,12 +27,21 @@ pub struct Object {
     value: Value,
     position: u64,
     applied: usize,
+    was_replaced: bool,
 }
 
 impl Object {
     /// An object whose replica may come later.
     pub fn new(replica: Arc<SharedReplica>) -> Self {
-        Self { replica, value: Value::default(), position: 0, applied: 0 }
+        Self { replica, value: Value::default(), position: 0, applied: 0, was_replaced: false }
+    }
+
+    /// Which updates it has, their digest, and what guests made of them.
+    pub fn content(&self) -> Option<(Versions, Digest, &Value)> {
+        self.replica.with(|place| {
+            let replica = place.as_ref().filter(|replica| replica.end() == self.position)?;
+            Some((replica.versions().clone(), replica.digest(), &self.value))
+        })
     }
 
     /// Applies what has come; complains about updates out of their hosts' order, doubled or left out.
@@ -45,6 +55,7 @@ impl Object {
             Catchup::Nothing => return Ok(()),
             Catchup::Updates(updates) => updates,
             Catchup::Whole(base, updates) => {
+                self.was_replaced |= self.position > 0;
                 self.value = postcard::from_bytes(&base).map_err(|error| format!("a base: {error}"))?;
                 updates
             }
@@ -52,11 +63,11 @@ impl Object {
         self.position = position;
         self.applied += updates.len();
         for update in updates {
-            let (origin, seq, node): (HostId, u64, NodeIndex) =
+            let (writer, seq, node): (Writer, u64, NodeIndex) =
                 postcard::from_bytes(&update).map_err(|error| format!("an update: {error}"))?;
-            let next = self.value.1.entry(origin).or_default();
+            let next = self.value.1.entry(writer).or_default();
             if *next != seq {
-                return Err(format!("update {seq} of {origin} was applied where {next} was due"));
+                return Err(format!("update {seq} of {writer} was applied where {next} was due"));
             }
             *next += 1;
             self.value.0.insert(node);
@@ -96,18 +107,57 @@ impl Portion {
         let Some(creation) = self.tree.updates(node).and_then(|number| self.mentioned(task, number)) else {
             return;
         };
-        let origin = self.origin;
+        let (origin, padding) = (self.origin, self.tree.update_padding(node));
         let Some(object) = self.objects.get_mut(&creation) else { return };
         let made = object.replica.with(|place| {
             let replica = place.as_mut()?;
-            let bytes = encoded(&(origin, replica.versions().of(origin), node));
+            let (writer, seq) = replica.next_local(origin);
+            let mut bytes = postcard::to_allocvec(&(writer, seq, node)).unwrap_or_default();
+            bytes.resize(bytes.len() + padding, 0);
+            let bytes = Bytes::from(bytes);
             Some((replica.append_local(origin, bytes.clone())?, bytes))
         });
         let caught_up = object.catch_up();
         self.complaints.extend(caught_up.err());
-        if let Some((seq, bytes)) = made {
-            self.notices.push_back(Notice::Updated { object: creation, origin, seq, bytes });
+        if let Some(((writer, seq), bytes)) = made {
+            let is_known = self.made.insert((creation, writer), seq + 1).is_some();
+            if is_known && self.dropped.remove(&creation) {
+                self.rare.push("a host went on with its log of updates");
+            }
+            self.notices.push_back(Notice::Updated { object: creation, writer, seq, bytes });
         }
+    }
+
+    /// A job has come that mentions objects; some may have been dropped.
+    pub fn use_objects(&mut self, spec: &JobSpec) {
+        for mention in &spec.objects {
+            let creation = mention.creation;
+            if let Entry::Vacant(place) = self.objects.entry(creation) {
+                let replica = Arc::<SharedReplica>::default();
+                place.insert(Object::new(replica.clone()));
+                self.notices.push_back(Notice::Opened { object: creation, replica });
+            }
+        }
+    }
+
+    /// Drops objects that no job mentions any more, as guests do when their references go.
+    pub fn drop_objects(&mut self) {
+        if self.objects.is_empty() {
+            return;
+        }
+        let specs = (self.tasks.values().map(|task| &task.spec))
+            .chain(self.open.iter().map(|open| &open.spec))
+            .chain(self.away.values().map(|(_, spec)| spec));
+        let mentioned: BTreeSet<ObjectId> =
+            specs.flat_map(|spec| &spec.objects).map(|mention| mention.creation).collect();
+        let dropped = &mut self.dropped;
+        self.objects.retain(|creation, _| {
+            let stays = mentioned.contains(creation);
+            if !stays {
+                dropped.insert(*creation);
+            }
+            stays
+        });
     }
 
     fn mentioned(&self, task: TaskId, number: u32) -> Option<ObjectId> {
@@ -148,6 +198,9 @@ impl Portion {
     pub fn object_changed(&mut self, creation: ObjectId) {
         let Some(object) = self.objects.get_mut(&creation) else { return };
         let caught_up = object.catch_up();
+        if std::mem::take(&mut object.was_replaced) {
+            self.rare.push("a replica was replaced");
+        }
         self.complaints.extend(caught_up.err());
         let free: Vec<TaskId> =
             self.guarded.iter().copied().filter(|task| self.waits_for(*task).is_none()).collect();

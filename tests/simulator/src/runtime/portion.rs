@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::ObjectId;
+use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
     Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Outcome, ROOT_KIND,
     RunSpec, Time,
@@ -40,6 +40,8 @@ pub struct Portion {
     pub sought: BTreeSet<JobTag>,
     /// Its guests come to rest.
     pub is_draining: bool,
+    /// A limit was met, or a job failed beyond catching: nothing is computed any more.
+    pub is_halted: bool,
     /// That they have was told.
     pub drained_told: bool,
     /// How many idle workers the machine knows of.
@@ -80,6 +82,12 @@ pub struct Portion {
     pub uniqueness: u64,
     /// How many objects were created here.
     pub created: u64,
+    /// How many updates were made here, by the log in which they are.
+    pub made: BTreeMap<(ObjectId, Writer), u64>,
+    /// Objects that were used here before, and may have been forgotten.
+    pub dropped: BTreeSet<ObjectId>,
+    /// Rare states that were reached.
+    pub rare: Vec<&'static str>,
     keys: KeyMaker,
     next_task: TaskId,
     next_number: u64,
@@ -95,6 +103,7 @@ impl Portion {
             thieves: 0,
             sought: BTreeSet::new(),
             is_draining: false,
+            is_halted: false,
             drained_told: false,
             idle_told: 0,
             tasks: BTreeMap::new(),
@@ -115,6 +124,9 @@ impl Portion {
             origin: HostId(0),
             uniqueness,
             created: 0,
+            made: BTreeMap::new(),
+            dropped: BTreeSet::new(),
+            rare: Vec::new(),
             keys,
             next_task: 0,
             next_number: 0,
@@ -131,6 +143,7 @@ impl Portion {
             self.complaints.push(format!("job {} has parameters that no job has", held.0));
             return;
         };
+        self.use_objects(&spec);
         let task = self.begin(spec, node, Source::Held(held));
         self.held.insert(held, task);
         self.incoming.push_back(task);
@@ -230,7 +243,8 @@ impl Portion {
         match task.source {
             Source::Held(held) => {
                 self.held.remove(&held);
-                self.notices.push_back(Notice::Finished { held, finished: finished(answer) });
+                let finished = self.finished(answer);
+                self.notices.push_back(Notice::Finished { held, finished });
             }
             Source::Local(place) => {
                 self.record(&task.spec, answer);
@@ -242,13 +256,19 @@ impl Portion {
     /// An exposed job that was not stolen has finished.
     pub fn record(&mut self, spec: &JobSpec, answer: Answer) {
         if answer.work_ns >= RECORD_WORK_MIN_NS && self.records() {
-            self.notices.push_back(Notice::Recorded {
-                key: spec.key,
-                depth: spec.depth,
-                lineage: spec.lineage.clone(),
-                finished: finished(answer),
-            });
+            let finished = self.finished(answer);
+            let (key, depth, lineage) = (spec.key, spec.depth, spec.lineage.clone());
+            self.notices.push_back(Notice::Recorded { key, depth, lineage, finished });
         }
+    }
+
+    /// A result as it travels. Of a job that fails, the failure says what its answer would have been.
+    fn finished(&self, answer: Answer) -> Finished {
+        let outcome = match self.tree.fails(answer.value) {
+            true => Outcome::Failed(answer.value.to_string().into_bytes()),
+            false => Outcome::Done(answer.value.to_le_bytes().to_vec()),
+        };
+        Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
     }
 
     /// Whether finished work is recorded at all.
@@ -367,16 +387,10 @@ impl Portion {
     }
 }
 
-/// A result as it travels.
-pub fn finished(answer: Answer) -> Finished {
-    let outcome = Outcome::Done(answer.value.to_le_bytes().to_vec());
-    Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
-}
-
 /// The answer in an outcome, if it is one.
 pub fn read_answer(outcome: &Outcome) -> Option<u64> {
     match outcome {
         Outcome::Done(bytes) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
-        Outcome::Failed(_) => None,
+        Outcome::Failed(failure) => str::from_utf8(failure).ok()?.parse().ok(),
     }
 }

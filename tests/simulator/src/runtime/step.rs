@@ -246,7 +246,7 @@ impl Portion {
 
     /// The next task for a worker.
     pub fn pick(&mut self, worker: usize) -> Option<TaskId> {
-        if self.is_draining {
+        if self.is_draining || self.is_halted {
             return None;
         }
         let id = if let Some(id) = self.resumed.pop_front() {
@@ -302,6 +302,8 @@ mod tests {
             decisive_per_mille: 0,
             heavy_per_mille: 0,
             shared_objects: 0,
+            update_bytes_max: 0,
+            failing_per_mille: 0,
         }));
         let spec = RunSpec {
             app: tree.app(),

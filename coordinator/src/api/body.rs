@@ -1,0 +1,91 @@
+//! Reading what requests carry: in pieces, each in its time, and never more than is allowed.
+
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::http::StatusCode;
+use futures_util::StreamExt;
+use tokio::time::timeout;
+
+use super::Api;
+use super::problem::Problem;
+use crate::limits::{BLOB_BYTES_MAX, BLOB_PIECE_BYTES, READER_PATIENCE, UPLOAD_BYTES_PER_SECOND_MIN};
+use crate::store::{Incoming, StoreError};
+
+/// A body, piece by piece.
+struct Pieces {
+    stream: BodyDataStream,
+    /// Time that the sender has left: bytes add to it.
+    patience: Duration,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Pieces {
+    fn new(body: Body, bytes_max: usize) -> Self {
+        Self { stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max }
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        let began = Instant::now();
+        let piece = match timeout(self.patience, self.stream.next()).await {
+            Ok(None) => return Ok(None),
+            Ok(Some(Ok(piece))) => piece,
+            Ok(Some(Err(error))) => {
+                return Err(Problem::bad_request(format!("the request's body broke off: {error}")));
+            }
+            Err(_) => {
+                return Err(Problem::new(
+                    StatusCode::REQUEST_TIMEOUT,
+                    format!(
+                        "the request's body came more slowly than {UPLOAD_BYTES_PER_SECOND_MIN} bytes a second for \
+                         {} s; send it over a faster connection",
+                        READER_PATIENCE.as_secs()
+                    ),
+                ));
+            }
+        };
+        self.bytes += piece.len();
+        if self.bytes > self.bytes_max {
+            return Err(Problem::too_large(format!(
+                "the request's body is longer than the {} bytes that are allowed",
+                self.bytes_max
+            )));
+        }
+        let earned = Duration::from_secs_f64(piece.len() as f64 / f64::from(UPLOAD_BYTES_PER_SECOND_MIN));
+        let left = self.patience.saturating_sub(began.elapsed());
+        self.patience = left.saturating_add(earned).min(READER_PATIENCE);
+        Ok(Some(piece))
+    }
+}
+
+/// A body, in memory.
+pub async fn in_memory(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let mut pieces = Pieces::new(body, bytes_max);
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await? {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// A body of a blob's size, in a file among the blobs.
+pub async fn in_file(api: &Api, body: Body) -> Result<Incoming, Problem> {
+    let unsaved = |error: StoreError| Problem::unsaved(&error);
+    let mut pieces = Pieces::new(body, BLOB_BYTES_MAX);
+    let mut incoming = api.store.with_blobs(crate::store::Blobs::incoming).await.map_err(unsaved)?;
+    let mut waiting = Vec::new();
+    loop {
+        let piece = pieces.next().await?;
+        let is_last = piece.is_none();
+        waiting.extend_from_slice(&piece.unwrap_or_default());
+        if waiting.len() >= BLOB_PIECE_BYTES || (is_last && !waiting.is_empty()) {
+            let bytes = std::mem::take(&mut waiting);
+            let written = move |_: &_| incoming.write(&bytes).map(|()| incoming);
+            incoming = api.store.with_blobs(written).await.map_err(unsaved)?;
+        }
+        if is_last {
+            return Ok(incoming);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Requests in their turn: so many of one peer, so many of all, and answers that somebody takes.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Extension;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::timeout;
+
+use super::problem::Problem;
+use super::{Api, body};
+use crate::limits::{JSON_BYTES_MAX, RESPONSE_SMALL_BYTES, TURN_TIMEOUT};
+use crate::server::{Connection, Kind, Pass};
+
+/// Lets a request have its turn, with its body in memory; and sends the answer if there is room for one more.
+pub async fn pass(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match answer(&api, &connection, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn answer(
+    api: &Api,
+    connection: &Arc<Connection>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    if has_its_own_turn(&request) {
+        return Ok(next.run(request).await);
+    }
+    let (parts, content) = request.into_parts();
+    let (content, _held) = if content.is_end_stream() {
+        (Body::empty(), None)
+    } else {
+        let held = turn(api, connection, Kind::Body).await?;
+        (Body::from(body::in_memory(content, JSON_BYTES_MAX).await?), Some(held))
+    };
+    let response = {
+        let _turn = turn(api, connection, Kind::Request).await?;
+        next.run(Request::from_parts(parts, content)).await
+    };
+    let bytes = response.body().size_hint().lower();
+    if bytes <= RESPONSE_SMALL_BYTES {
+        return Ok(response);
+    }
+    let kib = usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
+    let room = api.gates.take(connection.peer, Kind::ResponseKib, kib).map_err(|_| {
+        busy("too many answers are on their way and are not taken; read those that were asked for, and try again later")
+    })?;
+    let (parts, content) = response.into_parts();
+    Ok(Response::from_parts(parts, Body::new(Counted { content, _room: room })))
+}
+
+/// Waits until one more of a kind may be under way.
+pub async fn turn(api: &Api, connection: &Connection, kind: Kind) -> Result<Pass, Problem> {
+    timeout(TURN_TIMEOUT, api.gates.wait(connection.peer, kind, 1)).await.map_err(|_| {
+        busy(
+            "too many requests are under way, of this address or of all; wait for the answers to those that were sent, \
+             and try again later",
+        )
+    })
+}
+
+fn busy(why: &str) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
+}
+
+/// Blobs and modules are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
+/// and what operators' machines ask have their own limits or are short.
+fn has_its_own_turn(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_publication = request.method() == Method::POST && path == "/api/v1/apps";
+    let is_websocket = request.headers().contains_key(header::UPGRADE) && path.starts_with("/ws/");
+    is_publication
+        || is_websocket
+        || path == "/healthz"
+        || path.starts_with("/api/v1/blobs/")
+        || (path.starts_with("/api/v1/runs/") && path.ends_with("/wait"))
+}
+
+/// An answer that is counted until it was sent.
+struct Counted {
+    content: Body,
+    _room: Pass,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.content).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.content.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.content.size_hint()
+    }
+}

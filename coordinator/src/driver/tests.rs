@@ -1,0 +1,191 @@
+//! The driver with a disk that takes its time, and after a time in which it was held up.
+
+use std::net::IpAddr;
+use std::sync::mpsc as threads;
+use std::time::Duration;
+
+use sateen_protocol::coordinator::CoordinatorConfig;
+use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
+use sateen_protocol::message::HostReport;
+use sateen_protocol::{BlobHash, FaultTolerance, Finished, Outcome, RunLimits, Stealing};
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::*;
+use crate::links::Link;
+use crate::metrics::Counters;
+
+/// Whatever a test waits for comes long before.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Bed {
+    driver: Driver,
+    store: Arc<Store>,
+    links: Arc<Links>,
+    to_driver: mpsc::UnboundedSender<FromLink>,
+    stop: watch::Sender<bool>,
+    _folder: TempDir,
+}
+
+impl Bed {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, restored) = Store::open(folder.path()).expect("it opens");
+        let (store, clock) = (Arc::new(store), Clock::start());
+        let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, 100));
+        let config = CoordinatorConfig {
+            grid: restored.grid,
+            secret: restored.secret,
+            seed: 1,
+            table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
+            circle: CIRCLE,
+            restarted: false,
+        };
+        let machine = Coordinator::new(config, Vec::new(), clock.now());
+        let (to_driver, from_links) = mpsc::unbounded_channel();
+        let known = Known { names: Vec::new(), chronicles: Vec::new() };
+        let (drive, driver) =
+            Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), from_links, known);
+        let (stop, stopping) = watch::channel(false);
+        tokio::spawn(drive.run(stopping));
+        Self { driver, store, links, to_driver, stop, _folder: folder }
+    }
+
+    fn say(&self, link: &Link, message: ToCoordinator) {
+        let permit = (Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit"), None);
+        let said = FromLink::Messages { link: link.id, messages: vec![message], permit };
+        self.to_driver.send(said).expect("the driver runs");
+    }
+
+    fn join(&self, name: &str) -> Arc<Link> {
+        let link = self.links.add(IpAddr::from([127, 0, 0, 1]));
+        let report = HostReport {
+            name: name.to_owned(),
+            site: String::new(),
+            threads: 1,
+            version: String::new(),
+            direct: None,
+        };
+        self.say(
+            &link,
+            ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None },
+        );
+        link
+    }
+
+    async fn submit(&self) -> RunId {
+        let spec = RunSpec {
+            app: BlobHash([7; 32]),
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            limits: RunLimits::default(),
+            strict_nan: false,
+            stealing: Stealing::default(),
+            fault_tolerance: FaultTolerance::default(),
+            record_every_ms: 100,
+        };
+        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec.clone()), reply };
+        self.driver.ask(ask).await.expect("it runs").expect("it is saved")
+    }
+
+    /// The disk takes until the sender is used, or dropped.
+    async fn block_disk(&self) -> threads::Sender<()> {
+        let (release, released) = threads::channel();
+        let (store, (began, begun)) = (Arc::clone(&self.store), oneshot::channel());
+        tokio::spawn(async move {
+            let wait = move |_: &mut rusqlite::Connection| {
+                let _ = began.send(());
+                let _ = released.recv();
+                Ok(())
+            };
+            store.write(wait).await
+        });
+        begun.await.expect("it waits");
+        release
+    }
+}
+
+/// What is sent on a link, until `wanted` is.
+async fn until<T>(link: &Link, mut wanted: impl FnMut(&ToHost) -> Option<T>) -> (T, Vec<ToHost>) {
+    let mut messages = Vec::new();
+    let found = timeout(PATIENCE, async {
+        loop {
+            let from = messages.len();
+            link.queue().take(usize::MAX, &mut messages);
+            if let Some(found) = messages[from..].iter().find_map(&mut wanted) {
+                return found;
+            }
+            link.queue().more().await;
+        }
+    });
+    (found.await.expect("it comes"), messages)
+}
+
+fn done() -> Finished {
+    Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
+    let bed = Bed::start();
+    let one = bed.join("one");
+    let run = bed.submit().await;
+    until(&one, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
+    bed.say(&one, ToCoordinator::Ready { run });
+    let (number, _) = until(&one, |message| match message {
+        ToHost::Assign { number, .. } => Some(*number),
+        _ => None,
+    })
+    .await;
+
+    let release = bed.block_disk().await;
+    bed.say(&one, ToCoordinator::RootFinished { run, number, finished: done() });
+    // Another run is submitted, which has to wait for the disk as well.
+    let submitted = bed.submit();
+    tokio::pin!(submitted);
+    assert!(timeout(Duration::from_millis(50), &mut submitted).await.is_err());
+    // Hosts come, are pinged, and pages are answered.
+    let two = bed.join("two");
+    until(&two, |message| matches!(message, ToHost::Welcome { .. }).then_some(())).await;
+    let (_, told) = until(&one, |message| matches!(message, ToHost::Ping { .. }).then_some(())).await;
+    let is_held = |message: &ToHost| {
+        !matches!(message, ToHost::Acknowledged { .. } | ToHost::StopRun { .. } | ToHost::Assign { .. })
+    };
+    assert!(told.iter().all(is_held), "the end is not on the disk: {told:?}");
+    let live = timeout(PATIENCE, bed.driver.ask(|reply| Request::Run(run, reply))).await;
+    let live = live.expect("in time").expect("it runs").expect("to others the run is not over");
+    assert_eq!(live.state, RunState::Running);
+    let hosts = timeout(PATIENCE, bed.driver.ask(Request::Hosts)).await.expect("in time").expect("it runs");
+    assert_eq!(hosts.len(), 2);
+
+    drop(release);
+    let (_, told) = until(&one, |message| matches!(message, ToHost::Acknowledged { .. }).then_some(())).await;
+    let stopped = told.iter().position(|message| matches!(message, ToHost::StopRun { .. }));
+    let acknowledged = told.iter().position(|message| matches!(message, ToHost::Acknowledged { .. }));
+    assert!(stopped.is_some() && stopped < acknowledged, "in the order of the machine: {told:?}");
+    let other = timeout(PATIENCE, submitted).await.expect("it is saved");
+    assert_ne!(other, run);
+    let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+    assert!(live.is_none(), "the run is over, and on the disk");
+    bed.stop.send_replace(true);
+}
+
+/// A cancellation is acknowledged when it is saved.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wish_is_answered_when_it_is_saved() {
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    let release = bed.block_disk().await;
+    let cancelled = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply });
+    tokio::pin!(cancelled);
+    assert!(timeout(Duration::from_millis(50), &mut cancelled).await.is_err());
+    // A second wish is refused, as the machine is ahead of the disk.
+    let again = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply }).await;
+    assert!(matches!(again, Ok(Err(ChangeError::Refused(_)))));
+    drop(release);
+    let answer = timeout(PATIENCE, cancelled).await.expect("in time").expect("it runs");
+    assert!(answer.is_ok());
+    bed.stop.send_replace(true);
+}

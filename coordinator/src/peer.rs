@@ -1,0 +1,54 @@
+//! Whom a budget or a name belongs to, as long as there are no tokens.
+
+use std::fmt::{self, Display};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Where a connection comes from: an IPv4 address, or the 64 bits of an IPv6 address that its network gave out. The
+/// rest of those a machine chooses by itself, and anew each day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Peer(IpAddr);
+
+impl Peer {
+    /// To which an address belongs.
+    pub fn of(address: IpAddr) -> Self {
+        const NETWORK: u128 = !(u64::MAX as u128);
+        match address.to_canonical() {
+            IpAddr::V6(address) if address.is_loopback() => Self(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            IpAddr::V6(address) => Self(IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & NETWORK))),
+            address @ IpAddr::V4(_) => Self(address),
+        }
+    }
+
+    /// On this machine.
+    pub fn is_loopback(self) -> bool {
+        self.0.is_loopback()
+    }
+}
+
+impl Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            IpAddr::V4(address) => write!(f, "{address}"),
+            IpAddr::V6(network) => write!(f, "{network}/64"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(address: &str) -> String {
+        Peer::of(address.parse().expect("an address")).to_string()
+    }
+
+    #[test]
+    fn a_machine_is_one_peer_whatever_address_it_chooses() {
+        assert_eq!(of("192.0.2.7"), "192.0.2.7");
+        assert_eq!(of("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+        assert_eq!(of("2001:db8:1:2:ffff::1"), of("2001:db8:1:2:3:4:5:6"));
+        assert_ne!(of("2001:db8:1:3::1"), of("2001:db8:1:2::1"));
+        assert_eq!(of("::1"), of("127.0.0.1"));
+    }
+}

@@ -1,0 +1,146 @@
+//! One connection, and the socket below it.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::gates::Pass;
+use super::pace::Pace;
+use crate::limits::READER_PATIENCE;
+use crate::peer::Peer;
+
+const UNLIMITED: i64 = i64::MAX;
+
+/// Who is at the other end, and what is granted to it. Handlers of requests find it among a request's extensions.
+#[derive(Debug)]
+pub struct Connection {
+    /// To whose budgets it counts.
+    pub peer: Peer,
+    /// Where it comes from.
+    pub address: SocketAddr,
+    /// What is still read of it.
+    to_read_bytes: AtomicI64,
+    /// Held until it becomes a websocket, which has a budget of its own.
+    plain: Mutex<Option<Pass>>,
+}
+
+impl Connection {
+    pub(super) fn new(address: SocketAddr, plain: Pass) -> Self {
+        Self {
+            peer: Peer::of(address.ip()),
+            address,
+            to_read_bytes: AtomicI64::new(UNLIMITED),
+            plain: Mutex::new(Some(plain)),
+        }
+    }
+
+    /// It is a websocket from now on.
+    pub fn becomes_websocket(&self) {
+        drop(self.plain.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Once so many more bytes have come, it is broken off.
+    pub fn read_at_most(&self, bytes: u32) {
+        self.to_read_bytes.store(i64::from(bytes), Relaxed);
+    }
+
+    /// Takes that back.
+    pub fn read_on(&self) {
+        self.to_read_bytes.store(UNLIMITED, Relaxed);
+    }
+
+    fn was_read(&self, bytes: usize) {
+        if self.to_read_bytes.load(Relaxed) != UNLIMITED {
+            self.to_read_bytes.fetch_sub(i64::try_from(bytes).unwrap_or(UNLIMITED), Relaxed);
+        }
+    }
+}
+
+/// A socket that is broken off when its peer sends more than it may, or takes too little of what it asked for.
+#[derive(Debug)]
+pub struct Guarded {
+    socket: TcpStream,
+    connection: Arc<Connection>,
+    pace: Pace,
+}
+
+impl Guarded {
+    pub(super) fn new(socket: TcpStream, connection: Arc<Connection>) -> Self {
+        Self { socket, connection, pace: Pace::default() }
+    }
+
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        result: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match result {
+            Poll::Ready(result) => {
+                if let Ok(bytes) = result {
+                    self.pace.took(bytes);
+                }
+                Poll::Ready(result)
+            }
+            Poll::Pending => {
+                ready!(self.pace.blocked(context));
+                let why = format!("it read too little for {} s", READER_PATIENCE.as_secs());
+                Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, why)))
+            }
+        }
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.connection.to_read_bytes.load(Relaxed) <= 0 {
+            let why = "it sent more than it may before its hello";
+            return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, why)));
+        }
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(context, into))?;
+        self.connection.was_read(into.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.written(context, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write_vectored(context, parts);
+        self.written(context, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}

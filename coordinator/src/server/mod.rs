@@ -1,0 +1,116 @@
+//! The HTTP server: connections within their budgets, each with time limits for what it sends and for what it takes.
+
+mod connection;
+mod gates;
+mod pace;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::stopped;
+use crate::limits::{HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
+use crate::peer::Peer;
+use connection::Guarded;
+
+pub use connection::Connection;
+pub use gates::{Full, Gates, Kind, Pass};
+
+/// Written to a connection for which there is no room, as far as its socket takes it at once.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n\
+    Content-Type: text/plain\r\nContent-Length: 62\r\n\r\n\
+    too many connections are open; close some, or try again later\n";
+
+/// Serves until `stopping`, then lets open requests come to their ends.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    gates: Arc<Gates>,
+    mut stopping: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    // Closed when the last connection is.
+    let (open, mut all_closed) = mpsc::channel::<()>(1);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopped(&mut stopping) => break,
+        };
+        match accepted {
+            Ok((socket, address)) => admit(socket, address, &router, &gates, &stopping, &open),
+            Err(error) if is_of_connection(&error) => {}
+            Err(error) => {
+                // Out of descriptors, most likely; others are closed meanwhile.
+                tracing::error!(%error, "no connection can be accepted");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+    drop(open);
+    let _ = all_closed.recv().await;
+    Ok(())
+}
+
+fn is_of_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+fn admit(
+    socket: TcpStream,
+    address: SocketAddr,
+    router: &Router,
+    gates: &Arc<Gates>,
+    stopping: &watch::Receiver<bool>,
+    open: &mpsc::Sender<()>,
+) {
+    let Ok(plain) = gates.take(Peer::of(address.ip()), Kind::Connection, 1) else {
+        tracing::debug!(%address, "no room for a connection");
+        // It learns as much as its socket takes now.
+        let _ = socket.try_write(BUSY);
+        return;
+    };
+    // Steals go through here, and a delayed one is a slow one; it works without.
+    let _ = socket.set_nodelay(true);
+    // And pings are not to wait behind what the system has of large results.
+    let _ = socket2::SockRef::from(&socket).set_send_buffer_size(crate::limits::SEND_BUFFER_BYTES);
+    let connection = Arc::new(Connection::new(address, plain));
+    let (router, mut stopping, open) = (router.clone(), stopping.clone(), open.clone());
+    tokio::spawn(async move {
+        let io = TokioIo::new(Guarded::new(socket, Arc::clone(&connection)));
+        let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(address));
+            request.extensions_mut().insert(Arc::clone(&connection));
+            TowerToHyperService::new(router.clone()).call(request.map(Body::new))
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADERS_TIMEOUT)
+            .max_buf_size(HTTP_BUFFER_BYTES_MAX)
+            .serve_connection(io, answer)
+            .with_upgrades();
+        tokio::pin!(served);
+        let ended = tokio::select! {
+            ended = &mut served => ended,
+            () = stopped(&mut stopping) => {
+                served.as_mut().graceful_shutdown();
+                served.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%address, %error, "a connection broke");
+        }
+        drop(open);
+    });
+}

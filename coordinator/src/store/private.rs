@@ -1,0 +1,133 @@
+//! Who may read a data folder: its owner alone. It holds the grid's secret, and what people computed.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::path::Path;
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+
+use super::error::StoreError;
+
+#[cfg(unix)]
+const FOLDER_MODE: u32 = 0o700;
+#[cfg(unix)]
+const FILE_MODE: u32 = 0o600;
+
+/// Makes the folder if it is not there.
+pub fn create(folder: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(FOLDER_MODE);
+    builder.create(folder).map_err(|error| StoreError::file(folder, error))
+}
+
+/// How a file of the folder is opened, and made if it is not there.
+pub fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    options.mode(FILE_MODE);
+    options
+}
+
+/// Takes from others what they may do in a folder that an older version made, or somebody by hand; and makes the
+/// database's file, after whose mode the database makes those beside it.
+///
+/// # Errors
+/// When a file that others may read cannot be taken from them. The folder itself may be another user's, as a mounted
+/// volume's is: that is only warned of, as its files are private.
+pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
+    let is_ours = database.exists() || holds_nothing_else(folder);
+    options().open(database).map_err(|error| StoreError::file(database, error))?;
+    let mut mended = false;
+    for entry in fs::read_dir(folder).map_err(|error| StoreError::file(folder, error))?.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_our_file = name == "lock" || name.starts_with(super::DATABASE);
+        let wanted = match entry.file_type() {
+            Ok(kind) if kind.is_file() && is_our_file => FILE_MODE,
+            Ok(kind) if kind.is_dir() && name == super::BLOBS => FOLDER_MODE,
+            _ => continue,
+        };
+        mended |= restrict(&entry.path(), wanted).map_err(|error| StoreError::file(&entry.path(), error))?;
+    }
+    if is_ours {
+        match restrict(folder, FOLDER_MODE) {
+            Ok(changed) => mended |= changed,
+            Err(error) => tracing::warn!(
+                folder = %folder.display(), %error,
+                "others may look into the data folder, and that cannot be changed; make it private with chmod 700"
+            ),
+        }
+    }
+    if mended {
+        tracing::warn!(
+            folder = %folder.display(),
+            "others could read the data folder; it is private now. If somebody else uses this machine, start with a \
+             new folder: the old one's secret may be known"
+        );
+    }
+    Ok(())
+}
+
+/// Somebody's folder in which the database happens to be made is left as it is.
+fn holds_nothing_else(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|entries| {
+        entries.flatten().all(|entry| ["lock", "lost+found"].iter().any(|known| entry.file_name() == *known))
+    })
+}
+
+/// Whether something had to be changed.
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> io::Result<bool> {
+    let is_open = fs::symlink_metadata(path)?.permissions().mode() & 0o077 != 0;
+    if is_open {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(is_open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    }
+
+    fn open_to_all(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
+    }
+
+    #[test]
+    fn a_folder_that_others_could_read_is_mended() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join("data");
+        fs::create_dir(&folder).expect("made");
+        open_to_all(&folder, 0o755);
+        for file in ["state.sqlite", "state.sqlite-wal", "lock"] {
+            fs::write(folder.join(file), "").expect("written");
+            open_to_all(&folder.join(file), 0o644);
+        }
+        fs::create_dir(folder.join("blobs")).expect("made");
+        mend(&folder, &folder.join("state.sqlite")).expect("mended");
+        for (path, wanted) in
+            [("", 0o700), ("state.sqlite", 0o600), ("state.sqlite-wal", 0o600), ("blobs", 0o700)]
+        {
+            assert_eq!(mode(&folder.join(path)), wanted, "{path}");
+        }
+        assert!(!restrict(&folder, FOLDER_MODE).expect("readable"), "it was mended already");
+    }
+
+    #[test]
+    fn somebodys_folder_stays_as_it_is_and_the_database_in_it_is_private() {
+        let parent = tempfile::tempdir().expect("a folder");
+        open_to_all(parent.path(), 0o755);
+        fs::write(parent.path().join("thesis.tex"), "x").expect("written");
+        mend(parent.path(), &parent.path().join("state.sqlite")).expect("done");
+        assert_eq!(mode(parent.path()), 0o755);
+        assert_eq!(mode(&parent.path().join("state.sqlite")), 0o600);
+    }
+}

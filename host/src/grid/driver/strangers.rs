@@ -1,0 +1,77 @@
+//! Hosts that dial this one, until they have proven who they are.
+
+use std::time::Duration;
+
+use sateen_protocol::Time;
+use tracing::debug;
+
+use super::Driver;
+use super::direct::LINKS_MAX;
+use crate::grid::transport::{DirectListen, Stranger};
+
+/// A host that dials may be here before the coordinator has told of it.
+const STRANGER_MAX: Duration = Duration::from_secs(3);
+const STRANGERS_MAX: usize = 64;
+/// Strangers that wait and come from one address.
+const STRANGERS_PER_ADDRESS_MAX: usize = 32;
+
+enum Verdict {
+    /// It has proven with this secret who it is.
+    Peer(u64),
+    NotYetKnown,
+    Wrong,
+}
+
+impl Driver {
+    pub(super) fn on_stranger(&mut self, stranger: Stranger) {
+        self.judge(stranger, self.clock.now());
+    }
+
+    pub(super) fn look_at_strangers(&mut self, now: Time) {
+        for (stranger, since) in std::mem::take(&mut self.strangers) {
+            if now.since(since) < STRANGER_MAX {
+                self.judge(stranger, since);
+            }
+        }
+    }
+
+    fn judge(&mut self, stranger: Stranger, since: Time) {
+        match self.verdict(&stranger) {
+            Verdict::Peer(secret) => {
+                let peer = stranger.hello.caller.from;
+                let (socket, greeting) = stranger.let_in(secret);
+                self.add_link(peer, socket, Some(greeting));
+            }
+            Verdict::NotYetKnown if self.has_room_for(&stranger) => self.strangers.push((stranger, since)),
+            Verdict::NotYetKnown => {}
+            Verdict::Wrong => {
+                debug!(peer = %stranger.hello.caller.from, "a host dialled that is not the peer it says it is");
+            }
+        }
+    }
+
+    fn has_room_for(&self, stranger: &Stranger) -> bool {
+        let from_there = self.strangers.iter().filter(|(other, _)| other.address == stranger.address);
+        self.strangers.len() < STRANGERS_MAX && from_there.count() < STRANGERS_PER_ADDRESS_MAX
+    }
+
+    fn verdict(&self, stranger: &Stranger) -> Verdict {
+        let (Some(own), Some(grid)) = (self.machine.id(), self.machine.grid()) else {
+            return Verdict::NotYetKnown;
+        };
+        let caller = stranger.hello.caller;
+        if caller.grid != grid || caller.to != own || caller.from == own {
+            return Verdict::Wrong;
+        }
+        match self.machine.peer(caller.from) {
+            None => Verdict::NotYetKnown,
+            Some(_) if self.peer_links.len() >= LINKS_MAX || self.options.direct == DirectListen::Off => {
+                Verdict::Wrong
+            }
+            Some(info) if stranger.hello.is_proven(info.direct_secret, &stranger.challenge) => {
+                Verdict::Peer(info.direct_secret)
+            }
+            Some(_) => Verdict::Wrong,
+        }
+    }
+}

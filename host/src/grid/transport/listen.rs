@@ -1,0 +1,168 @@
+//! Where this host listens for others of its site, and which addresses it dials.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener, ToSocketAddrs, UdpSocket};
+
+use thiserror::Error;
+
+use crate::grid::address::CoordinatorAddress;
+
+/// Lower ports belong to a machine's own services.
+const PORT_MIN: u16 = 1024;
+
+/// Where hosts of the same site may reach this one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DirectListen {
+    /// At the interface by which it reaches the coordinator, at any port.
+    #[default]
+    Auto,
+    /// There.
+    At(SocketAddr),
+    /// At one address, which others reach by another: a port is forwarded.
+    Forwarded {
+        /// Where this host listens.
+        listen: SocketAddr,
+        /// Where others dial.
+        advertised: SocketAddr,
+    },
+    /// Nowhere: all goes by the relay.
+    Off,
+}
+
+/// An address that this host cannot listen at.
+#[derive(Debug, Error)]
+#[error(
+    "this host cannot listen at {0} ({1}); name another address with --direct ADDRESS:PORT, or --direct off"
+)]
+pub struct ListenError(SocketAddr, io::Error);
+
+/// A bound socket, and the address to tell others.
+pub struct Listener {
+    pub(super) socket: StdListener,
+    /// `address:port`.
+    pub reported: SocketAddr,
+}
+
+impl DirectListen {
+    /// Binds the socket, if there is to be one.
+    ///
+    /// # Errors
+    /// When the address that was asked for cannot be had.
+    pub fn bind(self, coordinator: &CoordinatorAddress) -> Result<Option<Listener>, ListenError> {
+        let address = match self {
+            Self::Off => return Ok(None),
+            Self::At(address) | Self::Forwarded { listen: address, .. } => address,
+            Self::Auto => match interface_towards(coordinator) {
+                Some(interface) => SocketAddr::new(interface, 0),
+                None => return Ok(None),
+            },
+        };
+        let bound = StdListener::bind(address)
+            .and_then(|socket| {
+                socket.set_nonblocking(true)?;
+                let mut reported = socket.local_addr()?;
+                if let Self::Forwarded { advertised, .. } = self {
+                    reported = advertised;
+                } else if reported.ip().is_unspecified() {
+                    reported.set_ip(interface_towards(coordinator).unwrap_or(Ipv4Addr::LOCALHOST.into()));
+                }
+                Ok(Some(Listener { socket, reported }))
+            })
+            .map_err(|error| ListenError(address, error));
+        match bound {
+            // Nobody asked for it; the relay does as well.
+            Err(_) if self == Self::Auto => Ok(None),
+            bound => bound,
+        }
+    }
+}
+
+/// This machine's address on the way to the coordinator. Nothing is sent.
+fn interface_towards(coordinator: &CoordinatorAddress) -> Option<IpAddr> {
+    let to = coordinator.authority().to_socket_addrs().ok()?.next()?;
+    let any: IpAddr =
+        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// How this host goes to its coordinator, which decides what peers can have it dial.
+#[derive(Debug, Clone, Copy)]
+pub struct Way(Option<IpAddr>);
+
+impl Way {
+    /// Asks this machine.
+    pub fn to(coordinator: &CoordinatorAddress) -> Self {
+        Self(interface_towards(coordinator))
+    }
+
+    /// The address that a peer reports, if a host may listen there. The coordinator passes on only addresses of
+    /// the machine that the peer comes from. A peer beside the coordinator comes from its loopback address, which is
+    /// this machine's own here, where services listen that trust all that is local.
+    pub fn to_peer(self, reported: &str) -> Option<SocketAddr> {
+        // An address and no name: a stranger's report starts no look-up.
+        let address: SocketAddr = reported.parse().ok()?;
+        let ip = address.ip().to_canonical();
+        let is_broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if ip.is_unspecified() || ip.is_multicast() || is_broadcast || address.port() == 0 {
+            return None;
+        }
+        let is_local_grid = self.0.is_some_and(|own| own.to_canonical().is_loopback());
+        (!ip.is_loopback() || is_local_grid && address.port() >= PORT_MIN).then_some(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_loopback_nobody_else_can_dial() {
+        let listener = DirectListen::Auto.bind(&CoordinatorAddress::default()).expect("a port").expect("one");
+        assert!(listener.reported.ip().is_loopback() && listener.reported.port() != 0);
+        assert!(DirectListen::Off.bind(&CoordinatorAddress::default()).expect("nothing to do").is_none());
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_had_is_named() {
+        let taken = StdListener::bind("127.0.0.1:0").expect("a port");
+        let address = taken.local_addr().expect("it has one");
+        let error =
+            DirectListen::At(address).bind(&CoordinatorAddress::default()).err().expect("taken").to_string();
+        assert!(error.contains(&address.to_string()) && error.contains("--direct"), "{error}");
+    }
+
+    #[test]
+    fn others_dial_the_address_that_is_forwarded() {
+        let listen = "127.0.0.1:0".parse().expect("an address");
+        let advertised = "127.0.0.1:7".parse().expect("an address");
+        let listener = DirectListen::Forwarded { listen, advertised }.bind(&CoordinatorAddress::default());
+        assert_eq!(listener.expect("a port").expect("one").reported, advertised);
+    }
+
+    #[test]
+    fn a_peer_has_this_host_dial_nothing_but_hosts() {
+        for (reported, is_dialled_locally, is_dialled_from_afar) in [
+            ("127.0.0.1:7710", true, false),
+            ("[::1]:7710", true, false),
+            ("[::ffff:127.0.0.1]:7710", true, false),
+            ("127.0.0.1:25", false, false),
+            ("127.0.0.1:0", false, false),
+            ("192.0.2.1:7710", true, true),
+            ("[2001:db8::1]:7710", true, true),
+            ("0.0.0.0:7710", false, false),
+            ("[::]:7710", false, false),
+            ("255.255.255.255:7710", false, false),
+            ("224.0.0.1:7710", false, false),
+            ("localhost:7710", false, false),
+            ("example.org:80", false, false),
+            ("", false, false),
+        ] {
+            for (own, expected) in [("127.0.0.1", is_dialled_locally), ("192.0.2.9", is_dialled_from_afar)] {
+                let way = Way(Some(own.parse().expect("an address")));
+                assert_eq!(way.to_peer(reported).is_some(), expected, "{reported} from {own}");
+            }
+        }
+    }
+}

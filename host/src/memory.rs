@@ -1,0 +1,315 @@
+//! What the guests of all runs may take of this machine's memory, together.
+//!
+//! Each instance has a [`Claim`] on the budget, which grows with its memory. When the budget is used up, that is
+//! no failure of the app: the instance that asks for more is *evicted*. It is thrown away, and its job is open
+//! again, for its owner to call in place or for a worker that finds room later. What it had done since its start
+//! is done again, but for what was recorded.
+//!
+//! *Why this ends.* The oldest instance of the process is never evicted; if there is no room for it, the youngest
+//! ones make room. So it always goes on, unless it waits. It waits for a job that another instance runs, which is
+//! younger: that one goes on or is evicted, and then the oldest calls the job in place. Or it waits for a job that
+//! is elsewhere; a host that finds no room for another's job hands it back to its owner after a while.
+//!
+//! Linear memories are counted when they grow. What else grows (stacks, results, replicas, tables) is measured: a
+//! thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
+use crate::scheduler::{Shared, TaskId};
+
+/// The budget of a process. Clones are the same budget.
+#[derive(Clone)]
+pub struct HostMemory(Arc<Budget>);
+
+struct Budget {
+    bytes_max: usize,
+    /// Claimed by instances.
+    claimed: AtomicUsize,
+    /// Resident memory beyond what the host takes itself, when it was measured last.
+    resident: AtomicUsize,
+    claims: Mutex<Claims>,
+    runs: Mutex<Vec<Weak<Shared>>>,
+    /// Somebody found no room and waits.
+    is_short: AtomicBool,
+    /// When an instance began, grew or ended last.
+    moved: Mutex<Instant>,
+}
+
+#[derive(Default)]
+struct Claims {
+    next: u64,
+    /// By age, the oldest first.
+    living: BTreeMap<u64, Arc<Living>>,
+}
+
+struct Living {
+    bytes: AtomicUsize,
+    is_evicted: AtomicBool,
+    run: Weak<Shared>,
+    task: TaskId,
+}
+
+/// An instance's share, given back when dropped.
+pub struct Claim {
+    budget: Arc<Budget>,
+    number: u64,
+    living: Arc<Living>,
+}
+
+/// There is no room for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl HostMemory {
+    /// A budget of `bytes_max`, and a thread that compares it with what is resident.
+    ///
+    /// # Errors
+    /// When this machine gives no thread.
+    pub fn bounded(bytes_max: usize) -> std::io::Result<Self> {
+        let memory = Self::unwatched(bytes_max);
+        let budget = Arc::downgrade(&memory.0);
+        std::thread::Builder::new().name("sateen-memory".to_owned()).spawn(move || {
+            while let Some(budget) = budget.upgrade() {
+                if let Some(resident) = resident_bytes("self") {
+                    budget.see(resident.saturating_sub(HOST_OVERHEAD_BYTES));
+                }
+                budget.look_after_runs();
+                drop(budget);
+                std::thread::sleep(RESIDENT_LOOK);
+            }
+        })?;
+        Ok(memory)
+    }
+
+    fn unwatched(bytes_max: usize) -> Self {
+        Self(Arc::new(Budget {
+            bytes_max,
+            claimed: AtomicUsize::new(0),
+            resident: AtomicUsize::new(0),
+            claims: Mutex::default(),
+            runs: Mutex::default(),
+            is_short: AtomicBool::new(false),
+            moved: Mutex::new(Instant::now()),
+        }))
+    }
+
+    /// All guests together, in bytes.
+    pub fn bytes_max(&self) -> usize {
+        self.0.bytes_max
+    }
+
+    /// A run that waits for room, if there is none.
+    pub(crate) fn add_run(&self, run: &Arc<Shared>) {
+        let mut runs = self.0.runs.lock();
+        runs.retain(|run| run.strong_count() > 0);
+        runs.push(Arc::downgrade(run));
+    }
+
+    /// Whether an instance that will take about `bytes` may begin. Where there is none at all, one may. So may
+    /// one where all have stood still for a while: what is resident need not become less when instances end,
+    /// and they may all wait for what has not begun.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        let used = self.0.claimed.load(SeqCst).max(self.0.resident.load(SeqCst));
+        let has_room = used.saturating_add(bytes) <= self.0.bytes_max
+            || self.0.claims.lock().living.is_empty()
+            || self.0.moved.lock().elapsed() >= STANDSTILL_MAX;
+        if !has_room {
+            self.0.is_short.store(true, SeqCst);
+        }
+        has_room
+    }
+
+    /// The claim of a new instance, of nothing so far.
+    pub(crate) fn claim(&self, run: &Arc<Shared>, task: TaskId) -> Claim {
+        self.claim_for(Arc::downgrade(run), task)
+    }
+
+    fn claim_for(&self, run: Weak<Shared>, task: TaskId) -> Claim {
+        let living =
+            Arc::new(Living { bytes: AtomicUsize::new(0), is_evicted: AtomicBool::new(false), run, task });
+        let mut claims = self.0.claims.lock();
+        let number = claims.next;
+        claims.next += 1;
+        claims.living.insert(number, living.clone());
+        self.0.note_move();
+        Claim { budget: self.0.clone(), number, living }
+    }
+}
+
+impl Claim {
+    /// The instance's memory becomes `bytes` large.
+    ///
+    /// # Errors
+    /// When there is no room; the instance is to be thrown away.
+    pub fn grow_to(&self, bytes: usize) -> Result<(), NoRoom> {
+        let more = bytes.saturating_sub(self.living.bytes.load(SeqCst));
+        if !self.budget.take(more) {
+            let mut claims = self.budget.claims.lock();
+            let is_oldest = claims.living.first_key_value().is_some_and(|(oldest, _)| *oldest == self.number);
+            if !is_oldest {
+                self.living.is_evicted.store(true, SeqCst);
+                return Err(NoRoom);
+            }
+            // The others go now, and their memory soon after.
+            let claimed = self.budget.claimed.fetch_add(more, SeqCst) + more;
+            let evicted = claims.evict(claimed.saturating_sub(self.budget.bytes_max));
+            drop(claims);
+            wake(&evicted);
+        }
+        self.living.bytes.fetch_add(more, SeqCst);
+        self.budget.note_move();
+        Ok(())
+    }
+
+    /// Whether the instance is to be thrown away to make room.
+    pub fn is_evicted(&self) -> bool {
+        self.living.is_evicted.load(SeqCst)
+    }
+
+    /// What it has, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.living.bytes.load(SeqCst)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.budget.claims.lock().living.remove(&self.number);
+        self.budget.claimed.fetch_sub(self.living.bytes.load(SeqCst), SeqCst);
+        self.budget.note_move();
+    }
+}
+
+impl Claims {
+    /// Evicts the youngest that together have `bytes`, but never the oldest.
+    fn evict(&mut self, bytes: usize) -> Vec<Arc<Living>> {
+        let mut missing = bytes;
+        let mut evicted = Vec::new();
+        for living in self.living.values().skip(1).rev() {
+            if missing == 0 {
+                break;
+            }
+            missing = missing.saturating_sub(living.bytes.load(SeqCst));
+            if !living.is_evicted.swap(true, SeqCst) {
+                evicted.push(living.clone());
+            }
+        }
+        evicted
+    }
+}
+
+impl Budget {
+    fn note_move(&self) {
+        *self.moved.lock() = Instant::now();
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |claimed: usize| {
+            claimed.checked_add(bytes).filter(|claimed| *claimed <= self.bytes_max || bytes == 0)
+        };
+        self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
+    }
+
+    /// So many bytes are resident. Those that were evicted have until the next look to go.
+    fn see(&self, resident: usize) {
+        self.resident.store(resident, SeqCst);
+        let excess = resident.saturating_sub(self.bytes_max);
+        if excess > 0 {
+            let evicted = self.claims.lock().evict(excess);
+            wake(&evicted);
+        }
+    }
+
+    /// All instances wait, and what they wait for finds no room: those of two hosts may wait for one another. All
+    /// but the oldest make room, so that it can go on with their jobs, and so that other hosts get theirs back.
+    fn break_standstill(&self) {
+        let evicted = self.claims.lock().evict(usize::MAX);
+        self.note_move();
+        wake(&evicted);
+    }
+
+    /// Those who found no room look again.
+    fn look_after_runs(&self) {
+        if self.is_short.swap(false, SeqCst) {
+            let runs: Vec<Arc<Shared>> = self.runs.lock().iter().filter_map(Weak::upgrade).collect();
+            if self.moved.lock().elapsed() >= STANDSTILL_MAX * 2 && runs.iter().all(|run| run.is_at_rest()) {
+                self.break_standstill();
+            }
+            for run in runs {
+                run.look_for_room();
+            }
+        }
+    }
+}
+
+/// Evicted instances stop at their next heartbeat, or now if they wait.
+fn wake(evicted: &[Arc<Living>]) {
+    for living in evicted {
+        if let Some(run) = living.run.upgrade() {
+            run.wake(living.task);
+            run.move_epoch();
+        }
+    }
+}
+
+/// The resident memory of a process, in bytes, where the system says.
+pub fn resident_bytes(process: &str) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(memory: &HostMemory) -> Claim {
+        memory.claim_for(Weak::new(), 0)
+    }
+
+    #[test]
+    fn who_finds_no_room_is_evicted_unless_it_is_the_oldest() {
+        let memory = HostMemory::unwatched(100);
+        let (oldest, middle, youngest) = (claim(&memory), claim(&memory), claim(&memory));
+        assert_eq!((oldest.grow_to(40), middle.grow_to(30), youngest.grow_to(20)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(middle.grow_to(50), Err(NoRoom));
+        assert!(middle.is_evicted());
+        drop(middle);
+        assert_eq!(youngest.grow_to(60), Ok(()));
+        // The oldest is given what it wants, and the youngest goes for it.
+        assert_eq!(oldest.grow_to(100), Ok(()));
+        assert!(youngest.is_evicted() && !oldest.is_evicted());
+        assert!(!memory.has_room_for(0));
+        drop(youngest);
+        assert!(memory.has_room_for(0) && !memory.has_room_for(1));
+    }
+
+    #[test]
+    fn the_youngest_make_room_and_no_more_of_them_than_need_be() {
+        let memory = HostMemory::unwatched(100);
+        let claims: Vec<Claim> = (0..5).map(|_| claim(&memory)).collect();
+        assert!(claims.iter().all(|claim| claim.grow_to(20).is_ok()));
+        assert_eq!(claims[0].grow_to(50), Ok(()));
+        let evicted: Vec<bool> = claims.iter().map(Claim::is_evicted).collect();
+        assert_eq!(evicted, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn what_is_resident_counts_and_where_nobody_is_somebody_may_begin() {
+        let memory = HostMemory::unwatched(100);
+        memory.0.see(150);
+        assert!(memory.has_room_for(1000), "there is nobody who could make room");
+        let (oldest, youngest) = (claim(&memory), claim(&memory));
+        assert!(!memory.has_room_for(1));
+        memory.0.see(150);
+        assert!(youngest.is_evicted() && !oldest.is_evicted());
+        memory.0.see(50);
+        assert!(memory.has_room_for(50) && !memory.has_room_for(51));
+    }
+}

@@ -1,0 +1,299 @@
+//! Compiling a stranger's module in a process of its own.
+//!
+//! A module can be made that takes minutes and gigabytes to compile, and a compiler cannot be stopped from within.
+//! So a host has a child of its own program do it, which stands back behind other programs, has limits on its
+//! memory and its time, and is killed when nobody wants the module any more. It dies with the host.
+//!
+//! ```text
+//! host ── the module's bytes ──► child's stdin
+//! child's stdout ──► a new file in the private cache, which the host authenticates when the child has ended well
+//! child's stderr ──► why it could not
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::{App, ModuleCache};
+use crate::engine::Engine;
+use crate::failure::RunError;
+use crate::limits::{
+    COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
+};
+use crate::memory::resident_bytes;
+use crate::scheduler::Priority;
+
+/// The hidden command of `sateen-host` that compiles.
+pub const COMPILE_COMMAND: &str = "compile-module";
+const STRICT_NAN: &str = "--strict-nan";
+const UNPOOLED: &str = "--unpooled";
+const IDLE: &str = "--idle";
+/// How far a child stands back whose host need not: its workers go first, and do not starve it.
+const NICENESS: i32 = 5;
+
+/// How often a child is looked at: at first a small app's compilation takes no longer for it.
+const LOOK_MIN: Duration = Duration::from_millis(1);
+const LOOK_MAX: Duration = Duration::from_millis(20);
+/// What is read of a child's complaint.
+const COMPLAINT_BYTES_MAX: u64 = 4 << 10;
+
+/// One module at a time, on the whole machine's idle cores.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Compiles modules in children.
+#[derive(Debug, Clone)]
+pub struct Compiler {
+    /// A `sateen-host`.
+    pub program: PathBuf,
+    /// Processor time that a module may take, all threads together.
+    pub time_max: Duration,
+    /// Memory that a module may take, in bytes.
+    pub memory_bytes_max: usize,
+    /// How the child stands against the machine's other programs.
+    pub priority: Priority,
+}
+
+impl Compiler {
+    /// With this very program, within the usual limits; in less memory if all guests have only `memory_bytes_max`.
+    ///
+    /// # Errors
+    /// When the system does not say where the program is.
+    pub fn of_this_program(memory_bytes_max: Option<usize>, priority: Priority) -> io::Result<Self> {
+        let half = memory_bytes_max.map_or(usize::MAX, |bytes| bytes / 2);
+        Ok(Self {
+            // The program that runs, also when another version has taken its place since.
+            program: if cfg!(target_os = "linux") {
+                "/proc/self/exe".into()
+            } else {
+                std::env::current_exe()?
+            },
+            priority,
+            time_max: COMPILE_TIME_MAX,
+            memory_bytes_max: COMPILE_MEMORY_BYTES_MAX.min(half),
+        })
+    }
+
+    /// As [`App::load`], where the module is compiled by a child if the `cache` does not have it. `is_unwanted` is
+    /// asked all the time.
+    ///
+    /// # Errors
+    /// When the module is refused, exceeds a limit, or is not wanted any more.
+    pub fn load(
+        &self,
+        engine: &Engine,
+        bytes: &[u8],
+        cache: &ModuleCache,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<App, RunError> {
+        App::load_by(engine, bytes, |hash| {
+            if let Some(module) = cache.get(engine, hash) {
+                return Ok(module);
+            }
+            let mut turn = TURN.try_lock();
+            while turn.is_none() {
+                if is_unwanted() {
+                    return Err(unwanted());
+                }
+                turn = TURN.try_lock_for(LOOK_MAX);
+            }
+            // Another run of the same app may have been first.
+            if let Some(module) = cache.get(engine, hash) {
+                return Ok(module);
+            }
+            let failed =
+                |error: io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+            let code = cache.new_file().map_err(failed)?;
+            self.compile(engine, bytes, ModuleCache::place_for_code(&code).map_err(failed)?, is_unwanted)?;
+            cache.keep(engine, hash, code).map_err(failed)?;
+            let broken = || RunError::Host("what was compiled here cannot be loaded".to_owned());
+            cache.get(engine, hash).ok_or_else(broken)
+        })
+    }
+
+    /// Has the code of the module `bytes` written to `code`.
+    fn compile(
+        &self,
+        engine: &Engine,
+        bytes: &[u8],
+        code: File,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<(), RunError> {
+        let failed = |error: io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+        let mut command = Command::new(&self.program);
+        command.arg(COMPILE_COMMAND).args(engine.strict_nan.then_some(STRICT_NAN));
+        command.args((!engine.is_pooled).then_some(UNPOOLED));
+        command.args((self.priority == Priority::Idle).then_some(IDLE));
+        command.args(["--memory", &self.memory_bytes_max.to_string()]);
+        command.args(["--seconds", &self.time_max.as_secs().max(1).to_string()]);
+        command.env_clear().stdin(Stdio::piped()).stdout(code).stderr(Stdio::piped());
+        let mut child = Killed(command.spawn().map_err(failed)?);
+        let (stdin, stderr) = (child.0.stdin.take(), child.0.stderr.take());
+        std::thread::scope(|scope| {
+            // A child that is killed closes its ends, so neither thread outlives it.
+            scope.spawn(move || {
+                if let Some(mut stdin) = stdin {
+                    // A child that does not read them says why.
+                    let _ = stdin.write_all(bytes);
+                }
+            });
+            let complaint = scope.spawn(move || {
+                let mut text = Vec::new();
+                if let Some(stderr) = stderr {
+                    let _ = stderr.take(COMPLAINT_BYTES_MAX).read_to_end(&mut text);
+                }
+                String::from_utf8_lossy(&text).trim().to_owned()
+            });
+            let ended = self.watch(&mut child.0, is_unwanted);
+            drop(child);
+            let complaint = complaint.join().unwrap_or_default();
+            match ended? {
+                Ended::Well => Ok(()),
+                Ended::Badly => Err(self.what_went_wrong(&complaint)),
+            }
+        })
+    }
+
+    /// Waits for a child's end, and does not wait for one that exceeds a limit.
+    fn watch(&self, child: &mut Child, is_unwanted: &dyn Fn() -> bool) -> Result<Ended, RunError> {
+        let started = Instant::now();
+        let mut pause = LOOK_MIN;
+        loop {
+            let ended = child.try_wait().map_err(|error| RunError::Host(error.to_string()))?;
+            if let Some(status) = ended {
+                return Ok(if status.success() { Ended::Well } else { Ended::Badly });
+            }
+            if is_unwanted() {
+                return Err(unwanted());
+            }
+            let (resident, time) = taken_by(child.id());
+            if resident > self.memory_bytes_max {
+                return Err(self.too_large());
+            }
+            if time > self.time_max {
+                return Err(self.too_long());
+            }
+            // On a machine that is busy with other things, it gets no processor time.
+            if started.elapsed() > self.time_max.saturating_mul(10) {
+                return Err(RunError::Host(format!(
+                    "the app was not compiled here within {} s, as the machine is busy",
+                    self.time_max.saturating_mul(10).as_secs()
+                )));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_MAX);
+        }
+    }
+
+    fn what_went_wrong(&self, complaint: &str) -> RunError {
+        if complaint.contains("memory allocation") || complaint.contains("out of memory") {
+            self.too_large()
+        } else if complaint.is_empty() {
+            // The system killed it at a limit of its own.
+            self.too_long()
+        } else {
+            RunError::BadInput(complaint.to_owned())
+        }
+    }
+
+    fn too_large(&self) -> RunError {
+        let most = size(self.memory_bytes_max as u64);
+        RunError::Host(format!("the app takes more than {most} of memory to compile here"))
+    }
+
+    fn too_long(&self) -> RunError {
+        let most = self.time_max.as_secs_f64();
+        RunError::Host(format!("the app takes more than {most} s of processor time to compile here"))
+    }
+}
+
+enum Ended {
+    Well,
+    Badly,
+}
+
+fn unwanted() -> RunError {
+    RunError::Cancelled
+}
+
+/// A child that does not outlive its owner.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The resident memory and the processor time of a process, as far as the system says.
+fn taken_by(id: u32) -> (usize, Duration) {
+    /// Linux counts processor time for programs in hundredths of a second, whatever its own ticks are.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    // The program's name is in parentheses and may be anything.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let times = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u32>().ok());
+    let ticks = times.fold(0_u32, u32::saturating_add);
+    (resident_bytes(&id.to_string()).unwrap_or(0), TICK.saturating_mul(ticks))
+}
+
+/// What the child does: the words of its command line, without the command. Says on stderr what went wrong.
+pub fn compile_module(words: &[String]) -> ExitCode {
+    match compile_from_stdin(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile_from_stdin(words: &[String]) -> Result<(), String> {
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let number = |flag: &str| {
+        let at = words.iter().position(|word| word == flag)?;
+        words.get(at + 1)?.parse::<u64>().ok()
+    };
+    if has(IDLE) {
+        Priority::Idle.take();
+    } else {
+        // A system that forbids it runs the child as any other program.
+        let _ = rustix::process::nice(NICENESS);
+    }
+    confine(number("--memory"), number("--seconds"));
+    let limits = Limits::default();
+    let mut bytes = Vec::new();
+    let most = limits.module_bytes_max as u64;
+    io::stdin().take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let engine = Engine::for_compiling(has(STRICT_NAN), !has(UNPOOLED)).map_err(|error| error.to_string())?;
+    let code = engine.inner.precompile_module(&bytes);
+    let code = code.map_err(|error| format!("the module cannot be loaded: {error:#}"))?;
+    io::stdout().write_all(&code).map_err(|error| error.to_string())
+}
+
+/// This process may take no more than that, and dies with its parent. A system that knows no such limits is
+/// watched by the parent alone.
+#[cfg(target_os = "linux")]
+fn confine(memory_bytes: Option<u64>, seconds: Option<u64>) {
+    use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+    let limit = |resource, most: Option<u64>| {
+        let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
+    };
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    limit(Resource::As, memory_bytes.map(|bytes| bytes.saturating_add(COMPILER_ADDRESSES_BYTES)));
+    limit(Resource::Cpu, seconds.map(|seconds| seconds.saturating_add(1)));
+    limit(Resource::Fsize, Some(COMPILED_BYTES_MAX));
+    limit(Resource::Core, Some(0));
+    // The parent may have died before.
+    if rustix::process::getppid().is_none_or(|parent| parent.as_raw_nonzero().get() == 1) {
+        std::process::exit(1);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(_memory_bytes: Option<u64>, _seconds: Option<u64>) {}

@@ -1,0 +1,100 @@
+//! Hosts that were given up and may come back.
+//!
+//! Most links that break belong to hosts that are dead, and others wait for what ran there: so a host is
+//! given up soon. One that was only cut off for a moment keeps its identity for longer. It comes back as a new
+//! *incarnation*: whatever it had to do with others before is void, as they have given it up, and it resolves
+//! its own side as a host that comes back under another id does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::limits::{GIVEN_UP_AT_ONCE_MAX, IDENTITY_KEPT, MISSING_HOSTS_MAX, SILENCE_MAX};
+use crate::{HostId, Time};
+
+use super::hosts::HostState;
+use super::slices::Slice;
+use super::{Coordinator, Event};
+
+/// Hosts that were given up a moment ago.
+#[derive(Default)]
+pub struct Missing {
+    hosts: BTreeMap<HostId, (Time, HostState)>,
+    until: BTreeSet<(Time, HostId)>,
+}
+
+impl Missing {
+    pub fn contains(&self, host: HostId) -> bool {
+        self.hosts.contains_key(&host)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// When the next is forgotten.
+    pub fn next(&self) -> Option<Time> {
+        self.until.first().map(|(time, _)| *time)
+    }
+
+    fn insert(&mut self, until: Time, host: HostId, state: HostState) {
+        self.until.insert((until, host));
+        self.hosts.insert(host, (until, state));
+    }
+
+    fn remove(&mut self, host: HostId) -> Option<HostState> {
+        let (until, state) = self.hosts.remove(&host)?;
+        self.until.remove(&(until, host));
+        Some(state)
+    }
+
+    /// One that is to be forgotten now, or too many.
+    fn overdue(&self, now: Time) -> Option<HostId> {
+        let (until, host) = self.until.first()?;
+        (now >= *until || self.hosts.len() > MISSING_HOSTS_MAX).then_some(*host)
+    }
+}
+
+impl Coordinator {
+    /// A host has been given up: it may come back for a while.
+    pub(super) fn miss(&mut self, now: Time, host: HostId, state: HostState) {
+        self.missing.insert(now + IDENTITY_KEPT, host, state);
+        self.forget_missing(now);
+    }
+
+    /// A host has come back. If it is one that was given up, it is listed again.
+    pub(super) fn find_missing(&mut self, now: Time, host: HostId) {
+        let Some(mut state) = self.missing.remove(host) else { return };
+        state.link = None;
+        state.heard = now;
+        state.checked_at = now + SILENCE_MAX;
+        self.silence.check(state.checked_at, host);
+        state.incarnation = state.incarnation.wrapping_add(1);
+        state.was_missing = true;
+        state.back_since = Some(now);
+        // It will be told what there is, and answer.
+        state.ready.clear();
+        state.unready.clear();
+        state.counts.retain(|run, _| self.runs.contains_key(run));
+        self.hosts.insert(host, state);
+        // Searches wait until it has said what it goes on with.
+        self.newsroom.owe(host, self.epoch);
+        self.events.push_back(Event::HostReturned(host));
+    }
+
+    /// Those that have not come back in time are forgotten.
+    pub(super) fn forget_missing(&mut self, now: Time) {
+        for _ in 0..GIVEN_UP_AT_ONCE_MAX {
+            let Some(host) = self.missing.overdue(now) else { break };
+            self.missing.remove(host);
+            self.forget_host(now, host);
+        }
+    }
+
+    /// A host that will not come back under its id is told of no entries.
+    pub(super) fn forget_host(&mut self, now: Time, host: HostId) {
+        let subscribed =
+            self.runs.iter_mut().filter_map(|(run, part)| Some((*run, part.subscribed.remove(&host)?)));
+        for (run, jobs) in subscribed.collect::<Vec<_>>() {
+            self.in_slices(now, Slice::Unsubscribe { run, host, jobs });
+        }
+    }
+}

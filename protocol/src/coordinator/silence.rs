@@ -1,0 +1,228 @@
+//! Hosts that have been silent for too long.
+//!
+//! What a host says only moves the time at which it was heard; whether it is silent is looked up when its turn
+//! comes, a bounded number of hosts at a time.
+
+use std::collections::BTreeSet;
+
+use crate::limits::{GIVEN_UP_AT_ONCE_MAX, LISTEN_AGAIN, SILENCE_CHECKS_MAX, SILENCE_MAX};
+use crate::message::Departure;
+use crate::{HostId, Time};
+
+use super::{Coordinator, LinkId};
+
+/// When each host is checked next.
+#[derive(Default)]
+pub struct Silence {
+    checks: BTreeSet<(Time, HostId)>,
+    /// What hosts said before could not be heard.
+    pub deaf_until: Time,
+    /// More checks were due than one event may make.
+    is_behind: bool,
+}
+
+impl Silence {
+    /// A host is checked at this time.
+    pub fn check(&mut self, at: Time, host: HostId) {
+        self.checks.insert((at, host));
+    }
+
+    /// It is gone.
+    pub fn forget(&mut self, at: Time, host: HostId) {
+        self.checks.remove(&(at, host));
+    }
+}
+
+impl Coordinator {
+    /// Bytes came from a host that the machine does not see: relayed frames, or a part of a message.
+    pub fn handle_heard(&mut self, when: Time, host: HostId) {
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.heard = state.heard.max(when);
+        }
+    }
+
+    /// The driver was away: stopped, or held up. What hosts said meanwhile has not been read, so nobody's
+    /// silence counts before they have had time to be heard.
+    pub fn handle_stall(&mut self, now: Time) {
+        self.silence.deaf_until = now;
+        if let Some(until) = &mut self.waits_until {
+            *until = (*until).max(now + LISTEN_AGAIN);
+        }
+        for part in self.runs.values_mut() {
+            if let Some((_, until)) = &mut part.suspending {
+                *until = (*until).max(now + LISTEN_AGAIN);
+            }
+        }
+    }
+
+    /// Hosts that [`handle_timeout`](Self::handle_timeout) would give up now for their silence. A driver that
+    /// knows better says so with [`handle_heard`](Self::handle_heard) first.
+    pub fn silent(&self, now: Time) -> Vec<(HostId, LinkId)> {
+        (self.silence.checks.iter().take(SILENCE_CHECKS_MAX))
+            .take_while(|(at, _)| now >= *at)
+            .filter_map(|(_, host)| Some((*host, self.silent_link(now, *host)?)))
+            .collect()
+    }
+
+    /// The link of a host that is silent.
+    fn silent_link(&self, now: Time, host: HostId) -> Option<LinkId> {
+        let state = self.hosts.get(&host)?;
+        let heard = state.heard.max(self.silence.deaf_until);
+        state.link.filter(|_| now >= heard + SILENCE_MAX)
+    }
+
+    /// When checks go on that one event could not make.
+    pub(super) fn next_silence(&self) -> Option<(Time, &'static str)> {
+        let first = self.silence.checks.first().filter(|_| self.silence.is_behind)?;
+        Some((first.0, "more hosts are to be checked for silence"))
+    }
+
+    /// When a host whose link is down is given up.
+    pub(super) fn next_down(&self) -> Option<Time> {
+        let (time, _) = self.down.first()?;
+        Some((*time).max(self.listening_from()))
+    }
+
+    /// Hosts that lost their links while the driver was away may be about to come back until then.
+    fn listening_from(&self) -> Time {
+        match self.silence.deaf_until {
+            Time(0) => Time(0),
+            until => until + LISTEN_AGAIN,
+        }
+    }
+
+    /// Gives up hosts that are silent or whose link is down for too long; some now, the others in events that
+    /// follow at once.
+    pub(super) fn give_up_silent(&mut self, now: Time) {
+        let mut silent = Vec::new();
+        self.silence.is_behind = true;
+        for _ in 0..SILENCE_CHECKS_MAX {
+            let Some((at, host)) = self.silence.checks.first().copied().filter(|(at, _)| now >= *at) else {
+                self.silence.is_behind = false;
+                break;
+            };
+            if silent.len() >= GIVEN_UP_AT_ONCE_MAX {
+                break;
+            }
+            self.silence.checks.remove(&(at, host));
+            let link = self.silent_link(now, host);
+            let Some(state) = self.hosts.get_mut(&host) else { continue };
+            // One whose link is down is not silent; it is looked at again as if heard now.
+            let heard = if state.link.is_some() { state.heard.max(self.silence.deaf_until) } else { now };
+            state.checked_at = if link.is_some() { now + SILENCE_MAX } else { heard + SILENCE_MAX };
+            self.silence.checks.insert((state.checked_at, host));
+            silent.extend(link.map(|link| (host, link)));
+        }
+        silent.sort_unstable();
+        for (host, link) in silent {
+            self.links.remove(&link);
+            self.close(link, "nothing came from it for too long".to_owned());
+            self.give_up(now, host, Departure::Crashed);
+        }
+        if now < self.listening_from() {
+            return;
+        }
+        for _ in 0..GIVEN_UP_AT_ONCE_MAX {
+            let Some((_, host)) = self.down.first().copied().filter(|(time, _)| now >= *time) else { break };
+            self.give_up(now, host, Departure::Crashed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::GridId;
+    use crate::coordinator::{CoordinatorConfig, Event};
+    use crate::limits::{CIRCLE, PING, RECONNECT_GRACE};
+    use crate::message::{HostReport, ToCoordinator};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A grid of hosts on links 1, 2, …; all joined at the start.
+    fn grid(hosts: u64) -> Coordinator {
+        let config = CoordinatorConfig {
+            grid: GridId(1),
+            secret: [1; 32],
+            seed: 1,
+            table_bytes_max: 1 << 20,
+            circle: CIRCLE,
+            restarted: false,
+        };
+        let mut grid = Coordinator::new(config, Vec::new(), Time(0));
+        for link in 1..=hosts {
+            let report = HostReport {
+                name: link.to_string(),
+                site: String::new(),
+                threads: 1,
+                version: String::new(),
+                direct: None,
+            };
+            let hello =
+                ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
+            grid.handle_message(Time(0), LinkId(link), hello);
+        }
+        grid
+    }
+
+    fn pong(grid: &mut Coordinator, now: Time, link: u64) {
+        grid.handle_message(now, LinkId(link), ToCoordinator::Pong { ping: 0 });
+    }
+
+    /// Lets all that is due happen; how many hosts were given up.
+    fn time_out(grid: &mut Coordinator, now: Time) -> usize {
+        let mut gone = 0;
+        while grid.poll_timeout().is_some_and(|(when, _)| when <= now) {
+            grid.handle_timeout(now);
+            while let Some(event) = grid.poll_event() {
+                gone += usize::from(matches!(event, Event::HostGone(..)));
+            }
+        }
+        gone
+    }
+
+    #[test]
+    fn only_who_says_nothing_is_given_up() {
+        let mut grid = grid(600);
+        let mut gone = 0;
+        for second in 1..=20 {
+            let now = Time(second * SECOND);
+            (1..=300).for_each(|link| pong(&mut grid, now, link));
+            gone += time_out(&mut grid, now);
+            assert_eq!(gone, if second < 5 { 0 } else { 300 }, "after {second} s");
+        }
+        assert_eq!(grid.hosts().len(), 300);
+    }
+
+    #[test]
+    fn a_stall_gives_hosts_time_to_be_heard() {
+        let mut grid = grid(3);
+        assert_eq!(time_out(&mut grid, Time(SECOND)), 0);
+        // Nothing was read for ten seconds: a link had closed, others had said something.
+        let after = Time(11 * SECOND);
+        grid.handle_stall(after);
+        grid.handle_closed(after, LinkId(3));
+        let soon = after + RECONNECT_GRACE + PING;
+        assert_eq!(time_out(&mut grid, soon), 0, "neither the silent ones nor the one whose link broke");
+        pong(&mut grid, soon, 1);
+        assert_eq!(time_out(&mut grid, after + LISTEN_AGAIN), 1, "the one that has not come back");
+        assert_eq!(time_out(&mut grid, after + SILENCE_MAX), 1, "the one that is still silent");
+        assert_eq!(time_out(&mut grid, soon + SILENCE_MAX - Duration::from_nanos(1)), 0);
+    }
+
+    #[test]
+    fn who_is_heard_in_another_way_is_not_silent() {
+        let mut grid = grid(2);
+        let now = Time(5 * SECOND);
+        let silent = grid.silent(now);
+        assert_eq!(silent.len(), 2);
+        let (host, _) = silent[0];
+        grid.handle_heard(Time(4 * SECOND), host);
+        assert_eq!(grid.silent(now), silent[1..]);
+        assert_eq!(time_out(&mut grid, now), 1);
+        assert_eq!(grid.hosts()[0].id, host);
+        assert_eq!(time_out(&mut grid, Time(9 * SECOND)), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! How much the coordinator's machine keeps, for tests that bound its memory.
+
+use super::Coordinator;
+
+/// Lengths of queues, lists and maps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Messages, commands and events that nobody has polled.
+    pub unpolled: usize,
+    /// Hosts.
+    pub hosts: usize,
+    /// Links on which somebody has said hello.
+    pub links: usize,
+    /// Links that are about to be closed.
+    pub closing: usize,
+    /// Hosts whose link is down.
+    pub down: usize,
+    /// Searches that wait.
+    pub searches: usize,
+    /// Runs that are not over.
+    pub runs: usize,
+    /// Those whose result of a root counts, in all runs.
+    pub claims: usize,
+    /// Hosts that are told of new entries below some job, in all runs.
+    pub subscribers: usize,
+    /// Entries that wait to be saved, in all runs.
+    pub unsaved: usize,
+}
+
+impl Coordinator {
+    /// How much it keeps now.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes {
+            unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
+            hosts: self.hosts.len(),
+            links: self.links.len(),
+            closing: self.closing.len(),
+            down: self.down.len(),
+            searches: self.searches.len(),
+            runs: self.runs.len(),
+            ..Sizes::default()
+        };
+        for part in self.runs.values() {
+            sizes.claims += part.claims.len();
+            sizes.subscribers +=
+                part.subscribers.values().map(std::collections::BTreeSet::len).sum::<usize>();
+            sizes.unsaved += part.unsaved.len();
+        }
+        sizes
+    }
+}

@@ -1,0 +1,226 @@
+//! What hosts have counted of a run.
+//!
+//! A host's process counts on when it gets another id, so its row goes with it: the same work is never counted
+//! under two ids. It begins another *series* when it begins the run anew, after a suspension, say; what it
+//! counted before is not forgotten. Rows of hosts that are gone are bounded: those of the first to go are
+//! added up under [`LONG_GONE`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::limits::{GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
+use crate::{Counts, HostId};
+
+/// The row of all hosts that have no row any more; no host has this id.
+pub const LONG_GONE: HostId = HostId(0);
+
+/// How a host's row came about.
+struct Counted {
+    /// What the host counted in earlier series.
+    before: Counts,
+    /// What it said last.
+    last: Counts,
+    /// Of which series; unknown after a restart of the coordinator.
+    series: Option<u64>,
+    /// This series is in the sum of those that are gone, up to a moment ago: it is not added again.
+    is_folded: bool,
+}
+
+/// The counts of one run.
+#[derive(Default)]
+pub struct Tally {
+    rows: BTreeMap<HostId, Counts>,
+    counted: BTreeMap<HostId, Counted>,
+    /// Hosts that went, the first to go first.
+    gone: VecDeque<HostId>,
+    /// Of these, those without a row of their own, should they come back as others.
+    folded: BTreeSet<HostId>,
+}
+
+impl Tally {
+    /// As it was saved: the sums, and of hosts that began anew what they counted before and what since.
+    pub fn restore(sums: Vec<(HostId, Counts)>, counted: Vec<(HostId, Counts, Counts)>) -> Self {
+        // Those that are still there will say so.
+        let at_rest = |(host, counts)| (host, Counts { busy: 0, ..counts });
+        let counted = counted
+            .into_iter()
+            .map(|(host, before, last)| (host, Counted { before, last, series: None, is_folded: false }));
+        Self { rows: sums.into_iter().map(at_rest).collect(), counted: counted.collect(), ..Self::default() }
+    }
+
+    /// The counts of each host, of all its series.
+    pub fn rows(&self) -> impl Iterator<Item = (HostId, Counts)> {
+        self.rows.iter().map(|(host, counts)| (*host, *counts))
+    }
+
+    /// Hosts that have begun to count anew: what they counted before, and what since. Of the others, what they
+    /// counted is the sum.
+    pub fn begun_anew(&self) -> impl Iterator<Item = (HostId, Counts, Counts)> {
+        let anew = self.counted.iter().filter(|(_, counted)| counted.before != Counts::default());
+        anew.map(|(host, counted)| (*host, counted.before, counted.last))
+    }
+
+    /// Summed over all hosts, those that are gone as well.
+    pub fn sum(&self) -> Counts {
+        let mut sum = Counts::default();
+        self.rows.values().for_each(|more| sum.add(more));
+        sum
+    }
+
+    /// Frees up to `most` rows; whether some are left.
+    pub fn shrink(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            self.counted.pop_first();
+            if self.rows.pop_first().is_none() && self.counted.is_empty() {
+                return false;
+            }
+        }
+        !self.rows.is_empty() || !self.counted.is_empty()
+    }
+
+    /// A host says what it has counted in a series. Returns the sum of all its series.
+    pub fn count(&mut self, host: HostId, series: u64, counts: Counts) -> Counts {
+        let row = self.rows.entry(host).or_default();
+        let counted = self.counted.entry(host).or_insert_with(|| Counted {
+            before: Counts::default(),
+            last: *row,
+            series: None,
+            is_folded: false,
+        });
+        let is_anew = match counted.series {
+            Some(known) => known != series,
+            None => !counted.is_folded && counts.began_anew_after(&counted.last),
+        };
+        if is_anew && !std::mem::take(&mut counted.is_folded) {
+            counted.before.add(&Counts { busy: 0, workers: 0, ..counted.last });
+        }
+        counted.series = Some(series);
+        counted.last = match counted.is_folded {
+            true => Counts { busy: counts.busy, workers: counts.workers, ..Counts::default() },
+            false => counts,
+        };
+        *row = counted.before;
+        row.add(&counted.last);
+        *row
+    }
+
+    /// A host's process has another id. Returns what it has counted so far.
+    pub fn rename(&mut self, was: HostId, is: HostId) -> Option<Counts> {
+        if self.rows.contains_key(&is) || was == is {
+            return None;
+        }
+        let row = self.rows.remove(&was);
+        if let Some(row) = row {
+            self.rows.insert(is, row);
+            let counted = self.counted.remove(&was);
+            let unknown = Counted { before: Counts::default(), last: row, series: None, is_folded: false };
+            self.counted.insert(is, counted.unwrap_or(unknown));
+        } else if self.folded.remove(&was) {
+            let (before, last) = Default::default();
+            self.counted.insert(is, Counted { before, last, series: None, is_folded: true });
+        }
+        row
+    }
+
+    /// A host is gone: it computes nothing.
+    pub fn leave(&mut self, host: HostId, is_there: impl Fn(HostId) -> bool) {
+        let Some(row) = self.rows.get_mut(&host) else { return };
+        row.busy = 0;
+        self.gone.retain(|known| *known != host);
+        self.gone.push_back(host);
+        while self.gone.len() > GONE_HOSTS_LISTED_MAX {
+            let Some(first) = self.gone.pop_front() else { return };
+            if !is_there(first) {
+                self.fold(first);
+            }
+        }
+    }
+
+    fn fold(&mut self, host: HostId) {
+        let Some(row) = self.rows.remove(&host) else { return };
+        self.counted.remove(&host);
+        // Its workers are those of nobody.
+        self.rows.entry(LONG_GONE).or_default().add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..row });
+        if self.folded.len() < GONE_HOSTS_REMEMBERED_MAX {
+            self.folded.insert(host);
+        }
+    }
+
+    /// Nobody computes any more.
+    pub fn rest(&mut self) {
+        self.rows.values_mut().for_each(|counts| counts.busy = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Jobs;
+
+    const HOST: HostId = HostId(3);
+    const OTHER: HostId = HostId(4);
+
+    fn counts(work_ns: u64) -> Counts {
+        let jobs = Jobs { spawned: work_ns, executed: work_ns, ..Jobs::default() };
+        Counts { jobs, work_ns, ..Counts::default() }
+    }
+
+    #[test]
+    fn what_a_host_counts_is_counted_once_whoever_begins_anew() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.count(HOST, 1, counts(100)).work_ns, 100);
+        // It was given the run again, after a suspension, and has done more than before when it is heard.
+        assert_eq!(tally.count(HOST, 2, counts(150)).work_ns, 250);
+        // The coordinator began anew, and the host did not.
+        let mut tally = Tally::restore(tally.rows().collect(), tally.begun_anew().collect());
+        assert_eq!(tally.sum().work_ns, 250);
+        assert_eq!(tally.count(HOST, 2, counts(160)).work_ns, 260);
+        assert_eq!(tally.count(HOST, 3, counts(5)).work_ns, 265);
+        // Both did.
+        let mut tally = Tally::restore(tally.rows().collect(), tally.begun_anew().collect());
+        assert_eq!(tally.count(HOST, 4, counts(1)).work_ns, 266);
+    }
+
+    #[test]
+    fn a_host_that_comes_back_as_another_is_counted_once() {
+        let mut tally = Tally::default();
+        tally.count(HOST, 1, counts(100));
+        tally.leave(HOST, |_| false);
+        assert_eq!(tally.rename(HOST, OTHER), Some(counts(100)));
+        tally.count(OTHER, 1, counts(120));
+        assert_eq!(tally.sum().jobs.executed, 120);
+        // Paused meanwhile: it has begun anew under the new id.
+        tally.leave(OTHER, |_| false);
+        tally.rename(OTHER, HOST);
+        tally.count(HOST, 2, counts(7));
+        assert_eq!((tally.sum().jobs.executed, tally.rows().count()), (127, 1));
+    }
+
+    #[test]
+    fn rows_of_the_gone_are_bounded_and_their_work_is_counted_once() {
+        let mut tally = Tally::default();
+        let hosts = 4 * GONE_HOSTS_LISTED_MAX as u64;
+        for host in 1..=hosts {
+            tally.count(HostId(host), 1, counts(10));
+            tally.leave(HostId(host), |_| false);
+        }
+        assert_eq!(tally.sum().work_ns, 10 * hosts);
+        assert_eq!(tally.rows().count(), GONE_HOSTS_LISTED_MAX + 1);
+        // The first is still at it, and comes back as another.
+        tally.rename(HostId(1), HostId(hosts + 1));
+        tally.count(HostId(hosts + 1), 1, Counts { busy: 1, ..counts(12) });
+        assert_eq!((tally.sum().work_ns, tally.sum().busy), (10 * hosts, 1));
+        // Then it begins the run anew.
+        tally.count(HostId(hosts + 1), 2, counts(3));
+        assert_eq!(tally.sum().work_ns, 10 * hosts + 3);
+    }
+
+    #[test]
+    fn hosts_that_are_there_keep_their_rows() {
+        let mut tally = Tally::default();
+        for host in 1..=2 * GONE_HOSTS_LISTED_MAX as u64 {
+            tally.count(HostId(host), 1, counts(10));
+            tally.leave(HostId(host), |host| host == HostId(1));
+        }
+        assert!(tally.rows().any(|(host, _)| host == HostId(1)));
+    }
+}

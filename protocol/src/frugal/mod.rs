@@ -1,0 +1,153 @@
+//! Decoding that takes no more memory than the bytes are worth.
+//!
+//! A byte that says "an empty string" becomes 24 bytes in memory, and one that says "a message of nothing"
+//! becomes hundreds. So whatever grows on the heap is counted while it is decoded, against a budget that
+//! follows from the number of encoded bytes, and decoding stops where the budget ends. The type decides
+//! what is counted: elements of lists and maps by their size in memory, strings and bytes by their length.
+//! A list's room may double when it grows, so each element counts twice.
+
+mod counting;
+
+use std::cell::Cell;
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::limits::{
+    DECODED_BYTES_A_BYTE, DECODED_DENSE_BYTES_A_BYTE, DECODED_DENSE_BYTES_MAX, DECODED_FREE_BYTES,
+};
+use counting::Counting;
+
+/// What an allocation takes beside its bytes.
+const ALLOCATION_BYTES: usize = 16;
+/// The name of a newtype whose value is put on the heap without being in a list.
+pub(crate) const ON_HEAP: &str = "on the heap";
+
+/// Why bytes were not decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// They are not a `T`.
+    #[error("{0}")]
+    Malformed(String),
+    /// The value would take much more memory than its bytes.
+    #[error("its {bytes} bytes would take more than {budget} bytes of memory")]
+    TooLarge {
+        /// The number of encoded bytes.
+        bytes: usize,
+        /// The memory that they may take.
+        budget: usize,
+    },
+}
+
+/// The memory that a value of `bytes` encoded bytes may take, in bytes. While it is decoded, growing lists
+/// may take half as much again.
+#[must_use]
+pub fn memory_of(bytes: usize) -> usize {
+    let dense = bytes.saturating_mul(DECODED_DENSE_BYTES_A_BYTE).min(DECODED_DENSE_BYTES_MAX);
+    DECODED_FREE_BYTES.saturating_add(bytes.saturating_mul(DECODED_BYTES_A_BYTE)).saturating_add(dense)
+}
+
+/// Memory that may still be taken.
+#[derive(Debug)]
+pub struct Budget {
+    total: usize,
+    left: Cell<usize>,
+    is_exceeded: Cell<bool>,
+}
+
+impl Budget {
+    /// For all that `bytes` encoded bytes hold.
+    #[must_use]
+    pub fn for_bytes(bytes: usize) -> Self {
+        let total = memory_of(bytes);
+        Self { total, left: Cell::new(total), is_exceeded: Cell::new(false) }
+    }
+
+    fn take<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
+        match self.left.get().checked_sub(bytes) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.is_exceeded.set(true);
+                Err(E::custom("too much memory"))
+            }
+        }
+    }
+
+    fn allocate<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
+        if bytes == 0 { Ok(()) } else { self.take(bytes.saturating_add(ALLOCATION_BYTES)) }
+    }
+
+    fn grow<T, E: serde::de::Error>(&self) -> Result<(), E> {
+        self.take(2 * size_of::<T>())
+    }
+}
+
+/// The value at the start of `bytes`, and what follows it, within `budget`.
+///
+/// # Errors
+/// When the bytes are not a `T`, or would take more memory than is left of the budget.
+pub fn take_within<'a, T: DeserializeOwned>(
+    bytes: &'a [u8],
+    budget: &Budget,
+) -> Result<(T, &'a [u8]), DecodeError> {
+    let mut deserializer = postcard::Deserializer::from_bytes(bytes);
+    let value = T::deserialize(Counting { inner: &mut deserializer, budget });
+    value.and_then(|value| Ok((value, deserializer.finalize()?))).map_err(|error| {
+        if budget.is_exceeded.get() {
+            DecodeError::TooLarge { bytes: bytes.len(), budget: budget.total }
+        } else {
+            DecodeError::Malformed(error.to_string())
+        }
+    })
+}
+
+/// The value that `bytes` are, and nothing but them.
+///
+/// # Errors
+/// As [`take_within`], with the budget of these bytes; and when bytes are left over.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    match take_within(bytes, &Budget::for_bytes(bytes.len()))? {
+        (value, []) => Ok(value),
+        (_, rest) => Err(DecodeError::Malformed(format!("{} bytes too many", rest.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded<T: serde::Serialize>(value: &T) -> Vec<u8> {
+        postcard::to_allocvec(value).expect("it encodes")
+    }
+
+    #[test]
+    fn what_honest_messages_hold_is_decoded() {
+        let words: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+        assert_eq!(from_bytes(&encoded(&words)), Ok(words));
+        let numbers: Vec<u64> = vec![1; 1_000_000];
+        assert_eq!(from_bytes(&encoded(&numbers)), Ok(numbers));
+        let long = vec!["x".repeat(40 << 20)];
+        assert_eq!(from_bytes(&encoded(&long)), Ok(long));
+    }
+
+    #[test]
+    fn many_empty_things_are_refused() {
+        let nothing = vec![String::new(); 2 << 20];
+        let bytes = encoded(&nothing);
+        let budget = memory_of(bytes.len());
+        let error = from_bytes::<Vec<String>>(&bytes);
+        assert_eq!(error, Err(DecodeError::TooLarge { bytes: bytes.len(), budget }));
+    }
+
+    #[test]
+    fn bytes_that_are_left_over_or_missing_are_named() {
+        assert_eq!(from_bytes::<u8>(&[1, 2]), Err(DecodeError::Malformed("1 bytes too many".to_owned())));
+        assert!(matches!(
+            from_bytes::<Vec<String>>(&[0xff, 0xff, 0xff, 0x7f]),
+            Err(DecodeError::Malformed(_))
+        ));
+    }
+}

@@ -1,0 +1,304 @@
+//! Messages that are too large for one piece: see [`parcel`](crate::parcel).
+
+use serde::Serialize;
+
+use crate::frugal;
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
+use crate::{HostId, JobNumber, RunId, StealId, Time};
+
+use super::part::{Loan, LoanState, Owner, Request, Stage, Unresolved};
+use super::{Host, Misbehaviour, Receiver, Transmit};
+
+/// What becomes of a parcel that was announced.
+enum Verdict {
+    Wanted,
+    /// It is here already.
+    Here,
+    /// It is not wanted; what else its sender is to know.
+    Unwanted(Option<PeerMessage>),
+}
+
+impl Host {
+    /// The next chunk of a parcel, for a receiver to which the driver's link `has_room`. All that
+    /// [`poll_transmit`](Self::poll_transmit) returns is to overtake it.
+    pub fn poll_bulk(&mut self, mut has_room: impl FnMut(Receiver) -> bool) -> Option<Transmit> {
+        let is_connected = self.is_connected;
+        let (to, chunk) = self
+            .outgoing
+            .poll_chunk(self.latest, |to| (is_connected || to != Receiver::Coordinator) && has_room(to))?;
+        Some(match to {
+            Receiver::Coordinator => Transmit::ToCoordinator(ToCoordinator::Parcel(chunk)),
+            Receiver::Peer(peer) => Transmit::ToPeer(peer, PeerMessage::Parcel(chunk)),
+        })
+    }
+
+    /// Parcels that this host keeps until they have arrived elsewhere, and their bytes.
+    pub fn parcels(&self) -> (usize, usize) {
+        self.outgoing.size()
+    }
+
+    // ---- out ----
+
+    /// Announces a message; it is encoded unless it is under way already.
+    pub(super) fn send_parcel(&mut self, to: Receiver, contents: Contents, message: &impl Serialize) {
+        let again = self.outgoing.announce_again(to, contents);
+        let announcement = again.or_else(|| {
+            // Encoding into memory fails only where a type cannot be encoded, which no message's is.
+            let bytes = postcard::to_allocvec(message).ok()?;
+            self.outgoing.add(self.latest, to, contents, bytes)
+        });
+        if let Some(announcement) = announcement {
+            self.tell_of_parcel(to, announcement);
+        }
+    }
+
+    fn tell_of_parcel(&mut self, to: Receiver, message: ParcelMessage) {
+        self.transmits.push_back(match to {
+            Receiver::Coordinator => Transmit::ToCoordinator(ToCoordinator::Parcel(message)),
+            Receiver::Peer(peer) => Transmit::ToPeer(peer, PeerMessage::Parcel(message)),
+        });
+    }
+
+    fn parcel_of_result(run: RunId, owner: Owner, number: JobNumber) -> Option<(Receiver, Contents)> {
+        match owner {
+            Owner::Host(host) => Some((Receiver::Peer(host), Contents::Result { run, number })),
+            Owner::Coordinator => Some((Receiver::Coordinator, Contents::RootFinished { run, number })),
+            Owner::Here => None,
+        }
+    }
+
+    /// Whether a result is on its way as a parcel; then that is announced again.
+    pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
+        let Some((to, contents)) = Self::parcel_of_result(run, owner, number) else { return false };
+        let Some(announcement) = self.outgoing.announce_again(to, contents) else { return false };
+        if to != Receiver::Coordinator || self.is_connected {
+            self.tell_of_parcel(to, announcement);
+        }
+        true
+    }
+
+    /// An owner has a result, or does not want it.
+    pub(super) fn end_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+        if let Some((to, contents)) = Self::parcel_of_result(run, owner, number) {
+            self.outgoing.end_contents(to, contents);
+        }
+    }
+
+    /// Nobody wants a loan any more: neither is its job to travel on, nor its result.
+    pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
+        if let LoanState::Given(steal) = loan.state {
+            let to = Receiver::Peer(loan.thief);
+            if let Some(parcel) = self.outgoing.end_contents(to, Contents::Job { run, steal, number }) {
+                self.tell_of_parcel(to, ParcelMessage::Withdrawn { parcel });
+            }
+        }
+        if let Some(parcel) = self.incoming.refuse(self.latest, loan.thief, Contents::Result { run, number })
+        {
+            self.tell_of_parcel(Receiver::Peer(loan.thief), ParcelMessage::Refused { parcel });
+        }
+    }
+
+    /// The coordinator pulls, or has, a root's result.
+    pub(super) fn on_parcel_of_coordinator(&mut self, now: Time, message: &ParcelMessage) {
+        self.on_answer(now, Receiver::Coordinator, message);
+    }
+
+    fn on_answer(&mut self, now: Time, from: Receiver, message: &ParcelMessage) {
+        match *message {
+            ParcelMessage::Pull { parcel, from: first, until } => {
+                if let Some(answer) = self.outgoing.on_pull(now, from, parcel, (first, until)) {
+                    self.tell_of_parcel(from, answer);
+                }
+            }
+            ParcelMessage::Received { parcel } | ParcelMessage::Refused { parcel } => {
+                self.outgoing.end(from, parcel);
+                self.on_parcel_ended(now);
+            }
+            // The coordinator sends no parcels.
+            ParcelMessage::Announce { .. }
+            | ParcelMessage::Chunk { .. }
+            | ParcelMessage::Withdrawn { .. } => {}
+        }
+    }
+
+    // ---- in ----
+
+    pub(super) fn on_parcel(
+        &mut self,
+        now: Time,
+        from: HostId,
+        message: ParcelMessage,
+    ) -> Result<(), Misbehaviour> {
+        match message {
+            ParcelMessage::Announce { parcel, contents, bytes } => {
+                self.on_announce(now, from, parcel, contents, bytes)?;
+            }
+            ParcelMessage::Chunk { parcel, offset, bytes } => {
+                let arrival = self.incoming.on_chunk(now, from, parcel, offset, &bytes);
+                match arrival.map_err(|_| Misbehaviour::Parcel)? {
+                    Arrival::Part => {}
+                    Arrival::Unknown => {
+                        self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Refused { parcel });
+                    }
+                    Arrival::Whole(contents, bytes) => self.unpack(now, from, contents, &bytes)?,
+                }
+            }
+            ParcelMessage::Withdrawn { parcel } => {
+                if let Some(Contents::Job { run, steal, .. }) = self.incoming.on_withdrawn(now, from, parcel)
+                {
+                    self.on_nothing(now, from, run, steal)?;
+                }
+            }
+            answer => self.on_answer(now, Receiver::Peer(from), &answer),
+        }
+        self.send_pulls();
+        Ok(())
+    }
+
+    fn on_announce(
+        &mut self,
+        now: Time,
+        from: HostId,
+        parcel: ParcelId,
+        contents: Contents,
+        bytes: u64,
+    ) -> Result<(), Misbehaviour> {
+        let verdict = if self.incoming.knows(from, parcel) {
+            Verdict::Wanted
+        } else {
+            self.judge_parcel(now, from, contents)?
+        };
+        match verdict {
+            Verdict::Wanted => {
+                let announced = self.incoming.announce(now, from, parcel, contents, bytes);
+                announced.map_err(|_| Misbehaviour::Parcel)?;
+            }
+            Verdict::Here => self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel }),
+            Verdict::Unwanted(answer) => {
+                if let Some(answer) = answer {
+                    self.tell_peer(from, answer);
+                }
+                self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Refused { parcel });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a parcel is wanted. What would be misbehaviour as a message is so as a parcel.
+    fn judge_parcel(&mut self, now: Time, from: HostId, contents: Contents) -> Result<Verdict, Misbehaviour> {
+        let is_acquainted = self.peers.contains_key(&from);
+        let Some(part) = self.runs.get_mut(&contents.run()).filter(|_| is_acquainted) else {
+            return Ok(Verdict::Unwanted(match contents {
+                Contents::Result { run, number } => Some(PeerMessage::Received { run, number }),
+                _ => None,
+            }));
+        };
+        let is_wanted = match contents {
+            Contents::Job { steal, number, .. } => {
+                if steal.0 >= part.next_steal {
+                    return Err(Misbehaviour::AnswerToNoSteal);
+                }
+                match part.requests.get_mut(&steal) {
+                    Some(request) if request.victim != from => return Err(Misbehaviour::AnswerToNoSteal),
+                    Some(request) => {
+                        request.arriving = Some(number);
+                        true
+                    }
+                    None if part.held_by_loan.contains_key(&(Owner::Host(from), number)) => {
+                        return Ok(Verdict::Here);
+                    }
+                    None => false,
+                }
+            }
+            Contents::Result { run, number } => {
+                if number.0 > part.next_number {
+                    return Err(Misbehaviour::ResultOfNoJob);
+                }
+                match part.loans.get_mut(&number) {
+                    Some(loan) if loan.thief != from => return Err(Misbehaviour::ResultOfNoJob),
+                    Some(loan) => {
+                        (loan.heard, loan.is_heard) = (now, true);
+                        true
+                    }
+                    None => return Ok(Verdict::Unwanted(Some(PeerMessage::Received { run, number }))),
+                }
+            }
+            Contents::Have { key, .. } => (part.unresolved.values())
+                .any(|unresolved| unresolved.spec.key == key && unresolved.wanted_from == Some(from)),
+            Contents::Updates { run, object, .. } if !part.shared.contains_key(&object) => {
+                return Ok(Verdict::Unwanted(Some(PeerMessage::NotShared { run, object })));
+            }
+            Contents::Updates { .. } => true,
+            Contents::Replica { .. } => !matches!(part.stage, Stage::Loading | Stage::Unable),
+            Contents::RootFinished { .. } => return Err(Misbehaviour::Parcel),
+        };
+        Ok(if is_wanted { Verdict::Wanted } else { Verdict::Unwanted(None) })
+    }
+
+    /// A parcel is whole: it is handled as a message.
+    fn unpack(
+        &mut self,
+        now: Time,
+        from: HostId,
+        contents: Contents,
+        bytes: &[u8],
+    ) -> Result<(), Misbehaviour> {
+        let message: PeerMessage = frugal::from_bytes(bytes).map_err(|_| Misbehaviour::Parcel)?;
+        let is_announced = Contents::of_peer(&message).is_some_and(|(is, _)| is == contents);
+        if !is_announced {
+            return Err(Misbehaviour::Parcel);
+        }
+        self.peer_message(now, from, message)
+    }
+
+    /// Whether the job that a request asked for is on its way here.
+    pub(super) fn is_job_arriving(&self, run: RunId, steal: StealId, request: &Request) -> bool {
+        request
+            .arriving
+            .is_some_and(|number| self.incoming.has(request.victim, Contents::Job { run, steal, number }))
+    }
+
+    /// Whether a result that was asked for is on its way here.
+    pub(super) fn is_result_arriving(&self, run: RunId, unresolved: &Unresolved) -> bool {
+        let key = unresolved.spec.key;
+        unresolved.wanted_from.is_some_and(|from| self.incoming.has(from, Contents::Have { run, key }))
+    }
+
+    // ---- both ways ----
+
+    fn send_pulls(&mut self) {
+        while let Some((to, message)) = self.incoming.poll_message() {
+            self.tell_of_parcel(Receiver::Peer(to), message);
+        }
+    }
+
+    pub(super) fn next_parcel_timeout(&self) -> Option<(Time, &'static str)> {
+        let incoming = self.incoming.next_timeout().map(|at| (at, "bytes of a parcel have not come"));
+        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is wanted no more"));
+        [incoming, outgoing].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    pub(super) fn time_out_parcels(&mut self, now: Time) {
+        self.incoming.handle_timeout(now);
+        self.outgoing.handle_timeout(now);
+        self.send_pulls();
+    }
+
+    /// Whether something large is on its way from or to a peer.
+    pub(super) fn has_parcels_with(&self, peer: HostId) -> bool {
+        self.incoming.has_peer(peer) || self.outgoing.has_peer(Receiver::Peer(peer))
+    }
+
+    pub(super) fn forget_parcels_of_peer(&mut self, now: Time, peer: HostId) {
+        self.outgoing.forget_peer(Receiver::Peer(peer));
+        self.incoming.forget_peer(now, peer);
+        self.send_pulls();
+    }
+
+    pub(super) fn forget_parcels_of_run(&mut self, run: RunId) {
+        self.outgoing.forget_run(run);
+        self.incoming.forget_run(self.latest, run);
+        self.send_pulls();
+    }
+}

@@ -1,0 +1,68 @@
+//! A route to a peer broke while another works: what was under way may be lost, and is found out now instead of
+//! when it is due.
+
+use crate::message::PeerMessage;
+use crate::{HostId, JobKey, JobNumber, RunId, Time};
+
+use super::Host;
+use super::part::{LoanState, Owner};
+
+/// What of a run is between this host and a peer.
+#[derive(Default)]
+struct Between {
+    /// This host holds jobs of the peer's, or waits for its answer to a steal.
+    holds: bool,
+    /// The peer holds jobs of this host's.
+    lends: bool,
+    finished: Vec<JobNumber>,
+    asked: Vec<(JobNumber, JobKey)>,
+}
+
+impl Host {
+    /// Messages to the peer, and from it, may have been lost with a link, and another way to it works: whatever was
+    /// on its way is said again, and what the peer has said is asked for.
+    pub fn handle_route_lost(&mut self, now: Time, peer: HostId) {
+        self.latest = now;
+        if !self.peers.contains_key(&peer) {
+            return;
+        }
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            let between = self.between(run, peer);
+            if between.holds {
+                self.send_holding(run, peer);
+            }
+            for token in between.finished {
+                self.deliver(run, token);
+            }
+            if between.lends {
+                self.tell_peer(peer, PeerMessage::Lending { run });
+            }
+            for (number, key) in between.asked {
+                self.tell_peer(peer, PeerMessage::Adopt { run, number, key });
+            }
+            self.compare_soon_with(now, run, peer);
+        }
+    }
+
+    fn between(&self, run: RunId, peer: HostId) -> Between {
+        let mut between = Between::default();
+        let Some(part) = self.runs.get(&run) else { return between };
+        let held = (part.held_by_loan.range((Owner::Host(peer), JobNumber(0))..))
+            .take_while(|((owner, _), _)| *owner == Owner::Host(peer));
+        for (_, token) in held {
+            between.holds = true;
+            if part.held.get(token).is_some_and(|held| held.finished.is_some()) {
+                between.finished.push(*token);
+            }
+        }
+        between.holds |= part.requests.values().any(|request| request.victim == peer);
+        for (number, loan) in part.loans.iter().filter(|(_, loan)| loan.thief == peer) {
+            match loan.state {
+                LoanState::Asked => between.asked.push((*number, loan.spec.key)),
+                LoanState::Given(_) | LoanState::Agreed => between.lends = true,
+            }
+        }
+        between
+    }
+}

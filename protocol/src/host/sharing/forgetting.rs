@@ -1,0 +1,141 @@
+//! What becomes of objects that are not used here any more, and of all when this host leaves.
+
+use std::sync::Arc;
+
+use crate::host::{Event, Host};
+use crate::limits::{
+    OBJECTS_PER_RUN_MAX, SHARED_COMPARED_MAX, SHARED_HEIRS, SHARED_UNSTABLE_BYTES_MAX, SHARED_UNUSED,
+};
+use crate::message::PeerMessage;
+use crate::shared::{Missing, ObjectId, Replica, Versions};
+use crate::{HostId, RunId, Time};
+
+impl Host {
+    /// Forgets what no job here has mentioned for a while. Objects with updates of this host that others with a
+    /// replica may not have stay until these have said so, up to a limit.
+    pub(super) fn sweep(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.next_sweep = now + SHARED_UNUSED;
+        let mut unused = Vec::new();
+        let mut unstable = Vec::new();
+        let mut unstable_bytes = 0;
+        for (object, sharing) in &mut part.shared {
+            let is_unused = Arc::strong_count(&sharing.replica) == 1;
+            if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
+                continue;
+            }
+            let is_unstable = sharing.replica.with(|place| place.as_ref().is_some_and(Replica::is_unstable));
+            if sharing.sharers.is_empty() || !is_unstable {
+                unused.push(*object);
+            } else {
+                unstable_bytes += sharing.counted;
+                unstable.push((*object, unstable_bytes <= SHARED_UNSTABLE_BYTES_MAX as u64));
+            }
+        }
+        for (object, may_stay) in unstable {
+            if may_stay {
+                self.ask_for_stability(now, run, object);
+            } else {
+                let count = self.entrust(now, run, object);
+                self.events.push_back(Event::Entrusted(run, object, count));
+                unused.push(object);
+            }
+        }
+        for object in unused {
+            self.ship(now, run, object);
+            self.forget(run, object);
+        }
+    }
+
+    /// Asks those who are not known to have all of this host's updates.
+    fn ask_for_stability(&mut self, now: Time, run: RunId, object: ObjectId) {
+        self.ship(now, run, object);
+        let lagging = self.lagging(run, object);
+        for (sharer, _) in lagging.into_iter().take(SHARED_COMPARED_MAX) {
+            self.tell_versions(run, object, sharer, true);
+        }
+    }
+
+    /// Hosts that are not known to have all of this host's updates, and how many they are known to have.
+    fn lagging(&mut self, run: RunId, object: ObjectId) -> Vec<(HostId, u64)> {
+        let Some(sharing) = self.sharing(run, object) else { return Vec::new() };
+        let Some((_, count)) = sharing.own_log() else { return Vec::new() };
+        sharing.sharers.iter().filter(|(_, has)| **has < count).map(|(host, has)| (*host, *has)).collect()
+    }
+
+    /// Sends this host's updates to all that are not known to have them: how many there are.
+    fn entrust(&mut self, now: Time, run: RunId, object: ObjectId) -> u64 {
+        self.ship(now, run, object);
+        let mut most = 0;
+        for (sharer, has) in self.lagging(run, object) {
+            let Some(sharing) = self.sharing(run, object) else { break };
+            let missing = sharing.replica.with(|place| {
+                let replica = place.as_ref()?;
+                let (own, count) = replica.own_log()?;
+                most = most.max(count - has);
+                let others = replica.versions().iter().filter(|(writer, _)| *writer != own);
+                let theirs: Versions = others.chain([(own, has)]).collect();
+                Some(replica.missing(&theirs))
+            });
+            match missing {
+                Some(Missing::Updates(updates)) => {
+                    for (writer, first, updates) in updates {
+                        self.send_updates(sharer, (run, object), (writer, first), &updates);
+                    }
+                }
+                Some(Missing::Whole) => {
+                    self.send_replica(sharer, run, object);
+                }
+                Some(Missing::Nothing) | None => {}
+            }
+        }
+        most
+    }
+
+    fn forget(&mut self, run: RunId, object: ObjectId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = part.shared.remove(&object) else { return };
+        part.own_counts.shared_bytes -= sharing.counted;
+        if let Some(own) = sharing.own_log()
+            && (part.logs_before.len() < OBJECTS_PER_RUN_MAX || part.logs_before.contains_key(&object))
+        {
+            part.logs_before.insert(object, own);
+        }
+        for sharer in sharing.sharers.into_keys() {
+            self.tell_peer(sharer, PeerMessage::NotShared { run, object });
+        }
+    }
+
+    /// What others may not have, they get before this host goes; what only this host has, somebody gets.
+    pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let objects: Vec<(ObjectId, bool)> =
+            part.shared.iter().map(|(object, sharing)| (*object, sharing.sharers.is_empty())).collect();
+        for (object, is_alone) in objects {
+            if is_alone {
+                for heir in self.heirs(run, object) {
+                    self.send_replica(heir, run, object);
+                }
+            } else {
+                self.entrust(now, run, object);
+            }
+        }
+    }
+
+    /// Those that have jobs of this host's that mention the object, and some others.
+    fn heirs(&mut self, run: RunId, object: ObjectId) -> Vec<HostId> {
+        let Some(part) = self.runs.get(&run) else { return Vec::new() };
+        let mut heirs: Vec<HostId> = (part.loans.values())
+            .filter(|loan| loan.spec.objects.iter().any(|mention| mention.creation == object))
+            .map(|loan| loan.thief)
+            .filter(|thief| self.peers.contains_key(thief))
+            .collect();
+        let others = if self.near.is_empty() { &self.far } else { &self.near };
+        let skip = self.random.below(others.len().max(1));
+        heirs.extend(others.iter().cycle().skip(skip).take(SHARED_HEIRS.min(others.len())));
+        let mut seen = std::collections::BTreeSet::new();
+        heirs.retain(|heir| seen.insert(*heir));
+        heirs.truncate(SHARED_HEIRS);
+        heirs
+    }
+}

@@ -1,0 +1,67 @@
+//! How much a host's machine keeps, for tests that bound its memory.
+
+use super::Host;
+
+/// Lengths of queues, lists and maps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Messages, commands and events that nobody has polled.
+    pub unpolled: usize,
+    /// Other hosts that it knows.
+    pub peers: usize,
+    /// Of these and of others, those in lists of victims.
+    pub listed: usize,
+    /// Hosts that it hears no more of.
+    pub cut_off: usize,
+    /// Steal requests of its own under way.
+    pub requests: usize,
+    /// Requests of others that wait.
+    pub parked: usize,
+    /// Jobs held for others.
+    pub held: usize,
+    /// The longest index of these by key, tag or number, less those who wait for the same job.
+    pub held_indexed: usize,
+    /// Jobs that others have, and such whose fate is not known.
+    pub away: usize,
+    /// Jobs by the runtime's numbers.
+    pub lent: usize,
+    /// Entries that wait to be sent, and hosts that some wait for.
+    pub outbox: usize,
+    /// See `outbox`.
+    pub outbox_hosts: usize,
+    /// Entries that may still be found.
+    pub sought: usize,
+    /// Entries of its tables.
+    pub entries: usize,
+    /// Notes and lines that wait to be sent, in the run that has most.
+    pub waiting_texts: usize,
+}
+
+impl Host {
+    /// How much it keeps now, in all runs.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes {
+            unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
+            peers: self.peers.len(),
+            listed: self.near.len() + self.far.len(),
+            cut_off: self.cut_off.len(),
+            ..Sizes::default()
+        };
+        for part in self.runs.values() {
+            let owners: usize = part.held.values().map(|held| held.owners.len()).sum();
+            let by_loan = part.held_by_loan.len().saturating_sub(owners) + part.held.len();
+            sizes.requests += part.requests.len();
+            sizes.parked += part.parked.len();
+            sizes.held += part.held.len();
+            sizes.held_indexed += part.held_by_key.len().max(part.held_by_tag.len()).max(by_loan);
+            sizes.away += part.loans.len() + part.unresolved.len();
+            sizes.lent += part.loan_by_number.len();
+            sizes.outbox += part.outbox.len();
+            sizes.outbox_hosts += part.owner_outbox.len();
+            sizes.sought += part.sought.len();
+            sizes.entries += part.table.len();
+            sizes.waiting_texts = sizes.waiting_texts.max(part.notes.len()).max(part.log.len());
+        }
+        sizes
+    }
+}

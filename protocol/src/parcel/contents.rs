@@ -1,0 +1,114 @@
+//! What is in a parcel.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::shared::{ObjectId, Writer};
+use crate::{JobKey, JobNumber, RunId, StealId};
+
+/// Which message a parcel is. A message of the same contents to the same receiver is the same parcel, as long
+/// as that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Contents {
+    /// [`PeerMessage::Job`].
+    Job {
+        /// Of which run.
+        run: RunId,
+        /// The request.
+        steal: StealId,
+        /// The owner's number for the loan.
+        number: JobNumber,
+    },
+    /// [`PeerMessage::Result`].
+    Result {
+        /// Of which run.
+        run: RunId,
+        /// The owner's number.
+        number: JobNumber,
+    },
+    /// [`PeerMessage::Have`].
+    Have {
+        /// Of which run.
+        run: RunId,
+        /// Which job.
+        key: JobKey,
+    },
+    /// [`PeerMessage::Updates`].
+    Updates {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+        /// Whose.
+        writer: Writer,
+        /// The number of the first.
+        first: u64,
+    },
+    /// [`PeerMessage::Replica`].
+    Replica {
+        /// Of which run.
+        run: RunId,
+        /// Of which object.
+        object: ObjectId,
+    },
+    /// [`ToCoordinator::RootFinished`].
+    RootFinished {
+        /// Of which run.
+        run: RunId,
+        /// The coordinator's number.
+        number: JobNumber,
+    },
+}
+
+impl Contents {
+    /// The run that it is about.
+    pub fn run(&self) -> RunId {
+        match self {
+            Self::Job { run, .. }
+            | Self::Result { run, .. }
+            | Self::Have { run, .. }
+            | Self::Updates { run, .. }
+            | Self::Replica { run, .. }
+            | Self::RootFinished { run, .. } => *run,
+        }
+    }
+
+    /// What a message between hosts would be as a parcel, and about how many bytes it has; `None` if it is
+    /// always small.
+    pub fn of_peer(message: &PeerMessage) -> Option<(Self, usize)> {
+        Some(match message {
+            PeerMessage::Job { run, steal, number, spec } => {
+                (Self::Job { run: *run, steal: *steal, number: *number }, spec.parameters.len())
+            }
+            PeerMessage::Result { run, number, finished } => {
+                (Self::Result { run: *run, number: *number }, finished.outcome.bytes().len())
+            }
+            PeerMessage::Have { run, key, finished } => {
+                let bytes = finished.as_ref().map_or(0, |finished| finished.outcome.bytes().len());
+                (Self::Have { run: *run, key: *key }, bytes)
+            }
+            PeerMessage::Updates { run, object, writer, first, updates } => {
+                let contents = Self::Updates { run: *run, object: *object, writer: *writer, first: *first };
+                (contents, updates.iter().map(|update| update.len() + PER_UPDATE_BYTES).sum())
+            }
+            PeerMessage::Replica { run, object, snapshot, .. } => {
+                let updates = snapshot.updates.iter().map(|update| update.bytes.len() + PER_UPDATE_BYTES);
+                (Self::Replica { run: *run, object: *object }, snapshot.base.len() + updates.sum::<usize>())
+            }
+            _ => return None,
+        })
+    }
+
+    /// The same of a message to the coordinator.
+    pub fn of_coordinator(message: &ToCoordinator) -> Option<(Self, usize)> {
+        match message {
+            ToCoordinator::RootFinished { run, number, finished } => {
+                Some((Self::RootFinished { run: *run, number: *number }, finished.outcome.bytes().len()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An update's length and origin, encoded.
+const PER_UPDATE_BYTES: usize = 16;

@@ -1,0 +1,282 @@
+//! The receiver's half.
+//!
+//! Memory grows with the bytes that arrive and not with those that are announced. A few parcels are pulled at
+//! once; the others wait their turn, and hold nothing.
+
+mod arriving;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use thiserror::Error;
+
+use super::{Contents, ParcelId, ParcelMessage};
+use crate::limits::{
+    CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCELS_INCOMING_BYTES_MAX, PARCELS_PULLED_MAX,
+    PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX,
+};
+use crate::{RunId, Time};
+use arriving::{Arriving, Due};
+
+/// A parcel that no honest sender sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("it sent a parcel that breaks the rules")]
+pub struct Unsound;
+
+/// What came of a chunk.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// More is to come.
+    Part,
+    /// There is no such parcel.
+    Unknown,
+    /// All bytes are there.
+    Whole(Contents, Vec<u8>),
+}
+
+type Name<K> = (K, ParcelId);
+
+/// Parcels on their way in; `K` names senders.
+#[derive(Debug)]
+pub struct Incoming<K> {
+    parcels: BTreeMap<Name<K>, Arriving>,
+    by_contents: BTreeMap<(K, Contents), ParcelId>,
+    /// Announced, and not pulled now.
+    waiting: VecDeque<Name<K>>,
+    pulled: BTreeSet<Name<K>>,
+    /// Those of which something may be here, pulled or waiting; and their announced bytes.
+    begun: BTreeSet<Name<K>>,
+    begun_bytes: usize,
+    messages: VecDeque<(K, ParcelMessage)>,
+}
+
+impl<K> Default for Incoming<K> {
+    fn default() -> Self {
+        Self {
+            parcels: BTreeMap::new(),
+            by_contents: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            pulled: BTreeSet::new(),
+            begun: BTreeSet::new(),
+            begun_bytes: 0,
+            messages: VecDeque::new(),
+        }
+    }
+}
+
+impl<K: Copy + Ord> Incoming<K> {
+    /// Whether these contents are on their way here. What waits for them need not ask for them again.
+    pub fn has(&self, from: K, contents: Contents) -> bool {
+        self.by_contents.contains_key(&(from, contents))
+    }
+
+    /// Whether no parcel is on its way here.
+    pub fn is_empty(&self) -> bool {
+        self.parcels.is_empty()
+    }
+
+    /// The bytes of all that has arrived so far.
+    pub fn held_bytes(&self) -> usize {
+        self.parcels.values().map(Arriving::held_bytes).sum()
+    }
+
+    /// Whether a parcel is known by this name.
+    pub fn knows(&self, from: K, parcel: ParcelId) -> bool {
+        self.parcels.contains_key(&(from, parcel))
+    }
+
+    /// A wanted parcel was announced, for the first time or again.
+    ///
+    /// # Errors
+    /// When no honest sender would announce it.
+    pub fn announce(
+        &mut self,
+        now: Time,
+        from: K,
+        parcel: ParcelId,
+        contents: Contents,
+        bytes: u64,
+    ) -> Result<(), Unsound> {
+        let total = usize::try_from(bytes).ok().filter(|total| (1..=PARCEL_BYTES_MAX).contains(total));
+        let total = total.ok_or(Unsound)?;
+        let name = (from, parcel);
+        if let Some(known) = self.parcels.get(&name) {
+            return if (known.contents, known.total) == (contents, total) { Ok(()) } else { Err(Unsound) };
+        }
+        // The sender had given its first attempt up.
+        if let Some(before) = self.by_contents.get(&(from, contents)).copied() {
+            self.remove((from, before));
+        }
+        let of_peer = self.parcels.range((from, ParcelId(0))..=(from, ParcelId(u64::MAX))).count();
+        if of_peer < PARCELS_WITH_PEER_MAX {
+            self.parcels.insert(name, Arriving::new(now, contents, total));
+            self.by_contents.insert((from, contents), parcel);
+            self.waiting.push_back(name);
+            self.pull(now);
+        }
+        Ok(())
+    }
+
+    /// Some bytes came.
+    ///
+    /// # Errors
+    /// When no honest sender would send them.
+    pub fn on_chunk(
+        &mut self,
+        now: Time,
+        from: K,
+        parcel: ParcelId,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Arrival, Unsound> {
+        let name = (from, parcel);
+        if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
+            return Err(Unsound);
+        }
+        let Some(arriving) = self.parcels.get_mut(&name) else { return Ok(Arrival::Unknown) };
+        arriving.add(now, offset, bytes)?;
+        if arriving.is_whole() {
+            let Some(arriving) = self.remove(name) else { return Ok(Arrival::Unknown) };
+            self.messages.push_back((from, ParcelMessage::Received { parcel }));
+            self.pull(now);
+            return Ok(Arrival::Whole(arriving.contents, arriving.bytes));
+        }
+        if self.pulled.contains(&name)
+            && let Some((from_byte, until)) = arriving.next_credit(now)
+        {
+            self.messages.push_back((from, ParcelMessage::Pull { parcel, from: from_byte, until }));
+        }
+        Ok(Arrival::Part)
+    }
+
+    /// The sender has withdrawn a parcel; what it was.
+    pub fn on_withdrawn(&mut self, now: Time, from: K, parcel: ParcelId) -> Option<Contents> {
+        let arriving = self.remove((from, parcel));
+        self.pull(now);
+        arriving.map(|arriving| arriving.contents)
+    }
+
+    /// These contents are not wanted any more; which parcel they were in.
+    pub fn refuse(&mut self, now: Time, from: K, contents: Contents) -> Option<ParcelId> {
+        let parcel = *self.by_contents.get(&(from, contents))?;
+        self.remove((from, parcel));
+        self.pull(now);
+        Some(parcel)
+    }
+
+    /// Whether anything is on its way here from this sender.
+    pub fn has_peer(&self, from: K) -> bool {
+        self.parcels.range((from, ParcelId(0))..).next().is_some_and(|((sender, _), _)| *sender == from)
+    }
+
+    /// Pulls what may be pulled.
+    fn pull(&mut self, now: Time) {
+        let mut still = VecDeque::new();
+        while self.pulled.len() < PARCELS_PULLED_MAX
+            && let Some(name) = self.waiting.pop_front()
+        {
+            let Some(arriving) = self.parcels.get_mut(&name) else { continue };
+            let of_peer = self.pulled.iter().filter(|(from, _)| *from == name.0).count();
+            let is_new = !self.begun.contains(&name);
+            let is_too_much = is_new
+                && !self.begun.is_empty()
+                && self.begun_bytes + arriving.total > PARCELS_INCOMING_BYTES_MAX;
+            if of_peer >= PARCELS_PULLED_PER_PEER_MAX || is_too_much {
+                still.push_back(name);
+                continue;
+            }
+            if is_new {
+                self.begun.insert(name);
+                self.begun_bytes += arriving.total;
+            }
+            self.pulled.insert(name);
+            let (from, until) = arriving.begin(now);
+            self.messages.push_back((name.0, ParcelMessage::Pull { parcel: name.1, from, until }));
+        }
+        still.append(&mut self.waiting);
+        self.waiting = still;
+    }
+
+    fn remove(&mut self, name: Name<K>) -> Option<Arriving> {
+        let arriving = self.parcels.remove(&name)?;
+        self.by_contents.remove(&(name.0, arriving.contents));
+        if self.begun.remove(&name) {
+            self.begun_bytes -= arriving.total;
+        }
+        if !self.pulled.remove(&name) {
+            self.waiting.retain(|waiting| *waiting != name);
+        }
+        Some(arriving)
+    }
+
+    fn forget(&mut self, now: Time, is_forgotten: impl Fn(&Name<K>, &Arriving) -> bool) {
+        let forgotten: Vec<Name<K>> = (self.parcels.iter())
+            .filter(|(name, arriving)| is_forgotten(name, arriving))
+            .map(|(name, _)| *name)
+            .collect();
+        for name in forgotten {
+            self.remove(name);
+        }
+        self.pull(now);
+    }
+
+    /// A sender is gone.
+    pub fn forget_peer(&mut self, now: Time, from: K) {
+        self.messages.retain(|(to, _)| *to != from);
+        self.forget(now, |(sender, _), _| *sender == from);
+    }
+
+    /// A run is over.
+    pub fn forget_run(&mut self, now: Time, run: RunId) {
+        self.forget(now, |_, arriving| arriving.contents.run() == run);
+    }
+
+    /// The link to a sender is new, and what was on the old one is lost: it is asked for again at once.
+    pub fn on_new_link(&mut self, now: Time, from: K) {
+        for name in self.pulled.iter().filter(|(sender, _)| *sender == from) {
+            if let Some(arriving) = self.parcels.get_mut(name) {
+                arriving.nudge(now);
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    /// The next message to a sender.
+    pub fn poll_message(&mut self) -> Option<(K, ParcelMessage)> {
+        self.messages.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is to be called.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let due = self.begun.iter().filter_map(|name| {
+            let arriving = self.parcels.get(name)?;
+            Some(if self.pulled.contains(name) { arriving.due() } else { arriving.stale_at() })
+        });
+        due.min()
+    }
+
+    /// Asks again for what has not come, and gives up what does not come at all.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.next_timeout().is_none_or(|due| now < due) {
+            return;
+        }
+        for name in self.begun.iter().copied().collect::<Vec<_>>() {
+            let has_waiting = !self.waiting.is_empty();
+            let is_pulled = self.pulled.contains(&name);
+            let Some(arriving) = self.parcels.get_mut(&name) else { continue };
+            match arriving.time_out(now, is_pulled, has_waiting) {
+                Due::Nothing => {}
+                Due::Ask(from, until) => {
+                    self.messages.push_back((name.0, ParcelMessage::Pull { parcel: name.1, from, until }));
+                }
+                Due::StepAside => {
+                    self.pulled.remove(&name);
+                    self.waiting.push_back(name);
+                }
+                Due::GiveUp => {
+                    self.remove(name);
+                }
+            }
+        }
+        self.pull(now);
+    }
+}

@@ -1,0 +1,175 @@
+//! One parcel that arrives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Unsound;
+use crate::Time;
+use crate::limits::{
+    PARCEL_PATIENCE_MAX, PARCEL_PATIENCE_MIN, PARCEL_STALE, PARCEL_WINDOW_BYTES_MAX, PARCEL_WINDOW_BYTES_MIN,
+};
+use crate::parcel::Contents;
+
+/// Credit that is used up faster than this was too little.
+const QUICK: Duration = Duration::from_millis(100);
+/// And if it takes longer than this, too much: it waits in queues.
+const SLOW: Duration = Duration::from_millis(500);
+/// Unanswered questions after which another parcel has its turn.
+const ASKS_MAX: u32 = 2;
+
+/// What a moment asks for.
+pub enum Due {
+    Nothing,
+    /// These bytes have not come.
+    Ask(u64, u64),
+    /// Others are to have a turn.
+    StepAside,
+    /// Nothing has come of it for too long.
+    GiveUp,
+}
+
+#[derive(Debug)]
+pub struct Arriving {
+    pub contents: Contents,
+    pub total: usize,
+    /// What has come without a gap.
+    pub bytes: Vec<u8>,
+    /// What has come beyond a gap, by offset.
+    ahead: BTreeMap<usize, Vec<u8>>,
+    /// Bytes up to here were asked for.
+    granted: usize,
+    granted_at: Time,
+    window: usize,
+    due: Time,
+    patience: Duration,
+    /// Questions since something came.
+    asks: u32,
+    progressed: Time,
+    has_begun: bool,
+}
+
+impl Arriving {
+    pub fn new(now: Time, contents: Contents, total: usize) -> Self {
+        Self {
+            contents,
+            total,
+            bytes: Vec::new(),
+            ahead: BTreeMap::new(),
+            granted: 0,
+            granted_at: now,
+            window: PARCEL_WINDOW_BYTES_MIN,
+            due: now,
+            patience: PARCEL_PATIENCE_MIN,
+            asks: 0,
+            progressed: now,
+            has_begun: false,
+        }
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.bytes.len() == self.total
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.len() + self.ahead.values().map(Vec::len).sum::<usize>()
+    }
+
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// What was on its way is known to be lost.
+    pub fn nudge(&mut self, now: Time) {
+        self.due = now;
+    }
+
+    pub fn stale_at(&self) -> Time {
+        self.progressed + PARCEL_STALE
+    }
+
+    /// It has its turn: what to ask for first.
+    pub fn begin(&mut self, now: Time) -> (u64, u64) {
+        self.asks = 0;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // While it waited for its first turn, nothing could come.
+            self.progressed = now;
+        }
+        self.ask(now)
+    }
+
+    /// Asks for what is missing and may be on its way no more.
+    fn ask(&mut self, now: Time) -> (u64, u64) {
+        let here = self.bytes.len();
+        let most = self.total.min(here + self.window);
+        let until = self.ahead.keys().next().copied().unwrap_or(most).min(most);
+        self.granted = self.granted.max(until);
+        self.granted_at = now;
+        self.due = now + self.patience;
+        (here as u64, until as u64)
+    }
+
+    /// Takes bytes in.
+    pub fn add(&mut self, now: Time, offset: u64, bytes: &[u8]) -> Result<(), Unsound> {
+        let start = usize::try_from(offset).map_err(|_| Unsound)?;
+        let end = start.checked_add(bytes.len()).filter(|end| *end <= self.total).ok_or(Unsound)?;
+        let here = self.bytes.len();
+        // What came twice, or was asked for before this parcel was given up and announced anew.
+        if end <= here || end > self.granted || self.ahead.contains_key(&start) {
+            return Ok(());
+        }
+        if start > here {
+            // Late, or lost: it is asked for again, but not at once.
+            self.ahead.insert(start, bytes.to_vec());
+            self.due = self.due.min(now + self.patience / 4);
+            return Ok(());
+        }
+        self.bytes.extend_from_slice(&bytes[here - start..]);
+        while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() <= self.bytes.len()) {
+            let (start, bytes) = entry.remove_entry();
+            if let Some(new) = bytes.get(self.bytes.len() - start..) {
+                self.bytes.extend_from_slice(new);
+            }
+        }
+        self.asks = 0;
+        self.progressed = now;
+        self.due = now + if self.ahead.is_empty() { self.patience } else { self.patience / 4 };
+        Ok(())
+    }
+
+    /// More credit, if what is left of it would not last.
+    pub fn next_credit(&mut self, now: Time) -> Option<(u64, u64)> {
+        let here = self.bytes.len();
+        let left = self.granted.saturating_sub(here);
+        if left > self.window / 2 || self.granted == self.total {
+            return None;
+        }
+        let took = now.since(self.granted_at);
+        if took < QUICK {
+            self.window = (self.window * 2).min(PARCEL_WINDOW_BYTES_MAX);
+        } else if took > SLOW {
+            self.window = (self.window / 2).max(PARCEL_WINDOW_BYTES_MIN);
+        }
+        self.patience = (took * 4).clamp(PARCEL_PATIENCE_MIN, PARCEL_PATIENCE_MAX);
+        let from = self.granted;
+        self.granted = self.total.min(here + self.window).max(from);
+        self.granted_at = now;
+        self.due = now + self.patience;
+        (from < self.granted).then_some((from as u64, self.granted as u64))
+    }
+
+    pub fn time_out(&mut self, now: Time, is_pulled: bool, has_waiting: bool) -> Due {
+        if now >= self.stale_at() && (!is_pulled || now >= self.due) {
+            return Due::GiveUp;
+        }
+        if !is_pulled || now < self.due {
+            return Due::Nothing;
+        }
+        if self.asks >= ASKS_MAX && has_waiting {
+            return Due::StepAside;
+        }
+        self.asks += 1;
+        self.patience = (self.patience * 2).min(PARCEL_PATIENCE_MAX);
+        let (from, until) = self.ask(now);
+        Due::Ask(from, until)
+    }
+}

@@ -1,0 +1,205 @@
+//! The sender's half.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::{Contents, ParcelId, ParcelMessage};
+use crate::limits::{
+    CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_UNWANTED_MAX, PARCELS_OUTGOING_BYTES_MAX, PARCELS_WITH_PEER_MAX,
+};
+use crate::{RunId, Time};
+
+/// A parcel that is kept until it has arrived.
+#[derive(Debug)]
+struct Kept<K> {
+    to: K,
+    contents: Contents,
+    bytes: Vec<u8>,
+    /// What the receiver has asked for and was not sent, in order; they neither overlap nor touch.
+    wanted: Vec<Range<usize>>,
+    /// When it was announced, pulled or sent last.
+    touched: Time,
+}
+
+impl<K> Kept<K> {
+    fn want(&mut self, asked: Range<usize>) {
+        let mut merged = asked;
+        self.wanted.retain(|known| {
+            let is_apart = known.end < merged.start || merged.end < known.start;
+            if !is_apart {
+                merged = known.start.min(merged.start)..known.end.max(merged.end);
+            }
+            is_apart
+        });
+        let place = self.wanted.partition_point(|known| known.start < merged.start);
+        self.wanted.insert(place, merged);
+    }
+}
+
+/// Parcels on their way out; `K` names receivers.
+#[derive(Debug)]
+pub struct Outgoing<K> {
+    parcels: BTreeMap<ParcelId, Kept<K>>,
+    by_contents: BTreeMap<(K, Contents), ParcelId>,
+    /// Those of which something is wanted, and the one that was served last.
+    ready: BTreeSet<ParcelId>,
+    served: ParcelId,
+    next: u64,
+    bytes: usize,
+}
+
+impl<K> Default for Outgoing<K> {
+    fn default() -> Self {
+        Self {
+            parcels: BTreeMap::new(),
+            by_contents: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            served: ParcelId(0),
+            next: 1,
+            bytes: 0,
+        }
+    }
+}
+
+impl<K: Copy + Ord> Outgoing<K> {
+    /// Whether no parcel is kept.
+    pub fn is_empty(&self) -> bool {
+        self.parcels.is_empty()
+    }
+
+    /// How many parcels are kept, and their bytes.
+    pub fn size(&self) -> (usize, usize) {
+        (self.parcels.len(), self.bytes)
+    }
+
+    /// When something last moved, of all that is kept.
+    pub fn touched(&self) -> Option<Time> {
+        self.parcels.values().map(|kept| kept.touched).max()
+    }
+
+    /// Announces contents that are under way already; `None` if they are not.
+    pub fn announce_again(&self, to: K, contents: Contents) -> Option<ParcelMessage> {
+        let parcel = *self.by_contents.get(&(to, contents))?;
+        let bytes = self.parcels.get(&parcel)?.bytes.len() as u64;
+        Some(ParcelMessage::Announce { parcel, contents, bytes })
+    }
+
+    /// Keeps and announces a parcel; `None` if it is too long, or too much is kept already: whatever is
+    /// repeated until it is acknowledged will have its turn.
+    pub fn add(&mut self, now: Time, to: K, contents: Contents, bytes: Vec<u8>) -> Option<ParcelMessage> {
+        self.end_contents(to, contents);
+        let is_full = self.bytes + bytes.len() > PARCELS_OUTGOING_BYTES_MAX && !self.parcels.is_empty();
+        let with_peer = self.by_contents.keys().filter(|(other, _)| *other == to).count();
+        if is_full || bytes.is_empty() || bytes.len() > PARCEL_BYTES_MAX || with_peer >= PARCELS_WITH_PEER_MAX
+        {
+            return None;
+        }
+        let parcel = ParcelId(self.next);
+        self.next += 1;
+        self.bytes += bytes.len();
+        self.by_contents.insert((to, contents), parcel);
+        self.parcels.insert(parcel, Kept { to, contents, bytes, wanted: Vec::new(), touched: now });
+        self.announce_again(to, contents)
+    }
+
+    /// The receiver asks for bytes; the answer, if there is one at once.
+    pub fn on_pull(
+        &mut self,
+        now: Time,
+        by: K,
+        parcel: ParcelId,
+        (from, until): (u64, u64),
+    ) -> Option<ParcelMessage> {
+        let Some(kept) = self.parcels.get_mut(&parcel).filter(|kept| kept.to == by) else {
+            return Some(ParcelMessage::Withdrawn { parcel });
+        };
+        kept.touched = now;
+        let end = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(kept.bytes.len());
+        let asked = end(from)..end(until);
+        if asked.start < asked.end {
+            kept.want(asked);
+            self.ready.insert(parcel);
+        }
+        None
+    }
+
+    /// The next chunk for a receiver that `has_room`; the parcels take turns.
+    pub fn poll_chunk(
+        &mut self,
+        now: Time,
+        mut has_room: impl FnMut(K) -> bool,
+    ) -> Option<(K, ParcelMessage)> {
+        let later = self.ready.range((std::ops::Bound::Excluded(self.served), std::ops::Bound::Unbounded));
+        let parcel = *later
+            .chain(self.ready.range(..=self.served))
+            .find(|parcel| self.parcels.get(parcel).is_some_and(|kept| has_room(kept.to)))?;
+        let kept = self.parcels.get_mut(&parcel)?;
+        let first = kept.wanted.first_mut()?;
+        let end = first.end.min(first.start + CHUNK_BYTES_MAX);
+        let (offset, bytes) = (first.start as u64, kept.bytes[first.start..end].into());
+        first.start = end;
+        if first.start == first.end {
+            kept.wanted.remove(0);
+        }
+        if kept.wanted.is_empty() {
+            self.ready.remove(&parcel);
+        }
+        kept.touched = now;
+        self.served = parcel;
+        Some((kept.to, ParcelMessage::Chunk { parcel, offset, bytes }))
+    }
+
+    /// The receiver has it, or does not want it: what it was.
+    pub fn end(&mut self, by: K, parcel: ParcelId) -> Option<Contents> {
+        self.parcels.get(&parcel).filter(|kept| kept.to == by)?;
+        self.remove(parcel)
+    }
+
+    /// Nobody wants these contents any more; which parcel they were.
+    pub fn end_contents(&mut self, to: K, contents: Contents) -> Option<ParcelId> {
+        let parcel = *self.by_contents.get(&(to, contents))?;
+        self.remove(parcel);
+        Some(parcel)
+    }
+
+    fn remove(&mut self, parcel: ParcelId) -> Option<Contents> {
+        let kept = self.parcels.remove(&parcel)?;
+        self.bytes -= kept.bytes.len();
+        self.ready.remove(&parcel);
+        self.by_contents.remove(&(kept.to, kept.contents));
+        Some(kept.contents)
+    }
+
+    /// Whether anything is on its way to this receiver.
+    pub fn has_peer(&self, to: K) -> bool {
+        self.parcels.values().any(|kept| kept.to == to)
+    }
+
+    /// A receiver is gone.
+    pub fn forget_peer(&mut self, to: K) {
+        self.forget(|kept| kept.to == to);
+    }
+
+    /// A run is over.
+    pub fn forget_run(&mut self, run: RunId) {
+        self.forget(|kept| kept.contents.run() == run);
+    }
+
+    /// Parcels that nobody has pulled for long are given up: the receiver has forgotten them.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.forget(|kept| now >= kept.touched + PARCEL_UNWANTED_MAX);
+    }
+
+    /// When [`Self::handle_timeout`] has something to do.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.parcels.values().map(|kept| kept.touched + PARCEL_UNWANTED_MAX).min()
+    }
+
+    fn forget(&mut self, is_forgotten: impl Fn(&Kept<K>) -> bool) {
+        let forgotten: Vec<ParcelId> =
+            self.parcels.iter().filter(|(_, kept)| is_forgotten(kept)).map(|(parcel, _)| *parcel).collect();
+        for parcel in forgotten {
+            self.remove(parcel);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+use std::time::Duration;
+
+use super::*;
+use crate::limits::{
+    CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_STALE, PARCEL_UNWANTED_MAX, PARCEL_WINDOW_BYTES_MAX,
+    PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX,
+};
+use crate::{JobNumber, RunId, Time};
+
+const ME: u8 = 1;
+const PEER: u8 = 2;
+
+fn result(number: u64) -> Contents {
+    Contents::Result { run: RunId(1), number: JobNumber(number) }
+}
+
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|place| (place / 7) as u8).collect()
+}
+
+/// Two halves and a way between them that the test decides on.
+struct Pair {
+    now: Time,
+    outgoing: Outgoing<u8>,
+    incoming: Incoming<u8>,
+    sent_bytes: usize,
+    arrived: Vec<Vec<u8>>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (outgoing, incoming) = (Outgoing::default(), Incoming::default());
+        Self { now: Time(0), outgoing, incoming, sent_bytes: 0, arrived: Vec::new() }
+    }
+
+    fn announce(&mut self, message: &ParcelMessage) {
+        let ParcelMessage::Announce { parcel, contents, bytes } = *message else { panic!("{message:?}") };
+        self.incoming.announce(self.now, ME, parcel, contents, bytes).expect("sound");
+    }
+
+    /// Lets both talk until nothing moves. `passes` says of each chunk whether it arrives.
+    fn talk(&mut self, mut passes: impl FnMut(u64) -> bool) {
+        loop {
+            while let Some((_, message)) = self.incoming.poll_message() {
+                match message {
+                    ParcelMessage::Pull { parcel, from, until } => {
+                        assert!(until - from <= PARCEL_WINDOW_BYTES_MAX as u64);
+                        assert_eq!(self.outgoing.on_pull(self.now, PEER, parcel, (from, until)), None);
+                    }
+                    ParcelMessage::Received { parcel } => {
+                        self.outgoing.end(PEER, parcel);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            let Some((PEER, chunk)) = self.outgoing.poll_chunk(self.now, |_| true) else { return };
+            let ParcelMessage::Chunk { parcel, offset, bytes } = chunk else { panic!("{chunk:?}") };
+            self.sent_bytes += bytes.len();
+            if passes(offset) {
+                let arrival = self.incoming.on_chunk(self.now, ME, parcel, offset, &bytes).expect("sound");
+                if let Arrival::Whole(_, bytes) = arrival {
+                    self.arrived.push(bytes);
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.incoming.handle_timeout(self.now);
+        self.outgoing.handle_timeout(self.now);
+    }
+}
+
+#[test]
+fn a_parcel_arrives_whole_and_once() {
+    let mut pair = Pair::new();
+    let sent = bytes(3_000_001);
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
+    pair.announce(&announcement);
+    pair.talk(|_| true);
+    assert_eq!(pair.arrived, std::slice::from_ref(&sent));
+    assert_eq!(pair.sent_bytes, sent.len());
+    assert!(pair.outgoing.is_empty() && pair.incoming.is_empty());
+}
+
+#[test]
+fn what_is_lost_is_asked_for_again_and_nothing_else() {
+    let mut pair = Pair::new();
+    let sent = bytes(1_000_000);
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
+    pair.announce(&announcement);
+    let mut count = 0;
+    pair.talk(|_| {
+        count += 1;
+        count != 3
+    });
+    assert!(pair.arrived.is_empty(), "a chunk is missing");
+    for _ in 0..10 {
+        pair.wait(Duration::from_secs(1));
+        pair.talk(|_| true);
+    }
+    assert_eq!(pair.arrived, std::slice::from_ref(&sent));
+    assert!(pair.sent_bytes <= sent.len() + CHUNK_BYTES_MAX, "{} bytes", pair.sent_bytes);
+}
+
+#[test]
+fn after_a_break_it_goes_on_from_what_has_arrived() {
+    let mut pair = Pair::new();
+    let sent = bytes(4_000_000);
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
+    pair.announce(&announcement);
+    pair.talk(|offset| offset < 2_000_000);
+    for _ in 0..10 {
+        pair.wait(Duration::from_secs(1));
+        pair.talk(|_| true);
+    }
+    assert_eq!(pair.arrived, std::slice::from_ref(&sent));
+    assert!(pair.sent_bytes <= sent.len() + PARCEL_WINDOW_BYTES_MAX, "{} bytes", pair.sent_bytes);
+}
+
+#[test]
+fn to_announce_again_costs_no_bytes() {
+    let mut pair = Pair::new();
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), bytes(500_000)).expect("room");
+    pair.announce(&announcement);
+    for _ in 0..5 {
+        let again = pair.outgoing.announce_again(PEER, result(1)).expect("it is under way");
+        assert_eq!(again, announcement);
+        pair.announce(&again);
+    }
+    pair.talk(|_| true);
+    assert_eq!((pair.sent_bytes, pair.arrived.len()), (500_000, 1));
+    assert_eq!(pair.outgoing.announce_again(PEER, result(1)), None);
+}
+
+#[test]
+fn what_was_asked_for_twice_is_sent_once() {
+    let mut outgoing = Outgoing::<u8>::default();
+    let announcement = outgoing.add(Time(0), PEER, result(1), bytes(200_000)).expect("room");
+    let ParcelMessage::Announce { parcel, .. } = announcement else { panic!("{announcement:?}") };
+    for range in [(0, 100_000), (50_000, 150_000), (0, 100_000), (150_000, 9_000_000)] {
+        assert_eq!(outgoing.on_pull(Time(0), PEER, parcel, range), None);
+    }
+    let mut sent = 0;
+    while let Some((_, ParcelMessage::Chunk { offset, bytes, .. })) = outgoing.poll_chunk(Time(0), |_| true) {
+        assert_eq!(offset, sent);
+        sent += bytes.len() as u64;
+    }
+    assert_eq!(sent, 200_000);
+    let stranger = outgoing.on_pull(Time(0), 3, parcel, (0, 1));
+    assert_eq!(stranger, Some(ParcelMessage::Withdrawn { parcel }));
+}
+
+#[test]
+fn parcels_take_turns() {
+    let mut outgoing = Outgoing::<u8>::default();
+    for peer in 1..4 {
+        outgoing.add(Time(0), peer, result(1), bytes(100_000)).expect("room");
+        outgoing.on_pull(Time(0), peer, ParcelId(u64::from(peer)), (0, 100_000));
+    }
+    let order: Vec<u8> =
+        std::iter::from_fn(|| outgoing.poll_chunk(Time(0), |peer| peer != 2)).map(|(peer, _)| peer).collect();
+    assert_eq!(order, [1, 3, 1, 3, 1, 3, 1, 3]);
+    assert_eq!(outgoing.poll_chunk(Time(0), |_| true).map(|(peer, _)| peer), Some(2));
+}
+
+#[test]
+fn few_are_pulled_at_once_and_all_arrive() {
+    let mut pair = Pair::new();
+    for number in 0..10 {
+        let announcement = pair.outgoing.add(pair.now, PEER, result(number), bytes(300_000)).expect("room");
+        pair.announce(&announcement);
+    }
+    let pulls = std::iter::from_fn(|| pair.incoming.poll_message()).count();
+    assert_eq!(pulls, PARCELS_PULLED_PER_PEER_MAX);
+    for _ in 0..30 {
+        pair.wait(Duration::from_secs(1));
+        pair.talk(|_| true);
+    }
+    assert_eq!(pair.arrived.len(), 10);
+}
+
+#[test]
+fn who_announces_and_never_sends_is_given_up() {
+    let mut incoming = Incoming::<u8>::default();
+    for parcel in 0..1000 {
+        let announced =
+            incoming.announce(Time(0), ME, ParcelId(parcel), result(parcel), PARCEL_BYTES_MAX as u64);
+        assert_eq!(announced, Ok(()));
+    }
+    let known = (0..1000).filter(|parcel| incoming.knows(ME, ParcelId(*parcel))).count();
+    assert_eq!(known, PARCELS_WITH_PEER_MAX);
+    let mut now = Time(0);
+    let mut turns = 0;
+    while let Some(due) = incoming.next_timeout() {
+        assert!(due >= now);
+        now = due;
+        incoming.handle_timeout(now);
+        turns += 1;
+        assert!(turns < 100_000 && now < Time(0) + PARCEL_STALE * 1000, "it has no end");
+    }
+    assert!(incoming.is_empty());
+}
+
+#[test]
+fn parcels_that_nobody_pulls_are_dropped() {
+    let mut outgoing = Outgoing::<u8>::default();
+    outgoing.add(Time(0), PEER, result(1), bytes(10)).expect("room");
+    let due = outgoing.next_timeout().expect("one waits");
+    assert_eq!(due, Time(0) + PARCEL_UNWANTED_MAX);
+    outgoing.handle_timeout(due);
+    assert!(outgoing.is_empty());
+}
+
+#[test]
+fn unsound_parcels_are_named() {
+    let mut incoming = Incoming::<u8>::default();
+    let parcel = ParcelId(1);
+    let too_long = PARCEL_BYTES_MAX as u64 + 1;
+    for length in [0, too_long, u64::MAX] {
+        assert_eq!(incoming.announce(Time(0), ME, parcel, result(1), length), Err(Unsound));
+    }
+    assert_eq!(incoming.announce(Time(0), ME, parcel, result(1), 100), Ok(()));
+    assert_eq!(incoming.announce(Time(0), ME, parcel, result(1), 101), Err(Unsound));
+    assert_eq!(incoming.announce(Time(0), ME, parcel, result(2), 100), Err(Unsound));
+    let mut chunk = |offset, bytes: &[u8]| incoming.on_chunk(Time(0), ME, parcel, offset, bytes);
+    assert_eq!(chunk(0, &[]), Err(Unsound));
+    assert_eq!(chunk(0, &[0; CHUNK_BYTES_MAX + 1]), Err(Unsound));
+    assert_eq!(chunk(99, &[0; 2]), Err(Unsound));
+    assert_eq!(chunk(u64::MAX, &[0; 2]), Err(Unsound));
+    assert_eq!(chunk(0, &[7; 60]), Ok(Arrival::Part));
+    assert_eq!(chunk(50, &[7; 50]), Ok(Arrival::Whole(result(1), vec![7; 100])));
+    assert_eq!(chunk(50, &[7; 50]), Ok(Arrival::Unknown));
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_not_kept() {
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(Time(0), ME, ParcelId(1), result(1), PARCEL_BYTES_MAX as u64).expect("sound");
+    for place in (10..2000).rev() {
+        let offset = (place * CHUNK_BYTES_MAX) as u64;
+        assert_eq!(
+            incoming.on_chunk(Time(0), ME, ParcelId(1), offset, &[0; CHUNK_BYTES_MAX]),
+            Ok(Arrival::Part)
+        );
+    }
+    assert_eq!(incoming.held_bytes(), 0);
+}

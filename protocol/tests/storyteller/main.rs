@@ -1,0 +1,78 @@
+//! Stories: the machines of protocol, told as scripts with their output (`protocol/tests/stories/`, which has a
+//! README). `SATEEN_BLESS=1 cargo test -p sateen-protocol --test stories` writes the output anew; what has
+//! changed is then reviewed as a diff. `SATEEN_TOLD=FOLDER` writes what the machines were told, from which
+//! `cargo xtask fuzz --seeds` makes the fuzz targets' corpus.
+
+// A test reads and writes files and prints; the rules of this crate's clippy.toml are for its machines.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+mod drive;
+mod entries;
+mod forge;
+mod messages;
+mod names;
+mod objects;
+mod runtime;
+mod script;
+mod seeds;
+mod work;
+mod world;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All scripts below `folder`, but for those that only others include.
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the stories' folder can be read") {
+        let path = entry.expect("the stories' folder can be read").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "include") {
+            found.extend(scripts(&path));
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn stories_go_as_they_are_told() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories");
+    let blesses = std::env::var_os("SATEEN_BLESS").is_some();
+    let seeds_to = std::env::var_os("SATEEN_TOLD");
+    let mut wrong = String::new();
+    for path in scripts(&folder) {
+        let name = path.strip_prefix(&folder).expect("below the folder").display().to_string();
+        // Shown if a machine panics.
+        eprintln!("story {name}");
+        let told = fs::read_to_string(&path).expect("a story is text");
+        let (goes, seeds) = script::play(&told, &folder);
+        if let Some(folder) = &seeds_to {
+            seeds.write(Path::new(folder), &name);
+        }
+        if let Some(line) =
+            goes.lines().find(|line| line.starts_with("> CANNOT") || line.starts_with("> WRONG"))
+        {
+            wrong += &format!("\n{name}: {line}");
+        }
+        if goes == told {
+            continue;
+        }
+        if blesses {
+            fs::write(&path, goes).expect("a story can be written");
+        } else {
+            wrong += &format!("\n{name}:\n{}", difference(&told, &goes));
+        }
+    }
+    assert!(wrong.is_empty(), "stories go another way (SATEEN_BLESS=1 writes them anew):\n{wrong}");
+}
+
+/// The first lines that differ, which is where to look.
+fn difference(told: &str, goes: &str) -> String {
+    let same = told.lines().zip(goes.lines()).take_while(|(told, goes)| told == goes).count();
+    let few = |text: &str, sign: &str| -> String {
+        text.lines().skip(same).take(12).map(|line| format!("{sign} {line}\n")).collect()
+    };
+    format!("from line {}:\n{}{}", same + 1, few(told, "-"), few(goes, "+"))
+}

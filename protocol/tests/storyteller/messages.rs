@@ -1,0 +1,191 @@
+//! Messages in short.
+
+use sateen_protocol::message::{Departure, PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::parcel::{Contents, ParcelMessage};
+use sateen_protocol::shared::{Versions, Writer};
+use sateen_protocol::{HostId, JobSpec};
+
+use crate::entries::{list, result};
+use crate::names::Names;
+use crate::objects::name;
+
+/// `r.1`, and what distinguishes it from a job that nobody ever lost.
+pub fn job(names: &Names, spec: &JobSpec) -> String {
+    let name = names.job(&spec.key);
+    match (spec.redone, spec.lookup_below) {
+        (false, _) => name,
+        (true, 0) => format!("{name} (redone)"),
+        (true, depth) => format!("{name} (redone, entries above depth {depth})"),
+    }
+}
+
+fn hosts(names: &Names, ids: impl IntoIterator<Item = HostId>) -> String {
+    let mut shown: Vec<String> = ids.into_iter().map(|id| names.host(id)).collect();
+    shown.sort();
+    if shown.is_empty() { "nobody".to_owned() } else { shown.join(" ") }
+}
+
+/// From a host; `None` for what would only be noise.
+pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
+    Some(match message {
+        ToCoordinator::Hello { was, roots, paused, .. } => {
+            let was = was.map(|(id, ..)| format!(", was {}", names.host(id))).unwrap_or_default();
+            let roots = if roots.is_empty() { "" } else { ", has the root" };
+            let paused = paused.as_ref().map(|reason| format!(", paused: {reason}")).unwrap_or_default();
+            format!("Hello{was}{roots}{paused}")
+        }
+        ToCoordinator::Ready { .. } => "Ready".to_owned(),
+        ToCoordinator::Unready { reason, .. } => format!("Unready: {reason}"),
+        ToCoordinator::RootFinished { finished, .. } => format!("RootFinished r {}", result(finished)),
+        ToCoordinator::Limit { reason, .. } => format!("Limit: {reason}"),
+        ToCoordinator::Failed { failure, .. } => format!("Failed: {}", failure.message),
+        ToCoordinator::Entries { entries, .. } => format!("Entries {}", list(names, entries)),
+        ToCoordinator::Recovered { epoch } => format!("Recovered {epoch}"),
+        ToCoordinator::Find { key, .. } => format!("Find {}", names.job(key)),
+        ToCoordinator::Suspended { .. } => "Suspended".to_owned(),
+        ToCoordinator::Paused { reason } => {
+            reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
+        }
+        ToCoordinator::Leaving => "Leaving".to_owned(),
+        ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
+        ToCoordinator::Knows { hosts: all } => format!("Knows {}", hosts(names, all.iter().copied())),
+        ToCoordinator::Forgot { host, forgotten: true, .. } => format!("Forgot {}", names.host(*host)),
+        ToCoordinator::Forgot { host, .. } => format!("Needs {}", names.host(*host)),
+        ToCoordinator::Misbehaved { host, reason } => format!("Misbehaved {}: {reason}", names.host(*host)),
+        ToCoordinator::Log { lines, .. } => format!("Log, {} lines", lines.len()),
+        ToCoordinator::Parcel(message) => parcel(message, |_| "RootFinished r".to_owned()),
+        ToCoordinator::Relay { to, .. } | ToCoordinator::RelayBulk { to, .. } => {
+            format!("Relay to {}", names.host(*to))
+        }
+        ToCoordinator::Counts { .. } | ToCoordinator::Pong { .. } => return None,
+    })
+}
+
+/// To a host.
+pub fn down(names: &Names, message: &ToHost) -> Option<String> {
+    Some(match message {
+        ToHost::Welcome { host, hosts: all, complete, epoch, .. } => format!(
+            "Welcome {}, there {} {}, epoch {epoch}",
+            names.host(*host),
+            if *complete { "are" } else { "are at least" },
+            hosts(names, all.iter().map(|info| info.id)),
+        ),
+        ToHost::Refused { reason } => format!("Refused: {reason}"),
+        ToHost::Hosts { epoch, joined, gone } => {
+            let joined = joined.iter().map(|info| format!(", {} joined", names.host(info.id)));
+            let gone = gone.iter().map(|(id, how)| match how {
+                Departure::Left => format!(", {} left", names.host(*id)),
+                Departure::Crashed => format!(", {} crashed", names.host(*id)),
+            });
+            format!("Hosts epoch {epoch}{}", joined.chain(gone).collect::<String>())
+        }
+        ToHost::Present { epoch, hosts: all } => {
+            format!("Present epoch {epoch}: {}", hosts(names, all.iter().copied()))
+        }
+        ToHost::StartRun { .. } => "StartRun".to_owned(),
+        ToHost::Master { host, .. } => format!("Master {}", names.host(*host)),
+        ToHost::StopRun { .. } => "StopRun".to_owned(),
+        ToHost::SuspendRun { .. } => "SuspendRun".to_owned(),
+        ToHost::Assign { spec, .. } => format!("Assign {}", job(names, spec)),
+        ToHost::Acknowledged { .. } => "Acknowledged r".to_owned(),
+        ToHost::Entries { entries, .. } => format!("Entries {}", list(names, entries)),
+        ToHost::Found { key, .. } => format!("Found {}", names.job(key)),
+        ToHost::Relayed { from, .. } => format!("Relayed from {}", names.host(*from)),
+        ToHost::Unreachable { host } => format!("Unreachable {}", names.host(*host)),
+        ToHost::Farewell => "Farewell".to_owned(),
+        ToHost::Forget { host, .. } => format!("Forget {}", names.host(*host)),
+        ToHost::RelayedBulk { from, .. } => format!("Relayed from {}", names.host(*from)),
+        ToHost::Parcel(message) => parcel(message, |contents| format!("{contents:?}")),
+        ToHost::Ping { .. } => return None,
+    })
+}
+
+/// From host to host; numbers of jobs are the owner's.
+pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> String {
+    match message {
+        PeerMessage::Steal { steal, .. } => format!("Steal #{}", steal.0),
+        PeerMessage::Job { steal, spec, .. } => format!("Job #{} {}", steal.0, job(names, spec)),
+        PeerMessage::Nothing { steal, .. } => format!("Nothing #{}", steal.0),
+        PeerMessage::Result { number, finished, .. } => {
+            format!("Result {} {}", names.loan(to, *number), result(finished))
+        }
+        PeerMessage::Received { number, .. } => format!("Received {}", names.loan(from, *number)),
+        PeerMessage::Abort { number, .. } => format!("Abort {}", names.loan(from, *number)),
+        PeerMessage::Returned { number, .. } => format!("Returned {}", names.loan(to, *number)),
+        PeerMessage::Adopt { key, .. } => format!("Adopt {}", names.job(key)),
+        PeerMessage::Adopted { number, .. } => format!("Adopted {}", names.loan(to, *number)),
+        PeerMessage::NotHeld { number, .. } => format!("NotHeld {}", names.loan(to, *number)),
+        PeerMessage::Holding { held, pending, .. } => {
+            let pending: String = pending.iter().map(|steal| format!(", waits #{}", steal.0)).collect();
+            format!("Holding {}{pending}", names.loans(to, held))
+        }
+        PeerMessage::Lending { .. } => "Lending".to_owned(),
+        PeerMessage::Unknown { numbers, .. } => format!("Unknown {}", names.loans(from, numbers)),
+        PeerMessage::Entries { entries, .. } => format!("Entries {}", list(names, entries)),
+        PeerMessage::Want { key, .. } => format!("Want {}", names.job(key)),
+        PeerMessage::Have { key, finished: Some(finished), .. } => {
+            format!("Have {} {}", names.job(key), result(finished))
+        }
+        PeerMessage::Have { key, finished: None, .. } => format!("Have {} no more", names.job(key)),
+        PeerMessage::Orphaned { number, .. } => format!("Orphaned {}", names.loans(from, &[*number])),
+        PeerMessage::Updates { object, writer: of, first, updates, .. } => {
+            let which = range(*first, updates.len() as u64);
+            format!("Updates {}: {} {which}", name(*object), writer(names, *of))
+        }
+        PeerMessage::Versions { object, versions, is_question, .. } => {
+            let what = if *is_question { "wants more of" } else { "has of" };
+            format!("Versions: {what} {}{}", name(*object), counts(names, versions))
+        }
+        PeerMessage::FetchReplica { object, .. } => format!("FetchReplica {}", name(*object)),
+        PeerMessage::Replica { object, snapshot, .. } => {
+            format!("Replica {}{}", name(*object), counts(names, &snapshot.versions()))
+        }
+        PeerMessage::NotShared { object, .. } => format!("NotShared {}", name(*object)),
+        PeerMessage::Refused { reason } => format!("Refused: {reason:.80}"),
+        PeerMessage::Parcel(message) => parcel(message, |contents| match contents {
+            Contents::Job { steal, .. } => format!("Job #{}", steal.0),
+            Contents::Result { number, .. } => format!("Result {}", names.loan(to, *number)),
+            Contents::Have { key, .. } => format!("Have {}", names.job(key)),
+            Contents::Updates { object, writer: of, first, .. } => {
+                format!("Updates {}: {} #{first}", name(*object), writer(names, *of))
+            }
+            Contents::Replica { object, .. } => format!("Replica {}", name(*object)),
+            Contents::RootFinished { .. } => "RootFinished r".to_owned(),
+        }),
+    }
+}
+
+/// What is said about a parcel; `contents` says what is in it.
+fn parcel(message: &ParcelMessage, contents: impl Fn(&Contents) -> String) -> String {
+    match message {
+        ParcelMessage::Announce { parcel, contents: what, bytes } => {
+            format!("Announce parcel {}: {}, {bytes} bytes", parcel.0, contents(what))
+        }
+        ParcelMessage::Pull { parcel, from, until } => format!("Pull parcel {}: {from}..{until}", parcel.0),
+        ParcelMessage::Chunk { parcel, offset, bytes } => {
+            format!("Chunk parcel {}: {offset}..{}", parcel.0, offset + bytes.len() as u64)
+        }
+        ParcelMessage::Received { parcel } => format!("Received parcel {}", parcel.0),
+        ParcelMessage::Refused { parcel } => format!("Refused parcel {}", parcel.0),
+        ParcelMessage::Withdrawn { parcel } => format!("Withdrawn parcel {}", parcel.0),
+    }
+}
+
+/// Updates by their numbers.
+fn range(first: u64, count: u64) -> String {
+    match count {
+        1 => format!("#{first}"),
+        _ => format!("#{first} to #{}", first + count.saturating_sub(1)),
+    }
+}
+
+/// Whose updates somebody has, and how many.
+pub fn counts(names: &Names, versions: &Versions) -> String {
+    versions.iter().map(|(of, count)| format!(" {} {count}", writer(names, of))).collect()
+}
+
+/// A host's log of updates: by the host's name that of an object that it created.
+fn writer(names: &Names, Writer { host, incarnation }: Writer) -> String {
+    let name = names.host(host);
+    if incarnation == 0 { name } else { format!("{name}.{incarnation}") }
+}

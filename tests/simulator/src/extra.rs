@@ -1,0 +1,94 @@
+//! What a seed has of the families of faults, from a stream of its own: with other families, all else of it
+//! stays as it is.
+
+use sateen_protocol::{Random, Time};
+
+use crate::families::Family;
+use crate::faults::rests;
+use crate::schedule::Fault;
+
+/// Faults of the families are numbered from here.
+const FIRST_NUMBER: u32 = 1000;
+/// Runs beside the usual ones, where there are to be many.
+const RUNS: (u64, usize) = (7, 8);
+/// The smallest bounds on result tables, in bytes.
+const TABLE_BYTES: [usize; 3] = [0, 600, 6_000];
+/// The largest updates of shared objects, in bytes.
+const UPDATE_BYTES: [usize; 3] = [0, 100_000, 400_000];
+/// How wrong clocks go.
+const CLOCKS_OFF_PPM: [u64; 3] = [100, 10_000, 50_000];
+
+/// What a seed has beside the usual.
+pub struct Extra {
+    /// What follows is drawn from it.
+    pub random: Random,
+    /// Further runs, which are short.
+    pub runs: u64,
+    /// The bound on result tables.
+    pub table_bytes_max: Option<usize>,
+    /// How wrong clocks go.
+    pub clocks_off_ppm: u64,
+    /// Jobs that fail.
+    pub failing_per_mille: u32,
+    /// Runs have shared objects, with updates of up to so many bytes, and are long.
+    pub update_bytes_max: Option<usize>,
+    families: Vec<Family>,
+    is_alone: bool,
+}
+
+impl Extra {
+    /// Of a seed.
+    pub fn draw(seed: u64, families: &[Family]) -> Self {
+        let mut random = Random::new(seed ^ 0xfa_0170);
+        let mut has = |family, of: usize| random.below(of) == 0 && families.contains(&family);
+        let (is_crowd, is_tight) = (has(Family::Crowds, 16), has(Family::Tables, 8));
+        let (is_wrong, fails) = (has(Family::Sleep, 4), has(Family::Failures, 4));
+        let is_alone = random.below(3) == 0;
+        // From another stream, so that all else of the seed stays as it is.
+        let mut choices = Random::new(seed ^ 0x0b1e_c75e);
+        let has_objects = choices.below(5) == 0 && families.contains(&Family::Objects);
+        let families = families.iter().copied().filter(|family| !family.is_set_up()).collect();
+        let (runs, bytes) = (RUNS.0 + random.below(RUNS.1) as u64, TABLE_BYTES[random.below(3)]);
+        let (off_ppm, failing) = (CLOCKS_OFF_PPM[random.below(3)], [10, 100][random.below(2)]);
+        Self {
+            runs: if is_crowd { runs } else { 0 },
+            table_bytes_max: is_tight.then_some(bytes),
+            clocks_off_ppm: if is_wrong { off_ppm } else { 0 },
+            failing_per_mille: if fails { failing } else { 0 },
+            update_bytes_max: has_objects.then(|| UPDATE_BYTES[choices.below(3)]),
+            families,
+            is_alone,
+            random,
+        }
+    }
+
+    /// Adds faults to a seed's steps, or puts them in the place of its usual ones; when all are over.
+    pub fn disturb(&mut self, calm_at: Time, runs: u64, steps: &mut Vec<(Time, Fault)>) -> Time {
+        if self.families.is_empty() && self.update_bytes_max.is_none() {
+            return calm_at;
+        }
+        if self.is_alone {
+            steps.clear();
+        }
+        if self.update_bytes_max.is_some() {
+            for _ in 0..2 + self.random.below(6) {
+                let at = Time(self.random.below(calm_at.0 as usize) as u64);
+                steps.push((at, Fault::Rest(rests::draw(&mut self.random))));
+            }
+        }
+        if self.families.is_empty() {
+            return calm_at;
+        }
+        let mut over_at = calm_at;
+        for number in 0..1 + self.random.below(5) as u32 {
+            let family = self.families[self.random.below(self.families.len())];
+            let at = Time(self.random.below(calm_at.0 as usize) as u64);
+            let Some(fault) = family.draw(FIRST_NUMBER + number, runs, &mut self.random) else { continue };
+            if let Fault::Sleep(sleep) = &fault {
+                over_at = over_at.max(Time(at.0 + sleep.takes_ns()));
+            }
+            steps.push((at, fault));
+        }
+        over_at
+    }
+}

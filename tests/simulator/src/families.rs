@@ -1,0 +1,165 @@
+//! Families of faults. A seed draws from those that it is given; a name is enough to try one alone.
+
+use sateen_protocol::Random;
+
+use crate::faults::{ability, disks, ends, links, pauses, routes, sleep, stalls, versions};
+use crate::schedule::Fault;
+
+/// Faults of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Links are reset, and one end notices before the other.
+    Links,
+    /// Messages pass in one direction only.
+    OneWay,
+    /// The coordinator's process, or only its logic, stalls.
+    Stalls,
+    /// Disks are slow, full, lost or rolled back.
+    Disks,
+    /// A direct path is dead while the relay works.
+    Routes,
+    /// Messages of peers come twice.
+    Doubles,
+    /// Hosts pause and take work again.
+    Pauses,
+    /// A host cannot load an app, or cannot go on with a run.
+    Ability,
+    /// A run meets a limit, or fails as a whole.
+    Ends,
+    /// Jobs fail, and their parents catch that.
+    Failures,
+    /// Hosts sleep for minutes, and their clocks differ.
+    Sleep,
+    /// More runs than are given to hosts at once.
+    Crowds,
+    /// Result tables hold next to nothing.
+    Tables,
+    /// Hosts of other versions of the protocol dial.
+    Versions,
+    /// Long runs with shared objects and large updates, and hosts that have no time for jobs for so long that
+    /// they forget the objects.
+    Objects,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Links,
+        Self::OneWay,
+        Self::Stalls,
+        Self::Disks,
+        Self::Routes,
+        Self::Doubles,
+        Self::Pauses,
+        Self::Ability,
+        Self::Ends,
+        Self::Failures,
+        Self::Sleep,
+        Self::Crowds,
+        Self::Tables,
+        Self::Versions,
+        Self::Objects,
+    ];
+
+    /// Those that seeds draw from unless told otherwise.
+    pub const IN_SEEDS: &[Self] = &[
+        Self::Links,
+        Self::OneWay,
+        Self::Stalls,
+        Self::Disks,
+        Self::Routes,
+        Self::Doubles,
+        Self::Pauses,
+        Self::Ability,
+        Self::Ends,
+        Self::Failures,
+        Self::Sleep,
+        Self::Crowds,
+        Self::Tables,
+        Self::Versions,
+        Self::Objects,
+    ];
+
+    /// What some seed with its faults must have reached.
+    pub fn shows(self) -> &'static [&'static str] {
+        match self {
+            Self::Links => &["a host came back while its old link seemed open", "a link was reset"],
+            Self::OneWay => &["messages passed in one direction only"],
+            Self::Stalls => &["the coordinator stalled"],
+            Self::Disks => &[
+                "a host started on a disk that had lost something",
+                "the coordinator started on a disk that had lost something",
+                "the disk was full",
+                "the disk was slow",
+            ],
+            Self::Routes => &["the relay was used because a direct path was dead"],
+            Self::Doubles => &["a peer message came twice"],
+            Self::Pauses => &[
+                "a host paused",
+                "a host was to take work again while it came to rest",
+                "a paused host took work again",
+            ],
+            Self::Ability => &["a host could not go on with a run", "a host could not load an app"],
+            Self::Ends => &[
+                "a job failed beyond catching",
+                "a run met a limit",
+                "a run's end could not be said at once",
+            ],
+            Self::Failures => &["a failed job's result travelled"],
+            Self::Sleep => &["a host slept for minutes", "a partition lasted for minutes"],
+            Self::Crowds => &["a run waited for others to end"],
+            Self::Tables => &["an entry was evicted"],
+            Self::Versions => &["a host of another version was refused"],
+            Self::Objects => &[
+                "a forgotten object was used again",
+                "a host had no time for jobs",
+                "a host went on with its log of updates",
+                "a replica was replaced",
+            ],
+        }
+    }
+
+    /// Whether it is set up before a seed begins.
+    pub(crate) fn is_set_up(self) -> bool {
+        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects)
+    }
+
+    /// What it is called on command lines.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// The families with these names, separated by commas; `all` are all.
+    ///
+    /// # Errors
+    /// The first name that is none.
+    pub fn parse(names: &str) -> Result<Vec<Self>, String> {
+        if names == "all" {
+            return Ok(Self::ALL.to_vec());
+        }
+        let one = |name: &str| Self::ALL.iter().copied().find(|family| family.name() == name);
+        names
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(|name| one(name).ok_or_else(|| name.to_owned()))
+            .collect()
+    }
+
+    /// A fault of the family; `None` for those that are set up before a seed begins.
+    pub(crate) fn draw(self, number: u32, runs: u64, random: &mut Random) -> Option<Fault> {
+        Some(match self {
+            Self::Links => Fault::Reset(links::draw(random)),
+            Self::OneWay => Fault::OneWay(routes::draw_one_way(number, random)),
+            Self::Stalls => Fault::Stall(stalls::draw(random)),
+            Self::Disks => Fault::Disk(disks::draw(random)),
+            Self::Routes => Fault::DeadPath(routes::draw_dead_path(number, random)),
+            Self::Doubles => Fault::Weather(routes::draw_doubles(random)),
+            Self::Pauses => Fault::Pause(pauses::draw(random)),
+            Self::Ability => Fault::Unable(ability::draw(runs, random)),
+            Self::Ends => Fault::End(ends::draw(runs, random)),
+            Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
+            Self::Versions => Fault::Stranger(versions::draw(random)),
+            Self::Failures | Self::Crowds | Self::Tables | Self::Objects => return None,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Hosts that cannot load an app, or cannot go on with a run.
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{Random, RunId};
+
+use crate::process::{HostPlan, Input};
+use crate::world::World;
+
+/// A host cannot do with a run what others can.
+#[derive(Debug, Clone)]
+pub struct Unable {
+    draw: u64,
+    run: RunId,
+    /// Every host there is now.
+    is_all: bool,
+}
+
+pub(crate) fn draw(runs: u64, random: &mut Random) -> Unable {
+    let run = RunId(1 + random.below(runs as usize) as u64);
+    Unable { draw: random.next_u64(), run, is_all: random.below(4) == 0 }
+}
+
+impl World {
+    pub(crate) fn make_unable(&mut self, fault: &Unable) {
+        let hosts = match fault.is_all {
+            true => self.alive().map(|(index, _)| index).filter(|index| self.is_up(*index)).collect(),
+            false => Vec::from_iter(self.draw(fault.draw)),
+        };
+        for index in hosts {
+            let state = &mut self.processes[index as usize];
+            if !state.unable.insert(fault.run) {
+                continue;
+            }
+            // What is still being loaded will not load; what runs stops.
+            if state.runtime.portions.contains_key(&fault.run) {
+                self.sometimes.hit("a host could not go on with a run");
+                let notice = Notice::Unable("memory cannot be mapped".to_owned());
+                state.inputs.push_back(Input::Notice(fault.run, notice));
+                self.settle_host(index);
+            }
+            self.disturb();
+        }
+    }
+
+    /// Somebody can run each run that is not over.
+    pub(crate) fn see_to_ability(&mut self) {
+        let stuck = self.server.runs.iter().any(|(run, stored)| {
+            let is_able = |process: &crate::process::Process| {
+                !process.host.is_leaving() && !process.unable.contains(run)
+            };
+            stored.end.is_none() && !self.alive().any(|(_, process)| is_able(process))
+        });
+        if stuck {
+            self.add_host(HostPlan { site: 0, workers: 1, speed_percent: 100 });
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Disks: slow, full, lost, rolled back, with records that cannot be read.
+
+use std::collections::VecDeque;
+
+use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::message::ToHost;
+use sateen_protocol::{Counts, Random, RunEnd, RunId, RunState, Time};
+
+use crate::event::{Event, Undo};
+use crate::world::World;
+
+/// Something is wrong with a disk.
+#[derive(Debug, Clone)]
+pub enum Disk {
+    /// A host crashes, and starts again with so much of what it had saved, in percent.
+    Host {
+        /// Draws the host, and what is lost.
+        draw: u64,
+        /// What is left.
+        left_percent: usize,
+        /// When it starts again.
+        back_ns: u64,
+    },
+    /// The coordinator crashes, and starts again with so many of its entries, in percent.
+    Coordinator {
+        /// Draws what is lost.
+        draw: u64,
+        /// What is left.
+        left_percent: usize,
+        /// When it starts again.
+        back_ns: u64,
+    },
+    /// Everything that the coordinator saves takes so long.
+    Slow {
+        /// Each.
+        each_ns: u64,
+        /// Until it is as it was.
+        for_ns: u64,
+    },
+    /// The coordinator can save nothing.
+    Full {
+        /// Until there is room.
+        for_ns: u64,
+    },
+}
+
+pub(crate) fn draw(random: &mut Random) -> Disk {
+    let ms = |random: &mut Random, most: usize| (1 + random.below(most) as u64) * 1_000_000;
+    let draw = random.next_u64();
+    let left_percent = [0, 50, 90][random.below(3)];
+    match random.below(6) {
+        0 => Disk::Host { draw, left_percent, back_ns: ms(random, 3_000) },
+        1 => Disk::Coordinator { draw, left_percent, back_ns: ms(random, 3_000) },
+        2..4 => Disk::Slow { each_ns: ms(random, 2_000), for_ns: ms(random, 8_000) },
+        _ => Disk::Full { for_ns: ms(random, 8_000) },
+    }
+}
+
+/// A change of a run that is not on the disk yet.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// How far it is.
+    State(RunId, RunState),
+    /// How it ended.
+    End(RunId, RunEnd, Box<Counts>),
+}
+
+impl Change {
+    fn run(&self) -> RunId {
+        match self {
+            Self::State(run, _) | Self::End(run, ..) => *run,
+        }
+    }
+}
+
+/// The coordinator's disk, and what waits for it.
+#[derive(Debug, Default)]
+pub struct Behind {
+    /// What each change takes.
+    pub each_ns: u64,
+    /// Nothing can be saved.
+    pub is_full: bool,
+    changes: VecDeque<(Time, Change)>,
+    held: Vec<(LinkId, ToHost)>,
+}
+
+impl Behind {
+    /// What was not saved is lost with the process.
+    pub fn crash(&mut self) {
+        self.changes.clear();
+        self.held.clear();
+    }
+
+    /// Whether a change of the run is not saved.
+    pub fn is_behind_with(&self, run: RunId) -> bool {
+        self.changes.iter().any(|(_, change)| change.run() == run)
+    }
+
+    /// Keeps a message that follows from what is not saved.
+    pub fn hold(&mut self, link: LinkId, message: ToHost) -> Option<ToHost> {
+        let run = match &message {
+            ToHost::StartRun { run, .. }
+            | ToHost::Master { run, .. }
+            | ToHost::StopRun { run }
+            | ToHost::SuspendRun { run }
+            | ToHost::Assign { run, .. }
+            | ToHost::Acknowledged { run, .. } => *run,
+            _ => return Some(message),
+        };
+        if !self.is_behind_with(run) {
+            return Some(message);
+        }
+        self.held.push((link, message));
+        None
+    }
+}
+
+impl World {
+    pub(crate) fn spoil_disk(&mut self, disk: &Disk) {
+        let later = |ns: u64| Time(self.now.0 + ns);
+        match *disk {
+            Disk::Host { draw, left_percent, back_ns } => {
+                let Some(process) = self.draw(draw) else { return };
+                self.sometimes.hit("a host started on a disk that had lost something");
+                self.crash(process, false, Some(back_ns));
+                self.processes[process as usize].store.damage(&mut Random::new(draw), left_percent);
+            }
+            Disk::Coordinator { draw, left_percent, back_ns } => {
+                let at = later(back_ns);
+                self.sometimes.hit("the coordinator started on a disk that had lost something");
+                self.crash_coordinator();
+                self.server.damage(&mut Random::new(draw), left_percent);
+                self.queue.push(at, Event::Undo(Undo::RestartCoordinator));
+            }
+            Disk::Slow { each_ns, for_ns } => {
+                let at = later(for_ns);
+                self.server.behind.each_ns = each_ns;
+                self.queue.push(at, Event::Undo(Undo::DiskGood));
+            }
+            Disk::Full { for_ns } => {
+                let at = later(for_ns);
+                self.server.behind.is_full = true;
+                self.queue.push(at, Event::Undo(Undo::DiskGood));
+            }
+        }
+        self.disturb();
+    }
+
+    /// Saves a change, or puts it off.
+    pub(crate) fn save(&mut self, change: Change) {
+        let behind = &mut self.server.behind;
+        if behind.each_ns == 0 && !behind.is_full && behind.changes.is_empty() {
+            return self.write_change(change);
+        }
+        let name = if behind.is_full { "the disk was full" } else { "the disk was slow" };
+        let due = Time(self.now.0 + behind.each_ns);
+        behind.changes.push_back((due, change));
+        self.queue.push(due, Event::Undo(Undo::Saved));
+        self.sometimes.hit(name);
+    }
+
+    fn write_change(&mut self, change: Change) {
+        match change {
+            Change::State(run, state) => self.server.save_state(run, state),
+            Change::End(run, end, counts) => {
+                if !self.server.save_end(self.now, run, end, *counts) {
+                    self.violations.push(format!("run {run} ended twice"));
+                }
+            }
+        }
+    }
+
+    /// What has had its time is on the disk, and what followed from it is sent.
+    pub(crate) fn catch_up(&mut self) {
+        while !self.server.behind.is_full
+            && self.server.behind.changes.front().is_some_and(|(due, _)| *due <= self.now)
+        {
+            let Some((_, change)) = self.server.behind.changes.pop_front() else { break };
+            self.write_change(change);
+        }
+        for (link, message) in std::mem::take(&mut self.server.behind.held) {
+            if self.network.link(link).open_at_coordinator {
+                self.send_down_if_saved(link, message);
+            }
+        }
+    }
+
+    /// Sends a message of the machine's, unless it follows from what is not saved.
+    pub(crate) fn send_down_if_saved(&mut self, link: LinkId, message: ToHost) {
+        if let Some(message) = self.server.behind.hold(link, message) {
+            self.send_down(link, message);
+        }
+    }
+
+    /// The coordinator's disk is as it should be.
+    pub(crate) fn mend_disk(&mut self) {
+        let behind = &mut self.server.behind;
+        (behind.each_ns, behind.is_full) = (0, false);
+        for (due, _) in &mut behind.changes {
+            *due = self.now;
+        }
+        self.catch_up();
+        self.disturb();
+    }
+}

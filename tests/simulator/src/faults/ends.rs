@@ -1,0 +1,67 @@
+//! Runs that end because of something that a host says: a limit was met, or a job failed beyond catching.
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::{JobFailure, Random, RunEnd, RunId};
+
+use crate::process::Input;
+use crate::world::World;
+
+/// A host ends a run.
+#[derive(Debug, Clone)]
+pub struct End {
+    draw: u64,
+    run: RunId,
+    is_limit: bool,
+}
+
+/// What hosts have said of runs that must end of it.
+#[derive(Debug, Default)]
+pub struct Said {
+    limits: Vec<RunId>,
+    failures: Vec<RunId>,
+}
+
+impl Said {
+    /// Whether a run may end so, for all that hosts have said.
+    pub fn allows(&self, run: RunId, end: &RunEnd) -> bool {
+        match end {
+            RunEnd::Limit(_) => self.limits.contains(&run),
+            RunEnd::Failed(_) => self.failures.contains(&run),
+            _ => false,
+        }
+    }
+}
+
+pub(crate) fn draw(runs: u64, random: &mut Random) -> End {
+    let run = RunId(1 + random.below(runs as usize) as u64);
+    End { draw: random.next_u64(), run, is_limit: random.below(2) == 0 }
+}
+
+impl World {
+    pub(crate) fn end_by_host(&mut self, fault: &End) {
+        let Some(index) = self.draw(fault.draw) else { return };
+        let state = &mut self.processes[index as usize];
+        if !state.runtime.portions.contains_key(&fault.run) {
+            return;
+        }
+        // Nothing of it is computed here any more.
+        state.runtime.halt(self.now, fault.run);
+        let is_reachable = state.host.is_connected();
+        let notice = if fault.is_limit {
+            self.sometimes.hit("a run met a limit");
+            self.said.limits.push(fault.run);
+            Notice::Limit("the time is over".to_owned())
+        } else {
+            self.sometimes.hit("a job failed beyond catching");
+            self.said.failures.push(fault.run);
+            let (job, message) = ("job".to_owned(), "it broke the ABI".to_owned());
+            Notice::Failed(JobFailure { job, message, backtrace: Vec::new() })
+        };
+        if !is_reachable {
+            self.sometimes.hit("a run's end could not be said at once");
+        }
+        self.processes[index as usize].inputs.push_back(Input::Notice(fault.run, notice));
+        self.settle_host(index);
+        self.disturb();
+    }
+}

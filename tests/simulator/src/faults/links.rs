@@ -1,0 +1,47 @@
+//! Links that are reset: what is on them is lost, and each end notices in its own time.
+
+use sateen_protocol::{Random, Time};
+
+use crate::event::Event;
+use crate::world::World;
+
+/// Both ends have noticed after so long, by their own pings.
+const NOTICED_MS_MAX: usize = 10_000;
+
+/// A link between a host and the coordinator is reset.
+#[derive(Debug, Clone)]
+pub struct Reset {
+    /// Draws the host.
+    draw: u64,
+    /// When the host notices.
+    host_ns: u64,
+    /// When the coordinator does.
+    coordinator_ns: u64,
+}
+
+pub(crate) fn draw(random: &mut Random) -> Reset {
+    let soon = |random: &mut Random| match random.below(3) {
+        0 => 0,
+        1 => random.below(300) as u64 * 1_000_000,
+        _ => random.below(NOTICED_MS_MAX) as u64 * 1_000_000,
+    };
+    let draw = random.next_u64();
+    // At least one end is told at once: otherwise it is a partition.
+    let (at_once, later) = (soon(random) / 10, soon(random));
+    match random.below(2) {
+        0 => Reset { draw, host_ns: at_once, coordinator_ns: later },
+        _ => Reset { draw, host_ns: later, coordinator_ns: at_once },
+    }
+}
+
+impl World {
+    pub(crate) fn reset_link(&mut self, reset: &Reset) {
+        let Some(process) = self.draw(reset.draw) else { return };
+        let Some(link) = self.processes[process as usize].link else { return };
+        self.sometimes.hit("a link was reset");
+        self.network.link_mut(link).is_dead = true;
+        self.queue.push(Time(self.now.0 + reset.host_ns), Event::HostClosed(process, link));
+        self.queue.push(Time(self.now.0 + reset.coordinator_ns), Event::CoordinatorClosed(link));
+        self.disturb();
+    }
+}

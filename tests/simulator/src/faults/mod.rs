@@ -1,0 +1,237 @@
+//! What can be done to a grid: what crashes, freezes and is cut off here, each other family in a file of
+//! its own.
+
+pub mod ability;
+pub mod disks;
+pub mod ends;
+pub mod links;
+pub mod pauses;
+pub mod rests;
+pub mod routes;
+pub mod sleep;
+pub mod stalls;
+pub mod versions;
+
+use std::collections::VecDeque;
+
+use sateen_protocol::{RunId, RunState, Time};
+
+use crate::event::{Event, ProcessIndex, Route, Undo};
+use crate::network::{Node, Partition, Way};
+use crate::world::World;
+
+/// A host's disk has what was saved so long ago.
+const STORE_FLUSH_NS: u64 = 100_000_000;
+/// Both ends give a link up on which nothing has passed for so long.
+const STALL_MAX_NS: u64 = 10_000_000_000;
+
+impl World {
+    /// Something is not as it should be.
+    pub fn disturb(&mut self) {
+        self.disturbed_at = self.now;
+        self.shaken_workers += self.alive().map(|(_, process)| process.plan.workers as u64).sum::<u64>();
+    }
+
+    /// Kills a host's process. Silently: the machine lost power, and nobody closes its links.
+    pub fn kill(&mut self, process: ProcessIndex, is_silent: bool) {
+        let state = &mut self.processes[process as usize];
+        if !state.is_alive {
+            return;
+        }
+        state.store.flush(Time(self.now.0.saturating_sub(STORE_FLUSH_NS)));
+        state.store.lose_unsaved();
+        self.sometimes.hit(if is_silent { "a host crashed silently" } else { "a host crashed" });
+        if self.crashes.last().is_some_and(|last| self.now.0 - last.0 < 1_000_000_000 && *last != self.now) {
+            self.sometimes.hit("two hosts crashed within a second");
+        }
+        self.crashes.push(self.now);
+        let link = self.processes[process as usize].link;
+        if let Some(link) = link
+            && !is_silent
+        {
+            self.hang_up(process, link);
+        }
+        self.end_process(process);
+        self.disturb();
+    }
+
+    /// Starts a new process at the place and on the store of one that has ended.
+    pub fn restart(&mut self, process: ProcessIndex) -> ProcessIndex {
+        let old = &self.processes[process as usize];
+        let (plan, place, store) = (old.plan.clone(), old.place, old.store.clone());
+        let index = self.start_process(plan, place);
+        self.processes[index as usize].store = store;
+        self.disturb();
+        index
+    }
+
+    /// Tells a host to leave.
+    pub fn leave(&mut self, process: ProcessIndex) {
+        if self.is_up(process) {
+            self.sometimes.hit("a host left");
+            let state = &mut self.processes[process as usize];
+            state.host.leave(state.clock.read(self.now));
+            self.settle_host(process);
+            self.disturb();
+        }
+    }
+
+    /// Stops a process; time passes it by.
+    pub fn freeze(&mut self, process: ProcessIndex) {
+        if self.is_up(process) {
+            self.sometimes.hit("a host froze");
+            let state = &mut self.processes[process as usize];
+            state.frozen = Some(VecDeque::new());
+            state.runtime.freeze(self.now);
+            self.disturb();
+        }
+    }
+
+    /// It goes on, with all that has come meanwhile.
+    pub fn thaw(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        let Some(waiting) = state.frozen.take() else { return };
+        state.runtime.thaw(self.now);
+        for (at, event) in waiting {
+            // A peer that heard nothing for so long has closed their direct link, with what was on it.
+            let is_direct = matches!(event, Event::Peer(_, _, Route::Direct(_), _));
+            if is_direct && self.now.0 > at.0 + STALL_MAX_NS {
+                self.sometimes.hit("a direct link was given up");
+            } else if self.processes[process as usize].is_alive {
+                self.happen(event);
+            }
+        }
+        if self.processes[process as usize].is_alive {
+            self.settle_host(process);
+        }
+        self.disturb();
+    }
+
+    /// Kills the coordinator.
+    pub fn crash_coordinator(&mut self) {
+        if self.server.machine.is_none() {
+            return;
+        }
+        self.sometimes.hit("the coordinator crashed");
+        if self.crashes.last().is_some_and(|last| self.now.0 - last.0 < 1_000_000_000) {
+            self.sometimes.hit("a coordinator crashed within a second of a host");
+        }
+        self.server.crash(self.now);
+        self.drop_waiting();
+        let open: Vec<_> = (self.network.links())
+            .filter(|(_, link)| link.open_at_coordinator)
+            .map(|(id, link)| (id, link.process))
+            .collect();
+        for (link, process) in open {
+            self.network.link_mut(link).open_at_coordinator = false;
+            self.network.take_stalled(link, true);
+            let site = self.processes[process as usize].plan.site;
+            let event = Event::HostClosed(process, link);
+            match self.network.over(self.now, link, Way::Down, site, 0) {
+                Some(at) => self.queue.push(at, event),
+                None => self.network.stall(link, event),
+            }
+        }
+        self.disturb();
+    }
+
+    /// Starts the coordinator again on what it saved.
+    pub fn restart_coordinator(&mut self) {
+        if self.server.machine.is_none() {
+            self.server.start(self.now);
+            self.settle_coordinator();
+            self.disturb();
+        }
+    }
+
+    /// Cuts the net in two.
+    pub fn cut(&mut self, number: u32, here: &[Node], there: &[Node]) {
+        self.divide_by(number, here, there, false);
+    }
+
+    /// Stops all that goes from here to there, and, unless it is one way, back.
+    pub fn divide_by(&mut self, number: u32, here: &[Node], there: &[Node], is_one_way: bool) {
+        let (here, there) = (here.iter().copied().collect(), there.iter().copied().collect());
+        let partition = Partition { here, there, is_one_way };
+        self.network.partitions.insert(number, partition);
+        self.disturb();
+    }
+
+    /// Heals a partition; what waited for that goes out.
+    pub fn heal(&mut self, number: u32) {
+        let Some(_) = self.network.partitions.remove(&number) else { return };
+        self.disturb();
+        let stalled: Vec<_> = (self.network.links())
+            .filter(|(_, link)| link.stalled_since().is_some())
+            .map(|(id, link)| (id, link.open_at_coordinator && link.open_at_host))
+            .collect();
+        for (link, is_open) in stalled {
+            let process = self.network.link(link).process;
+            let site = self.processes[process as usize].plan.site;
+            let free = self.network.take_stalled(link, false);
+            if is_open && !free.is_empty() {
+                self.sometimes.hit("a partition healed before anybody was given up");
+            }
+            for event in free {
+                match self.network.over(self.now, link, event.way(), site, 0) {
+                    Some(at) => self.queue.push(at, event),
+                    None => self.network.stall(link, event),
+                }
+            }
+        }
+        self.disturb();
+    }
+
+    /// Both ends give up links that have been dead for long.
+    pub(crate) fn break_stalled_links(&mut self) {
+        let limit = self.now.0.saturating_sub(STALL_MAX_NS);
+        let dead: Vec<_> = (self.network.links())
+            .filter(|(_, link)| link.stalled_since().is_some_and(|since| since.0 < limit))
+            .map(|(id, link)| (id, link.process))
+            .collect();
+        for (link, process) in dead {
+            self.network.take_stalled(link, true);
+            self.queue.push(self.now, Event::HostClosed(process, link));
+            self.queue.push(self.now, Event::CoordinatorClosed(link));
+        }
+    }
+
+    /// Ends a fault.
+    pub(crate) fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Thaw(process) => self.thaw(process),
+            Undo::Restart(process) => {
+                self.restart(process);
+            }
+            Undo::Heal(number) => self.heal(number),
+            Undo::RestartCoordinator => self.restart_coordinator(),
+            Undo::Resume(run) => self.resume(run),
+            Undo::Unstall => self.unstall_coordinator(),
+            Undo::PathBack(number) => {
+                self.network.dead_paths.remove(&number);
+                self.disturb();
+            }
+            Undo::Unpause(process) => self.unpause_host(process),
+            Undo::EndRest(process) => self.end_rest(process),
+            Undo::Saved => self.catch_up(),
+            Undo::DiskGood => self.mend_disk(),
+        }
+    }
+
+    /// Resumes a run. Who is told that this was not possible, or not saved, tries again soon.
+    fn resume(&mut self, run: RunId) {
+        let now = self.now;
+        if self.server.runs.get(&run).is_none_or(|stored| stored.end.is_some()) {
+            return;
+        }
+        let is_resumed = self.with_coordinator(|machine| {
+            // Somebody else may have resumed it; what is refused otherwise is tried again.
+            let _ = machine.resume(now, run);
+            let state = machine.run(run).map(|view| view.state);
+            !matches!(state, Some(RunState::Suspended | RunState::Suspending))
+        });
+        if is_resumed != Some(true) || self.server.behind.is_behind_with(run) {
+            self.queue.push(Time(now.0 + 500_000_000), Event::Undo(Undo::Resume(run)));
+        }
+    }
+}

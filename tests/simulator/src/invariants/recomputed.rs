@@ -1,0 +1,39 @@
+//! What is computed again in a disturbed run is bounded: each time that something happens, each worker there
+//! may lose what it did since the last recording, and what it was at.
+//!
+//! Where nothing but one departure happens, [`super::bounded_loss`] is stricter.
+
+use sateen_protocol::{FaultTolerance, limits};
+
+use super::Calm;
+use crate::world::World;
+
+/// What a worker may lose each time, in intervals of recording.
+const INTERVALS: u64 = 8;
+/// What its disturbances may cost, as a fault may be noticed by some before others.
+const TIMES: u64 = 2;
+
+pub fn check(world: &World, calm: &Calm) -> Option<String> {
+    if !calm.records_survive {
+        return None;
+    }
+    world.server.runs.iter().find_map(|(run, stored)| {
+        stored.end.as_ref()?;
+        if stored.spec.fault_tolerance != FaultTolerance::Full {
+            return None;
+        }
+        let tree = world.trees.get(run)?;
+        let again_ns = world.executed_ns(*run).saturating_sub(tree.root().most_ns);
+        let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
+        let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
+        let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
+        let may_ns = TIMES * world.shaken_workers * per_worker_ns;
+        (again_ns > may_ns).then(|| {
+            let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
+            let shaken = world.shaken_workers;
+            format!(
+                "{again_ms:.1} ms of run {run} were computed again; {shaken} times a worker was disturbed, which may cost {may_ms:.1} ms"
+            )
+        })
+    })
+}

@@ -1,0 +1,62 @@
+//! Many seeds, on all processors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::families::Family;
+use crate::seed;
+use crate::sometimes::Sometimes;
+
+/// Every so many seeds are run twice.
+const TWICE_EVERY: u64 = 8;
+
+/// What many seeds showed.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// Rare states that were reached.
+    pub sometimes: Sometimes,
+    /// For each seed that broke a law, the first that it broke.
+    pub failures: Vec<String>,
+}
+
+/// Runs the seeds from `first` on; every eighth twice, to see that its trace is the same.
+pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
+    let next = AtomicU64::new(first);
+    let total = Mutex::new(Swept::default());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds {
+                        break;
+                    }
+                    let (sometimes, failures) = check(seed, families);
+                    if let Ok(mut total) = total.lock() {
+                        total.sometimes.add(&sometimes);
+                        total.failures.extend(failures);
+                    }
+                }
+            });
+        }
+    });
+    total.into_inner().unwrap_or_default()
+}
+
+fn check(seed: u64, families: &[Family]) -> (Sometimes, Vec<String>) {
+    let result = match std::panic::catch_unwind(|| seed::run_with(seed, families)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            return (Sometimes::default(), vec![format!("seed {seed}: {text}")]);
+        }
+    };
+    let mut failures: Vec<String> =
+        result.violations.first().map(|violation| format!("seed {seed}: {violation}")).into_iter().collect();
+    if seed.is_multiple_of(TWICE_EVERY) && seed::run_with(seed, families).digest != result.digest {
+        failures.push(format!("seed {seed}: two runs differ"));
+    }
+    (result.sometimes, failures)
+}

@@ -1,0 +1,173 @@
+//! Direct links between the hosts of a site: paths that die alone, and peers that misuse them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sateen_protocol::message::direct::Caller;
+use sateen_protocol::message::{HostInfo, PeerMessage, ToHost};
+use sateen_protocol::{GridId, HostId, RunId};
+use sateen_tests::cluster::{Cluster, PATIENCE, count, free_address, until};
+use sateen_tests::forged_host::{ForgedHost, hello};
+use sateen_tests::forged_peer::ForgedPeer;
+use sateen_tests::proxy::Proxy;
+
+use crate::answers::{FEW_QUEENS, FIB, LONG_FIB, QUEENS};
+
+/// Two hosts, each of which reaches the other through a proxy, and the proxies.
+fn behind_proxies() -> (Cluster, [Proxy; 2]) {
+    let mut cluster = Cluster::start(&[]);
+    let proxies = ["ada", "bob"].map(|name| cluster.start_host_behind_proxy(name, "here"));
+    cluster.await_hosts(2);
+    (cluster, proxies)
+}
+
+fn await_path(cluster: &Cluster, host: &str, path: &str) {
+    until(&format!("{host} reaches its peer: {path}"), PATIENCE, || {
+        (cluster.host_status(host)["peers"][0]["path"] == path).then_some(())
+    });
+}
+
+/// Jobs of a run that a host has stolen by the relay from hosts of its site.
+fn stolen_by_relay(cluster: &Cluster, host: &str, of: u64) -> u64 {
+    let status = cluster.host_status(host);
+    let runs = status["runs"].as_array().cloned().unwrap_or_default();
+    let run = runs.iter().find(|run| run["run"] == of);
+    run.and_then(|run| run["counts"]["steals"]["scopes"][1]["jobs"].as_u64()).unwrap_or_default()
+}
+
+/// The direct path dies in the middle of a run: that and the next go on by the relay, and directly when it heals.
+fn survives(kill: impl Fn(&Proxy)) {
+    let (cluster, proxies) = behind_proxies();
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let thief = if cluster.root_host(run) == "ada" { "bob" } else { "ada" };
+    await_path(&cluster, thief, "direct");
+    proxies.iter().for_each(kill);
+    await_path(&cluster, thief, "relayed");
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!(count(&about, "redone"), 0, "nobody was given up: {about:#}");
+
+    let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
+    until("a job is stolen by the relay", PATIENCE, || {
+        ["ada", "bob"].iter().any(|host| stolen_by_relay(&cluster, host, run) > 0).then_some(())
+    });
+    proxies.iter().for_each(Proxy::heal);
+    await_path(&cluster, "ada", "direct");
+    await_path(&cluster, "bob", "direct");
+    let about = cluster.done(run, LONG_FIB.2);
+    assert_eq!(count(&about, "redone"), 0, "nobody was given up: {about:#}");
+}
+
+#[test]
+fn a_direct_path_that_dies_alone_is_replaced_by_the_relay() {
+    survives(Proxy::partition);
+}
+
+#[test]
+fn a_direct_path_that_dies_in_one_direction_is_replaced_by_the_relay() {
+    survives(Proxy::partition_to_target);
+}
+
+/// Nothing else reaches the peer: it is given up as if it were dead, and both finish what they have.
+#[test]
+fn a_direct_path_that_dies_while_the_coordinator_is_away_keeps_nobody_waiting() {
+    let (mut cluster, proxies) = behind_proxies();
+    let run = cluster.submit(FIB.0, FIB.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    cluster.kill_coordinator();
+    proxies.iter().for_each(Proxy::partition);
+    std::thread::sleep(Duration::from_secs(2));
+    cluster.start_coordinator();
+    cluster.await_hosts(2);
+    cluster.done(run, FIB.2);
+}
+
+/// A host that joins and does nothing, and what it is told of itself and of `ada`.
+fn intruder(cluster: &Cluster) -> (ForgedHost, HostId, GridId, Vec<HostInfo>) {
+    let mut host = ForgedHost::connect(&cluster.address().to_string());
+    host.send(&[hello("eve", None, Vec::new())]);
+    let (own, grid, hosts) = host.until(|message| match message {
+        ToHost::Welcome { host, grid, hosts, .. } => Some((*host, *grid, hosts.clone())),
+        _ => None,
+    });
+    (host, own, grid, hosts)
+}
+
+fn named<'a>(hosts: &'a [HostInfo], name: &str) -> &'a HostInfo {
+    hosts.iter().find(|info| info.report.name == name).expect("an acquaintance")
+}
+
+fn start_listening(cluster: &mut Cluster, name: &str) -> SocketAddr {
+    let address = free_address();
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with(name, "here", &url, &["--direct", &address.to_string()]);
+    address
+}
+
+#[test]
+fn nobody_dials_as_another() {
+    let mut cluster = Cluster::start(&[("bob", "here")]);
+    let ada_listens = start_listening(&mut cluster, "ada");
+    cluster.await_hosts(2);
+    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let (ada, bob) = (named(&hosts, "ada"), named(&hosts, "bob"));
+    let caller = |from: HostId| Caller { grid, from, to: ada.id };
+    let secrets = [ada.direct_secret, bob.direct_secret, named(&hosts, "eve").direct_secret, 0];
+    for secret in secrets {
+        assert!(ForgedPeer::dial(ada_listens, caller(bob.id), secret).is_none(), "eve is not bob");
+        assert!(ForgedPeer::dial(ada_listens, caller(ada.id), secret).is_none(), "eve is not ada");
+    }
+    assert!(ForgedPeer::dial(ada_listens, Caller { to: bob.id, ..caller(own) }, ada.direct_secret).is_none());
+    assert!(ForgedPeer::dial(ada_listens, caller(own), bob.direct_secret).is_none());
+    assert!(ForgedPeer::dial(ada_listens, caller(own), ada.direct_secret).is_some(), "as itself it may");
+}
+
+#[test]
+fn links_of_one_peer_replace_one_another() {
+    let mut cluster = Cluster::start(&[]);
+    let ada_listens = start_listening(&mut cluster, "ada");
+    cluster.await_hosts(1);
+    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let ada = named(&hosts, "ada");
+    let caller = Caller { grid, from: own, to: ada.id };
+    let dial = || ForgedPeer::dial(ada_listens, caller, ada.direct_secret).expect("it may dial");
+    let mut links: Vec<ForgedPeer> = (0..12).map(|_| dial()).collect();
+    let newest = links.split_off(10);
+    for mut link in links {
+        assert!(link.is_closed(PATIENCE), "ten older links are closed");
+    }
+    for mut link in newest {
+        assert!(!link.is_closed(Duration::from_millis(300)), "two are left");
+    }
+}
+
+/// It is answered eight times what it sends, and reads nothing of it.
+#[test]
+fn a_peer_that_reads_nothing_takes_little_memory() {
+    const MEMORY_MIB_MAX: u64 = 400;
+    let mut cluster = Cluster::start(&[]);
+    let ada_listens = start_listening(&mut cluster, "ada");
+    cluster.await_hosts(1);
+    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let ada = named(&hosts, "ada");
+    let caller = Caller { grid, from: own, to: ada.id };
+    let mut eve = ForgedPeer::dial(ada_listens, caller, ada.direct_secret).expect("it may dial");
+    let asked = vec![PeerMessage::Lending { run: RunId(7) }; 10_000];
+    for _ in 0..1000 {
+        if !eve.send(&asked, Duration::from_secs(2)) {
+            break;
+        }
+    }
+    let peak = peak_mib(cluster.host_process("ada"));
+    assert!(peak < MEMORY_MIB_MAX, "{peak} MiB");
+    let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
+    cluster.done(run, FEW_QUEENS.2);
+}
+
+/// A process's peak of resident memory.
+fn peak_mib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it lives");
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("Linux says it");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number");
+    kib / 1024
+}

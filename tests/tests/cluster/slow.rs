@@ -1,0 +1,53 @@
+//! Hosts behind slow links, with results that take many times as long as a host may be silent.
+
+use std::time::Duration;
+
+use sateen_tests::cluster::{Cluster, count};
+use sateen_tests::probe;
+use sateen_tests::proxy::Proxy;
+
+const BYTES_PER_SECOND: usize = 1 << 20;
+const MEBIBYTES: u64 = 16;
+
+/// Each host is behind a link of its own, so whichever has the root, a result goes through two of them.
+#[test]
+fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
+    let mut cluster = Cluster::start(&[]);
+    let names = ["ada", "bob"];
+    let proxies = names.map(|name| {
+        let proxy = Proxy::start(cluster.address(), Duration::ZERO);
+        proxy.limit(BYTES_PER_SECOND);
+        cluster.start_host_with(name, name, &proxy.url(), &["--direct", "off"]);
+        proxy
+    });
+    cluster.await_hosts(names.len());
+    let size = MEBIBYTES.to_string();
+    let module = probe::module_path();
+    let run = cluster.submit_module(module, &["--function", "large_results", "1", &size]);
+    let about = cluster.done(run, &format!("{}\n", MEBIBYTES << 20));
+    assert!(count(&about, "stolen") > 0, "its result was to travel: {about:#}");
+    assert_eq!((count(&about, "redone"), &about["root_losses"]), (0, &0.into()), "{about:#}");
+    for name in names {
+        let log = cluster.host(name).log();
+        assert!(!log.contains("given this host up") && !log.contains("refused"), "{log}");
+        assert!(!cluster.host(name).has_ended(), "{name} is there still");
+    }
+    drop(proxies);
+}
+
+/// The root's own result, to the coordinator.
+#[test]
+fn a_large_answer_over_a_slow_link_arrives() {
+    let mut cluster = Cluster::start(&[]);
+    let proxy = Proxy::start(cluster.address(), Duration::ZERO);
+    proxy.limit(BYTES_PER_SECOND);
+    cluster.start_host_with("ada", "here", &proxy.url(), &["--direct", "off"]);
+    cluster.await_hosts(1);
+    let size = MEBIBYTES.to_string();
+    let run = cluster.submit_module(probe::module_path(), &["--function", "large_output", &size]);
+    let about = cluster.api().run_over(run, sateen_tests::cluster::PATIENCE);
+    assert_eq!(about["state"], "done", "{about:#}");
+    assert_eq!(about["root_losses"], 0, "{about:#}");
+    let log = cluster.host("ada").log();
+    assert!(!log.contains("given this host up") && !log.contains("refused"), "{log}");
+}

@@ -1,0 +1,127 @@
+//! Modules that take long or much to compile: a host has a child compile them, within limits, and kills it when
+//! nobody wants them any more.
+
+use std::fmt::Write;
+use std::fs;
+use std::time::Duration;
+
+use sateen_host::{Compiler, Engine, Limits, ModuleCache, Priority, RunError};
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON, binary, until};
+use sateen_tests::wat::{app, app_with, bytes};
+
+/// A module whose function has thousands of values that live through a loop: minutes of work for a compiler.
+fn heavy() -> Vec<u8> {
+    const LOCALS: usize = 3000;
+    let mut text = String::from("(func (export \"sateen_job_j\") (param i32) (result i64)");
+    let mut write = |line: String| text.write_str(&line).expect("memory is enough");
+    (0..LOCALS).for_each(|local| write(format!("(local $v{local} i64)")));
+    for local in 0..LOCALS {
+        write(format!(
+            "(local.set $v{local} (i64.mul (i64.extend_i32_u (local.get 0)) (i64.const {})))",
+            local * 7 + 3
+        ));
+    }
+    write("(loop $again".to_owned());
+    for local in 0..LOCALS {
+        let [zero, left, right] = [local * 37, local + 1, local * 13].map(|other| other % LOCALS);
+        write(format!(
+            "(if (i64.eqz (local.get $v{zero})) (then
+               (local.set $v{local} (i64.add (local.get $v{left}) (local.get $v{right})))))"
+        ));
+    }
+    write("(br_if $again (i32.eqz (local.get 0)))) (i64.const 0)".to_owned());
+    (0..LOCALS).for_each(|local| write(format!("(i64.add (local.get $v{local}))")));
+    write(")".to_owned());
+    bytes(&app_with(&text, ""))
+}
+
+struct Setting {
+    engine: Engine,
+    cache: ModuleCache,
+    _folder: tempfile::TempDir,
+}
+
+fn setting() -> Setting {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = ModuleCache::open(&folder.path().join("modules")).expect("a cache");
+    let engine = Engine::new(&Limits::default(), false).expect("an engine");
+    Setting { engine, cache, _folder: folder }
+}
+
+fn compiler() -> Compiler {
+    Compiler {
+        program: binary("sateen-host"),
+        time_max: Duration::from_secs(60),
+        memory_bytes_max: 1 << 30,
+        priority: Priority::Idle,
+    }
+}
+
+fn error_of(compiler: &Compiler, module: &[u8], is_unwanted: &dyn Fn() -> bool) -> RunError {
+    let Setting { engine, cache, _folder } = setting();
+    let loaded = compiler.load(&engine, module, &cache, is_unwanted);
+    loaded.err().expect("it is not compiled")
+}
+
+#[test]
+fn a_child_compiles_what_the_cache_then_has() {
+    let Setting { engine, cache, _folder } = setting();
+    let module = bytes(&app(""));
+    compiler().load(&engine, &module, &cache, &|| false).expect("a good app");
+    // A program that cannot compile is not asked.
+    let other = Compiler { program: "/bin/false".into(), ..compiler() };
+    other.load(&engine, &module, &cache, &|| false).expect("it is in the cache");
+    let error = other.load(&engine, &bytes(&app("(nop)")), &cache, &|| false);
+    assert!(error.is_err(), "nothing was compiled");
+}
+
+#[test]
+fn limits_of_compiling_are_named() {
+    let module = heavy();
+    let little = Compiler { memory_bytes_max: 64 << 20, ..compiler() };
+    let error = error_of(&little, &module, &|| false).to_string();
+    assert!(error.contains("takes more than 64 MiB of memory to compile here"), "{error}");
+    let short = Compiler { time_max: Duration::from_millis(100), ..compiler() };
+    let error = error_of(&short, &module, &|| false).to_string();
+    assert!(error.contains("takes more than 0.1 s of processor time to compile here"), "{error}");
+    let error = error_of(&compiler(), &module, &|| true);
+    assert!(matches!(error, RunError::Cancelled), "{error}");
+}
+
+/// The children of a process.
+fn children(id: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let of_tasks = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    of_tasks.flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn a_child_ends_with_its_run_and_with_its_host() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("ada", "here", &url, &["--priority", "idle"]);
+    cluster.await_hosts(1);
+    let id = cluster.host("ada").id();
+    let module = cluster.folder().join("heavy.wasm");
+    fs::write(&module, heavy()).expect("a file");
+    let compiles = |cluster: &Cluster| {
+        let run = cluster.submit_module(&module, &[]);
+        let child = until("a child compiles", PATIENCE, || children(id).first().cloned());
+        // It stands back behind all else: the policy of idle tasks, once it has begun.
+        until("the child stands back", PATIENCE, || {
+            let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+            let fields = stat.rsplit_once(')')?.1;
+            (fields.split_whitespace().nth(38) == Some("5")).then_some(())
+        });
+        (run, child)
+    };
+    let is_gone = |child: &str| (!fs::exists(format!("/proc/{child}")).unwrap_or(false)).then_some(());
+
+    let (run, child) = compiles(&cluster);
+    cluster.sateen(["cancel", &run.to_string()]);
+    until("the child is gone after the cancellation", SOON, || is_gone(&child));
+
+    let (_, child) = compiles(&cluster);
+    cluster.kill_host("ada");
+    until("the child is gone with its host", SOON, || is_gone(&child));
+}

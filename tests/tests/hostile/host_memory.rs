@@ -1,0 +1,66 @@
+//! A host's bound on memory is one for all guests of all runs, whatever they do.
+
+use std::fs;
+
+use sateen_tests::cluster::Cluster;
+use sateen_tests::probe;
+
+/// What the process itself may take beside its guests.
+const OVERHEAD_KIB: u64 = 192 << 10;
+
+/// The most that the process `id` has ever had in memory, in KiB.
+fn peak_kib(id: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the system says");
+    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+}
+
+/// Submits runs whose waiting guests hold memory, and sees them end right.
+fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {
+    let module = probe::module_path().display().to_string();
+    let words = [&depth.to_string(), &kibibytes.to_string()];
+    let numbers: Vec<u64> = (0..runs)
+        .map(|_| {
+            let told = cluster.sateen(
+                [
+                    &["submit", &module, "--function", "hoard", "--memory", "256M"],
+                    &words.map(String::as_str)[..],
+                ]
+                .concat(),
+            );
+            told.result().trim().parse().expect("the run's number")
+        })
+        .collect();
+    for run in numbers {
+        cluster.done(run, &format!("{}\n", (2 << depth) - 1));
+    }
+}
+
+#[test]
+fn the_guests_of_all_runs_share_one_bound() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("ada", "here", &url, &["--threads", "4", "--memory", "512M"]);
+    cluster.await_hosts(1);
+    // Each path of a tree takes 128 MiB, and four workers begin dozens of them.
+    hoard(&cluster, 4, 7, 16 << 10);
+    let peak = peak_kib(cluster.host("ada").id());
+    eprintln!("peak {} MiB", peak >> 10);
+    assert!(peak <= (512 << 10) + OVERHEAD_KIB, "{peak} KiB");
+}
+
+#[test]
+fn hosts_without_room_hand_one_anothers_jobs_back() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    for name in ["ada", "bob"] {
+        cluster.start_host_with(name, "here", &url, &["--threads", "2", "--memory", "300M"]);
+    }
+    cluster.await_hosts(2);
+    hoard(&cluster, 2, 5, 24 << 10);
+    for name in ["ada", "bob"] {
+        let peak = peak_kib(cluster.host(name).id());
+        eprintln!("peak of {name} {} MiB", peak >> 10);
+        assert!(peak <= (300 << 10) + OVERHEAD_KIB, "{name}: {peak} KiB");
+    }
+}

@@ -1,0 +1,49 @@
+//! Results that would steer a terminal: spelled out there, as they are in a pipe.
+
+use sateen_protocol::{MainOutcome, Outcome};
+use sateen_tests::cluster::Cluster;
+use sateen_tests::forged_host::ForgedHost;
+
+use crate::watch::OnTerminal;
+
+const HOSTILE: &str = "one\u{1b}[2J\u{1b}]0;owned\u{7}\ntwo\r\u{202e}three\u{9b}31m\tfour\n";
+
+fn finish(cluster: &Cluster, host: &mut ForgedHost, outcome: &MainOutcome) -> u64 {
+    let run = cluster.submit("fib", &["5"]);
+    let (given, number) = host.take_root();
+    host.finish(given, number, Outcome::Done(postcard::to_allocvec(outcome).expect("encodes")));
+    host.await_acknowledgement(given);
+    run
+}
+
+#[test]
+fn a_hostile_result_steers_no_terminal() {
+    let cluster = Cluster::start(&[]);
+    let (mut host, _) = ForgedHost::join(&cluster.address().to_string(), "forged");
+    let text = finish(&cluster, &mut host, &MainOutcome::Text(HOSTILE.to_owned()));
+    let mut bytes = HOSTILE.as_bytes().to_vec();
+    bytes.extend([0xff, 0xfe, b'\n']);
+    let binary = finish(&cluster, &mut host, &MainOutcome::Bytes(bytes.clone()));
+
+    // In a pipe it is what the app gave.
+    assert_eq!(cluster.sateen(["result", &text.to_string()]).stdout, HOSTILE.as_bytes());
+    assert_eq!(cluster.sateen(["result", &binary.to_string()]).stdout, bytes);
+
+    for command in ["result", "result --json", "status", "wait"] {
+        for run in [text, binary] {
+            // A progress bar moves the cursor by itself: it is no part of what is looked at.
+            let line = format!("$SATEEN {command} {run} 2>/dev/null");
+            let shown = OnTerminal::start(&cluster, 30, 200, &line).ended();
+            let (shown, _) = shown.rsplit_once("code ").expect("the shell's last line");
+            for hidden in ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'] {
+                assert!(!shown.contains(hidden), "{command} {run}: {shown:?}");
+            }
+            let steers = shown.replace("\r\n", "").contains('\r');
+            assert!(!steers, "{command} {run}: {shown:?}");
+        }
+    }
+    let shown = OnTerminal::start(&cluster, 30, 200, &format!("$SATEEN result {text}")).ended();
+    assert!(shown.contains("one\\u{1b}[2J") && shown.contains("two\\r\\u{202e}three"), "{shown:?}");
+    let shown = OnTerminal::start(&cluster, 30, 200, &format!("$SATEEN result --json {text}")).ended();
+    assert!(shown.contains("\\u001b[2J") && shown.contains("\\u202ethree\\u009b"), "{shown:?}");
+}
