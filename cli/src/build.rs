@@ -8,15 +8,32 @@ use sateen_host::{Limits, inspect, size};
 use serde_json::Value;
 
 use crate::exit::{APP_FAILED, Failure, say};
-use crate::flags::Build as Flags;
+use crate::flags::{Build as Flags, CargoFlags};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
 pub fn build(flags: &Flags) -> Result<(), Failure> {
     let manifest = manifest(flags)?;
-    let package = package_name(&manifest)?;
+    let (package, manifest) = find_package(&manifest, &flags.cargo)?;
+    let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
+    let built = build_package(&package, &manifest, flags, &output);
+    if built.is_err() && is_module(&output) && std::fs::remove_file(&output).is_ok() {
+        say(format!("{}, of an earlier build, is removed", output.display()));
+    }
+    built
+}
+
+/// Whether a file is a wasm module, which an earlier build may have made.
+fn is_module(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read =
+        std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
+    read.is_ok() && magic == *b"\0asm"
+}
+
+fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -> Result<(), Failure> {
     install_target()?;
-    let module = compile(&manifest, flags.stack)?;
+    let module = compile(manifest, flags)?;
 
     let bytes =
         std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))?;
@@ -29,8 +46,7 @@ pub fn build(flags: &Flags) -> Result<(), Failure> {
             "{package} compiles, but has no entry point; mark a function with #[main]"
         )));
     }
-    let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
-    put(&bytes, &output)?;
+    put(&bytes, output)?;
     for pitfall in &inspection.pitfalls {
         say(format!("warning: {package} contains {}", pitfall.advice()));
     }
@@ -52,23 +68,31 @@ fn manifest(flags: &Flags) -> Result<PathBuf, Failure> {
     })
 }
 
-fn package_name(manifest: &Path) -> Result<String, Failure> {
+/// The app's name and its Cargo.toml.
+fn find_package(manifest: &Path, flags: &CargoFlags) -> Result<(String, PathBuf), Failure> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
         .arg(manifest)
+        .args(flags.of_dependencies())
         .stderr(Stdio::inherit())
         .output()
         .map_err(no_cargo)?;
     let metadata: Value = serde_json::from_slice(&output.stdout)
         .map_err(|_| Failure::usage(format!("{}: cargo cannot read it", manifest.display())))?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let package =
-        packages.iter().find(|package| package["manifest_path"].as_str().map(Path::new) == Some(manifest));
-    let Some(package) = package else {
-        return Err(Failure::usage(format!(
-            "{} is no package; go to the app's own folder",
-            manifest.display()
-        )));
+    let manifest_of = |package: &Value| package["manifest_path"].as_str().map(PathBuf::from);
+    let package = packages.iter().find(|package| match &flags.package {
+        Some(name) => package["name"].as_str() == Some(name),
+        None => manifest_of(package).as_deref() == Some(manifest),
+    });
+    let Some((package, manifest)) = package.and_then(|package| Some((package, manifest_of(package)?))) else {
+        return Err(Failure::usage(match &flags.package {
+            Some(name) => format!("{} has no package `{name}`", manifest.display()),
+            None => format!(
+                "{} is a workspace and not a package; go to the app's own folder, or name it with --package",
+                manifest.display()
+            ),
+        }));
     };
     let makes_module = (package["targets"].as_array().into_iter().flatten())
         .flat_map(|target| target["crate_types"].as_array().into_iter().flatten())
@@ -79,7 +103,7 @@ fn package_name(manifest: &Path) -> Result<String, Failure> {
             manifest.display()
         )));
     }
-    Ok(package["name"].as_str().unwrap_or("app").to_owned())
+    Ok((package["name"].as_str().unwrap_or("app").to_owned(), manifest))
 }
 
 fn cargo() -> Command {
@@ -110,14 +134,14 @@ fn install_target() -> Result<(), Failure> {
 }
 
 /// Compiles for speed, with names kept for backtraces; gives the module's place.
-fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
+fn compile(manifest: &Path, flags: &Flags) -> Result<PathBuf, Failure> {
     let mut command = cargo();
     command.arg("build");
     add_flags(
         &mut command,
         &[
             "-Ctarget-feature=+simd128".to_owned(),
-            format!("-Clink-arg=-zstack-size={stack_bytes}"),
+            format!("-Clink-arg=-zstack-size={}", flags.stack),
             // The host tells by it whether the app ran out of that stack.
             "-Clink-arg=--export=__stack_pointer".to_owned(),
         ],
@@ -130,6 +154,8 @@ fn compile(manifest: &Path, stack_bytes: usize) -> Result<PathBuf, Failure> {
         .args(["--config", "profile.release.strip=\"debuginfo\""])
         .arg("--manifest-path")
         .arg(manifest)
+        .args(flags.cargo.of_features())
+        .args(flags.cargo.of_dependencies())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(no_cargo)?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, USAGE};
-use crate::files::{OutputFile, plain, print, print_json};
+use crate::files::{OutputFile, plain, print, print_json, shown};
 
 /// What is wanted of it.
 pub struct Wanted<'a> {
@@ -119,7 +119,7 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
             return Err(failure);
         }
     };
-    let to_file = wanted.output.is_some();
+    let output = wanted.output.as_ref().map(|file| file.path().display().to_string());
     if let Some(file) = wanted.output {
         file.write(&match given {
             Given::Output(output) => plain(output),
@@ -128,11 +128,14 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
     }
     if wanted.json {
         let mut object = json!(about);
-        add_result(&mut object, &given);
+        match output {
+            Some(file) => object["output"] = json!(file),
+            None => add_result(&mut object, &given),
+        }
         return print_json(&object);
     }
     match given {
-        _ if to_file => Ok(()),
+        _ if output.is_some() => Ok(()),
         Given::Output(output) => print(&plain(output)),
         Given::Encoded(bytes) => print(format!("{}\n", digits(bytes)).as_bytes()),
     }
@@ -162,9 +165,14 @@ fn digits(bytes: &[u8]) -> String {
 fn naming_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
     let name_file = |message: String, (name, path): &(String, PathBuf)| {
         let said = format!("input `{name}`");
-        message.replacen(&said, &format!("{said} ({})", path.display()), 1)
+        message.replacen(&said, &format!("{said} ({})", shown(path)), 1)
     };
-    inputs.iter().fold(message.to_owned(), name_file)
+    let message = inputs.iter().fold(message.to_owned(), name_file);
+    if inputs.is_empty() || !message.contains("the app needs the input `") {
+        return message;
+    }
+    let names: Vec<String> = inputs.iter().map(|(name, _)| format!("`{name}`")).collect();
+    format!("{message}; it was given {}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -178,6 +186,10 @@ mod tests {
             naming_files("input `cnf`, line 3: `x` where a literal is expected", &inputs),
             "input `cnf` (a/hard.cnf), line 3: `x` where a literal is expected"
         );
-        assert_eq!(naming_files("the app needs the input `c`", &inputs), "the app needs the input `c`");
+        assert_eq!(
+            naming_files("the app needs the input `c`", &inputs),
+            "the app needs the input `c`; it was given `cnf`, `b`"
+        );
+        assert_eq!(naming_files("the app needs the input `c`", &[]), "the app needs the input `c`");
     }
 }

@@ -19,16 +19,26 @@ pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Names standard input where a file's name is expected.
+const STDIN: &str = "-";
+
 /// The inputs, by name. One that no guest could hold is not read to its end.
 pub fn read_inputs(
     inputs: &[(String, PathBuf)],
     limits: &Limits,
 ) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
     let limit = limits.memory_bytes_max;
+    if inputs.iter().filter(|(_, path)| path == Path::new(STDIN)).count() > 1 {
+        return Err(Failure::usage("only one input can be read from stdin (`-`)"));
+    }
     let mut read = BTreeMap::new();
     for (name, path) in inputs {
-        let wrong = |why: String| Failure::usage(format!("input `{name}`: {}: {why}", path.display()));
-        let file = File::open(path).map_err(|error| wrong(readable(&error)))?;
+        let wrong = |why: String| Failure::usage(format!("input `{name}`: {}: {why}", shown(path)));
+        let file: Box<dyn Read> = if path == Path::new(STDIN) {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(path).map_err(|error| wrong(readable(&error)))?)
+        };
         let mut bytes = Vec::new();
         file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| wrong(readable(&error)))?;
         if bytes.len() > limit {
@@ -42,6 +52,11 @@ pub fn read_inputs(
         }
     }
     Ok(read)
+}
+
+/// The name of an input's file, for people.
+pub fn shown(path: &Path) -> String {
+    if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 /// An I/O error for people, without the number that the system gives it.
@@ -69,6 +84,10 @@ impl OutputFile {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| output_failure(path, &error))?;
         Ok(Self { path: path.to_owned(), file, to_remove })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Replaces what is in the file.

@@ -15,6 +15,8 @@ pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
 pub const STANDSTILL_MAX: Duration = Duration::from_millis(500);
 /// How long a job of another host waits for memory before it is handed back.
 pub const HANDED_BACK_AFTER: Duration = Duration::from_millis(500);
+/// A host that has evicted a stolen job steals nothing for as long; twice as long each time in a row, this often.
+pub const TURNED_AWAY_DOUBLINGS_MAX: u32 = 5;
 
 /// Processor time that a stranger's module may take to compile.
 pub const COMPILE_TIME_MAX: Duration = Duration::from_secs(60);

@@ -8,7 +8,8 @@
 //! *Why this ends.* The oldest instance of the process is never evicted; if there is no room for it, the youngest
 //! ones make room. So it always goes on, unless it waits. It waits for a job that another instance runs, which is
 //! younger: that one goes on or is evicted, and then the oldest calls the job in place. Or it waits for a job that
-//! is elsewhere; a host that finds no room for another's job hands it back to its owner after a while.
+//! is elsewhere; a host that evicts another's job hands it back to its owner at once, and one that finds no room to
+//! begin it after a while.
 //!
 //! Linear memories are counted when they grow. What else grows (stacks, results, replicas, tables) is measured: a
 //! thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
@@ -35,7 +36,7 @@ struct Budget {
     resident: AtomicUsize,
     claims: Mutex<Claims>,
     runs: Mutex<Vec<Weak<Shared>>>,
-    /// Somebody found no room and waits.
+    /// There was no room for an instance, or a run is to look again for another reason.
     is_short: AtomicBool,
     /// When an instance began, grew or ended last.
     moved: Mutex<Instant>,
@@ -111,18 +112,27 @@ impl HostMemory {
         runs.push(Arc::downgrade(run));
     }
 
-    /// Whether an instance that will take about `bytes` may begin. Where there is none at all, one may. So may
-    /// one where all have stood still for a while: what is resident need not become less when instances end,
-    /// and they may all wait for what has not begun.
+    /// Whether an instance that will take about `bytes` may begin: there is room for it, or all have stood still
+    /// for a while. What is resident need not become less when instances end, and they may all wait for what
+    /// has not begun.
+    pub(crate) fn may_begin(&self, bytes: usize) -> bool {
+        self.has_room_for(bytes) || self.0.moved.lock().elapsed() >= STANDSTILL_MAX
+    }
+
+    /// Whether there is room for `bytes` more. Where there is no instance at all, there is for one.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let used = self.0.claimed.load(SeqCst).max(self.0.resident.load(SeqCst));
-        let has_room = used.saturating_add(bytes) <= self.0.bytes_max
-            || self.0.claims.lock().living.is_empty()
-            || self.0.moved.lock().elapsed() >= STANDSTILL_MAX;
+        let has_room =
+            used.saturating_add(bytes) <= self.0.bytes_max || self.0.claims.lock().living.is_empty();
         if !has_room {
-            self.0.is_short.store(true, SeqCst);
+            self.look_again();
         }
         has_room
+    }
+
+    /// Runs are to look for room soon.
+    pub(crate) fn look_again(&self) {
+        self.0.is_short.store(true, SeqCst);
     }
 
     /// The claim of a new instance, of nothing so far.
@@ -226,21 +236,10 @@ impl Budget {
         }
     }
 
-    /// All instances wait, and what they wait for finds no room: those of two hosts may wait for one another. All
-    /// but the oldest make room, so that it can go on with their jobs, and so that other hosts get theirs back.
-    fn break_standstill(&self) {
-        let evicted = self.claims.lock().evict(usize::MAX);
-        self.note_move();
-        wake(&evicted);
-    }
-
     /// Those who found no room look again.
     fn look_after_runs(&self) {
         if self.is_short.swap(false, SeqCst) {
             let runs: Vec<Arc<Shared>> = self.runs.lock().iter().filter_map(Weak::upgrade).collect();
-            if self.moved.lock().elapsed() >= STANDSTILL_MAX * 2 && runs.iter().all(|run| run.is_at_rest()) {
-                self.break_standstill();
-            }
             for run in runs {
                 run.look_for_room();
             }

@@ -11,7 +11,7 @@ use super::{parse_duration, parse_input, parse_memory, parse_size, parse_stack, 
 #[derive(Args)]
 #[command(next_help_heading = "Grid")]
 pub struct Grid {
-    /// Where the coordinator is
+    /// Where the coordinator is: a URL, or HOST:PORT
     #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700")]
     pub coordinator: String,
 }
@@ -46,7 +46,7 @@ pub struct Submit {
     /// Call another entry point of the app
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub function: String,
-    /// Give the file to the app as the input NAME
+    /// Give the file to the app as the input NAME; `-` is stdin
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
     pub input: Vec<(String, PathBuf)>,
     /// Wait for the result and print it, as `sateen run` does

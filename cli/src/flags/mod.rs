@@ -94,6 +94,55 @@ pub struct Build {
     /// The stack that the app keeps in its own memory
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
     pub stack: usize,
+    #[command(flatten)]
+    pub cargo: CargoFlags,
+}
+
+/// What cargo is told as it is.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Cargo")]
+pub struct CargoFlags {
+    /// The app's package, in a workspace
+    #[arg(long, short, value_name = "NAME")]
+    pub package: Option<String>,
+    /// Features of the app to switch on
+    #[arg(long, short = 'F', value_name = "FEATURES")]
+    pub features: Vec<String>,
+    /// Switch on all features of the app
+    #[arg(long)]
+    pub all_features: bool,
+    /// Leave the app's default features off
+    #[arg(long)]
+    pub no_default_features: bool,
+    /// Fail if Cargo.lock would change
+    #[arg(long)]
+    pub locked: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+    /// Both --locked and --offline
+    #[arg(long)]
+    pub frozen: bool,
+}
+
+impl CargoFlags {
+    /// Those about features, as cargo has them.
+    pub fn of_features(&self) -> Vec<String> {
+        let features = self.features.iter().map(|features| format!("--features={features}"));
+        let switches =
+            [(self.all_features, "--all-features"), (self.no_default_features, "--no-default-features")];
+        features.chain(switched_on(&switches)).collect()
+    }
+
+    /// Those about where dependencies come from.
+    pub fn of_dependencies(&self) -> Vec<String> {
+        let switches = [(self.locked, "--locked"), (self.offline, "--offline"), (self.frozen, "--frozen")];
+        switched_on(&switches)
+    }
+}
+
+fn switched_on(switches: &[(bool, &str)]) -> Vec<String> {
+    switches.iter().filter(|(is_on, _)| *is_on).map(|(_, flag)| (*flag).to_owned()).collect()
 }
 
 #[derive(Args)]
@@ -116,13 +165,13 @@ pub struct Run {
     /// Workers, if not one for each core
     #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
-    /// Give the file to the app as the input NAME
+    /// Give the file to the app as the input NAME; `-` is stdin
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
     pub input: Vec<(String, PathBuf)>,
     /// Write the result to the file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// One JSON object instead of the bare result, with what became of the jobs
+    /// One JSON object instead of the bare result, with what became of the jobs; without the result if that goes to a file
     #[arg(long)]
     pub json: bool,
     /// Call another entry point of the app

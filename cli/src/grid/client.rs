@@ -40,9 +40,18 @@ pub struct Client {
 }
 
 impl Client {
+    /// # Arguments
+    /// * `address`: like `http://HOST:PORT`, or just `HOST:PORT`.
+    ///
     /// # Errors
-    /// When `url` is no address of a coordinator.
-    pub fn new(url: &str) -> Result<Self, Failure> {
+    /// When `address` is not one of a coordinator.
+    pub fn new(address: &str) -> Result<Self, Failure> {
+        let url = if address.contains("://") || !has_port(address) {
+            address.to_owned()
+        } else {
+            format!("http://{address}")
+        };
+        let url = url.as_str();
         let uri = url.parse::<Uri>().ok();
         let host = uri.as_ref().and_then(Uri::host).filter(|host| !host.is_empty());
         let (Some(uri), Some(host)) = (&uri, host) else {
@@ -196,13 +205,19 @@ fn detail(body: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
+fn has_port(authority: &str) -> bool {
+    authority.trim_end_matches('/').rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+}
+
 fn is_this_machine(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn not_an_address(url: &str) -> Failure {
-    Failure::usage(format!("`{url}` is no address of a coordinator; one is like http://127.0.0.1:7700"))
+    Failure::usage(format!(
+        "`{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
+    ))
 }
 
 /// `text` as one segment of a path.
@@ -258,7 +273,12 @@ mod tests {
     fn addresses_are_looked_at_before_anything_is_sent() {
         assert_eq!(code("http://127.0.0.1:7700"), 0);
         assert_eq!(code("http://[::1]:7700/"), 0);
-        for wrong in ["", "7700", "localhost:7700", "ftp://a", "http://", "https://a"] {
+        for short in ["localhost:7700", "grid.example:80/", "[::1]:7700"] {
+            assert_eq!(code(short), 0, "{short}");
+        }
+        for wrong in
+            ["", "7700", "localhost", "localhost:", ":7700", "ftp://a", "http://", "https://a", "a:b:80"]
+        {
             assert_eq!(code(wrong), USAGE, "{wrong}");
         }
     }

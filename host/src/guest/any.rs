@@ -129,7 +129,7 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
         return true;
     }
     let shared = guest.shared.clone();
-    if !shared.has_room() {
+    if !shared.may_begin() {
         return false;
     }
     let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };

@@ -20,6 +20,7 @@ use super::objects::Object;
 use super::place::{Ancestry, Place};
 use crate::portion::Notice;
 use computing::Beat;
+use room::TurnedAway;
 
 mod computing;
 mod exchange;
@@ -80,6 +81,7 @@ pub struct Remote {
     recorded: Mutex<(Option<Instant>, Vec<Notice>)>,
     /// Since when jobs of other hosts wait for memory.
     crowded_since: Mutex<Option<Instant>>,
+    turned_away: Mutex<TurnedAway>,
     pub figures: RemoteFigures,
     pub activity: Activity,
 }
@@ -121,6 +123,7 @@ impl Remote {
             beat: Beat::default(),
             recorded: Mutex::default(),
             crowded_since: Mutex::default(),
+            turned_away: Mutex::default(),
             figures: RemoteFigures::default(),
         }
     }

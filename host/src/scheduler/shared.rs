@@ -398,7 +398,7 @@ impl Shared {
             || (!self.is_draining()
                 && ((self.open_jobs.load(SeqCst) > 0 && self.instances.free() > self.reserve())
                     || (self.remote.as_ref().is_some_and(Remote::is_injected) && self.instances.are_left()))
-                && self.has_room())
+                && self.may_begin())
     }
 
     pub fn is_ready(&self) -> bool {

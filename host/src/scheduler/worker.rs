@@ -118,7 +118,7 @@ fn begin_something(shared: &Arc<Shared>) -> bool {
     }
     // Without a free instance a worker takes nothing new. No deadlock: a task waits only for a job
     // that was taken, so at the end of every chain of waits something runs or is ready.
-    if !shared.has_room() {
+    if !shared.may_begin() {
         return false;
     }
     let found = shared.instances.acquire_above(shared.reserve()).and_then(|instance| {

@@ -214,19 +214,30 @@ impl Host {
         }
     }
 
-    /// Owners have their jobs again.
+    /// Owners have their jobs again, of a runtime that is no more.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
         for token in tokens {
-            self.hand_back_one(run, token);
+            let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
+            self.tell_returned(run, held.into_iter().flat_map(|held| held.owners));
         }
     }
 
-    /// The owners of a held job have it again.
-    pub(super) fn hand_back_one(&mut self, run: RunId, token: JobNumber) {
-        let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
-        for (owner, number) in held.into_iter().flat_map(|held| held.owners) {
+    /// The runtime has no room for a held job: its owners have it again. That may be a job here, too, which was lost
+    /// elsewhere and found here.
+    pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: JobNumber) {
+        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.forget_held(token)) else { return };
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            held.owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
+        self.tell_returned(run, elsewhere);
+        for (_, number) in here {
+            self.resolve(now, run, number, held.spec.clone());
+        }
+    }
+
+    fn tell_returned(&mut self, run: RunId, owners: impl IntoIterator<Item = (Owner, JobNumber)>) {
+        for (owner, number) in owners {
             if let Owner::Host(host) = owner {
                 self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
             }

@@ -354,7 +354,7 @@ impl Host {
                 self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
             }
             Notice::Unable(reason) => self.become_unable(run, reason),
-            Notice::HandedBack { held } => self.hand_back_one(run, held),
+            Notice::HandedBack { held } => self.hand_back_one(now, run, held),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.runtime_counts = *counts,
             Notice::Activity { mut workers, jobs, jobs_dropped } => {

@@ -210,6 +210,15 @@ impl Runtime {
         Some((task.name, abandoned))
     }
 
+    /// There is no room for a job of another host: it is dropped, with what is below it, and handed back.
+    pub fn evict(&mut self, name: &str) -> Result<Vec<Notice>, String> {
+        let held = self.tasks.iter().find(|(_, task)| task.name == name).map(|(held, _)| *held);
+        let held = held.ok_or("it did not come there from elsewhere")?;
+        let (_, mut notices) = self.abort(held).ok_or("it is gone")?;
+        notices.push(Notice::HandedBack { held });
+        Ok(notices)
+    }
+
     /// What finished in place and is worth an entry: jobs that are below no finished one.
     pub fn unsaved(&mut self) -> Vec<Notice> {
         let mut notices = Vec::new();

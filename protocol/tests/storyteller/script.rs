@@ -196,6 +196,10 @@ fn at_work(world: &mut World, words: &[&str]) -> Result<(), String> {
         ["finish", name, job] => finish(world, name, job, 0)?,
         ["finish", name, job, "large"] => finish(world, name, job, 5000)?,
         ["finish", name, job, "huge"] => finish(world, name, job, 200_000)?,
+        ["evict", name, job] => {
+            let notices = process(world, name)?.runtime.evict(job)?;
+            notices.into_iter().try_for_each(|notice| tell(world, name, notice))?;
+        }
         ["record", name] => {
             let unsaved = process(world, name)?.runtime.unsaved();
             unsaved.into_iter().try_for_each(|notice| tell(world, name, notice))?;

@@ -2,7 +2,7 @@
 
 use sateen_protocol::Random;
 
-use crate::faults::{ability, disks, ends, links, pauses, routes, sleep, stalls, versions};
+use crate::faults::{ability, disks, ends, evictions, links, pauses, routes, sleep, stalls, versions};
 use crate::schedule::Fault;
 
 /// Faults of a kind.
@@ -39,6 +39,8 @@ pub enum Family {
     /// Long runs with shared objects and large updates, and hosts that have no time for jobs for so long that
     /// they forget the objects.
     Objects,
+    /// Hosts have no memory for what they stole.
+    Evictions,
 }
 
 impl Family {
@@ -59,6 +61,7 @@ impl Family {
         Self::Tables,
         Self::Versions,
         Self::Objects,
+        Self::Evictions,
     ];
 
     /// Those that seeds draw from unless told otherwise.
@@ -78,6 +81,7 @@ impl Family {
         Self::Tables,
         Self::Versions,
         Self::Objects,
+        Self::Evictions,
     ];
 
     /// What some seed with its faults must have reached.
@@ -109,6 +113,7 @@ impl Family {
             Self::Sleep => &["a host slept for minutes", "a partition lasted for minutes"],
             Self::Crowds => &["a run waited for others to end"],
             Self::Tables => &["an entry was evicted"],
+            Self::Evictions => &["a stolen job was evicted"],
             Self::Versions => &["a host of another version was refused"],
             Self::Objects => &[
                 "a forgotten object was used again",
@@ -158,6 +163,7 @@ impl Family {
             Self::Ability => Fault::Unable(ability::draw(runs, random)),
             Self::Ends => Fault::End(ends::draw(runs, random)),
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
+            Self::Evictions => Fault::Eviction(evictions::draw(random)),
             Self::Versions => Fault::Stranger(versions::draw(random)),
             Self::Failures | Self::Crowds | Self::Tables | Self::Objects => return None,
         })

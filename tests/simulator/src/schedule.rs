@@ -7,6 +7,7 @@ use crate::event::{Event, ProcessIndex, Undo};
 use crate::faults::ability::Unable;
 use crate::faults::disks::Disk;
 use crate::faults::ends::End;
+use crate::faults::evictions::Eviction;
 use crate::faults::links::Reset;
 use crate::faults::pauses::Pause;
 use crate::faults::rests::Rest;
@@ -105,6 +106,8 @@ pub enum Fault {
     Stranger(Stranger),
     /// A host has no time for jobs.
     Rest(Rest),
+    /// A host has no memory for what it stole.
+    Eviction(Eviction),
     /// Faults stop: all heals.
     Calm,
 }
@@ -212,6 +215,7 @@ impl World {
             Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
             Fault::Rest(rest) => self.rest_host(&rest),
+            Fault::Eviction(eviction) => self.evict(&eviction),
             Fault::Calm => self.calm(),
         }
     }

@@ -130,6 +130,9 @@ fn inputs_that_are_missing_or_unreadable() {
     input("data=/nonexistent/file")
         .fails_with(2, &["input `data`: /nonexistent/file: there is no such file"]);
     input(&format!("data={}", folder.path().display())).fails_with(2, &["input `data`: ", "it is a folder"]);
+    input("dato=/dev/null").fails_with(2, &["needs the input `data`", "it was given `dato`"]);
+    run_probe("read_input", &["1", "--input", "data=-", "--input", "b=-"])
+        .fails_with(2, &["only one", "stdin"]);
     input("data").fails_with(2, &["NAME=FILE is expected"]);
     input("=file").fails_with(2, &["NAME=FILE is expected"]);
     let twice = ["1", "--input", "data=/dev/null", "--input", "data=/dev/null"];

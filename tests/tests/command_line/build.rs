@@ -119,7 +119,44 @@ fn a_workspace_is_no_app() {
     let folder = folder();
     std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n")
         .expect("it can be written");
-    ended(build_command(folder.path(), &[])).fails_with(2, &["is no package", "the app's own folder"]);
+    ended(build_command(folder.path(), &[]))
+        .fails_with(2, &["not a package", "the app's own folder", "--package"]);
+}
+
+/// As cargo's own commands take them.
+#[test]
+fn packages_and_features_are_chosen_as_with_cargo() {
+    let folder = folder();
+    std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = [\"app\"]\nresolver = \"3\"\n")
+        .expect("it can be written");
+    let app = folder.path().join("app");
+    let source = "#[sateen::main] fn main() -> bool { cfg!(feature = \"more\") }";
+    write_crate(&app, "chosen", "\"cdylib\"", source);
+    let manifest = std::fs::read_to_string(app.join("Cargo.toml")).expect("it was written");
+    let manifest = manifest.replace("[workspace]\n", "[features]\nmore = []\n");
+    std::fs::write(app.join("Cargo.toml"), manifest).expect("it can be written");
+    let module = folder.path().join("chosen.wasm");
+    for (more, printed) in
+        [(&[][..], "false\n"), (&["--features", "more"], "true\n"), (&["--offline"], "false\n")]
+    {
+        let built = ended(build_command(folder.path(), &[&["--package", "chosen"], more].concat()));
+        assert_eq!(built.code, Some(0), "{built:?}");
+        assert_eq!(run(["run".as_ref(), module.as_os_str()]).result(), printed, "{more:?}");
+    }
+    ended(build_command(folder.path(), &["-p", "other"])).fails_with(2, &["has no package `other`"]);
+}
+
+/// What would be run else is not what the source says.
+#[test]
+fn a_failed_build_leaves_no_module_of_an_earlier_one() {
+    let (folder, built) = build("fickle", MAIN);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    std::fs::write(folder.path().join("src/lib.rs"), "#[sateen::main] fn main() -> u64 {")
+        .expect("it can be written");
+    let built = ended(build_command(folder.path(), &[]));
+    assert_eq!(built.code, Some(1), "{built:?}");
+    assert!(built.stderr.contains("fickle.wasm, of an earlier build, is removed"), "{built:?}");
+    assert!(!folder.path().join("fickle.wasm").exists());
 }
 
 #[test]

@@ -69,11 +69,12 @@ fn a_failed_run_is_one_object_too() {
 }
 
 #[test]
-fn with_an_output_file_both_are_written() {
+fn an_output_file_has_the_result_and_the_object_has_the_files_name() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("result");
-    let ended = run_probe("balanced", &["10", "--json", "--output", &path.display().to_string()]);
-    assert_eq!(ended.json()["result"], "55");
+    let name = path.display().to_string();
+    let object = run_probe("balanced", &["10", "--json", "--output", &name]).json();
+    assert_eq!((object.get("result"), &object["output"]), (None, &json!(name)));
     assert_eq!(std::fs::read_to_string(path).expect("it was written"), "55\n");
 }
 

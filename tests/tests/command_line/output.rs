@@ -100,3 +100,13 @@ fn a_full_disk_behind_stderr_costs_no_result() {
     command.stderr(File::options().write(true).open("/dev/full").expect("/dev/full is there"));
     assert_eq!(ended(command).code, Some(1));
 }
+
+#[test]
+fn an_input_may_come_from_stdin() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("text");
+    std::fs::write(&path, "from afar").expect("it can be written");
+    let mut command = probe_command("read_text", &["--input", "text=-"]);
+    command.stdin(File::open(&path).expect("it is there"));
+    assert_eq!(ended(command).result(), "from afar\n");
+}

@@ -57,7 +57,7 @@ fn hosts_without_room_hand_one_anothers_jobs_back() {
         cluster.start_host_with(name, "here", &url, &["--threads", "2", "--memory", "300M"]);
     }
     cluster.await_hosts(2);
-    hoard(&cluster, 2, 5, 24 << 10);
+    hoard(&cluster, 3, 7, 16 << 10);
     for name in ["ada", "bob"] {
         let peak = peak_kib(cluster.host(name).id());
         eprintln!("peak of {name} {} MiB", peak >> 10);

@@ -128,7 +128,7 @@ impl Shared {
             && !remote.pause.is_on()
             && !self.is_stopping()
             && self.instances.free() > self.reserve()
-            && self.has_room();
+            && self.has_room_for_others(remote);
         let level = if is_willing { remote.resting.load(SeqCst) } else { 0 };
         if *announced != level {
             *announced = level;

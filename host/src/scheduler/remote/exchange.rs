@@ -199,6 +199,7 @@ impl Remote {
     fn finish_held(&self, held: JobNumber, outcome: &Outcome) -> bool {
         let is_held = self.held.lock().remove(&held).is_some();
         if is_held {
+            self.turned_away.lock().end();
             self.notify(Notice::Finished { held, finished: sent(outcome) });
         }
         is_held

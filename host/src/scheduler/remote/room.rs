@@ -7,20 +7,60 @@ use std::time::Instant;
 use sateen_protocol::message::NoteKind;
 
 use super::{ROOT, Remote};
-use crate::limits::HANDED_BACK_AFTER;
+use crate::limits::{HANDED_BACK_AFTER, TURNED_AWAY_DOUBLINGS_MAX};
 use crate::memory::HostMemory;
 use crate::portion::Notice;
 use crate::scheduler::job::Job;
 use crate::scheduler::place::{Ancestry, Place};
 use crate::scheduler::shared::Shared;
 
+/// A time for which nothing is stolen because what was stolen found no room: its owner would wait for it in vain.
+#[derive(Default)]
+pub(super) struct TurnedAway {
+    until: Option<Instant>,
+    /// Times in a row.
+    times: u32,
+}
+
+impl TurnedAway {
+    fn begin(&mut self) {
+        let pause = HANDED_BACK_AFTER.saturating_mul(1 << self.times.min(TURNED_AWAY_DOUBLINGS_MAX));
+        self.until = Some(Instant::now() + pause);
+        self.times += 1;
+    }
+
+    /// A stolen job found room until it had an outcome.
+    pub fn end(&mut self) {
+        self.times = 0;
+    }
+
+    fn is_on(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
 impl Shared {
     /// Whether another instance may begin.
-    pub fn has_room(&self) -> bool {
+    pub fn may_begin(&self) -> bool {
+        self.memory().is_none_or(|memory| memory.may_begin(self.instance_bytes()))
+    }
+
+    /// Whether there is room for another instance.
+    fn has_room(&self) -> bool {
         self.memory().is_none_or(|memory| memory.has_room_for(self.instance_bytes()))
     }
 
-    /// The task that ran `job` was evicted: the job is open again.
+    /// Whether a job of another host would find room here, as far as can be told.
+    pub fn has_room_for_others(&self, remote: &Remote) -> bool {
+        let Some(memory) = self.memory() else { return true };
+        let is_turned_away = remote.turned_away.lock().is_on();
+        if is_turned_away {
+            memory.look_again();
+        }
+        !is_turned_away && self.has_room()
+    }
+
+    /// The task that ran `job` was evicted: the job is open again, and goes back to the host that it came from.
     pub fn put_back(&self, job: &Arc<Job>, ancestry: Option<&Ancestry>) {
         let Some(remote) = &self.remote else { return };
         if let Some(ancestry) = ancestry {
@@ -38,54 +78,62 @@ impl Shared {
             return;
         }
         remote.list_open(job);
-        let is_held = job.place.as_ref().is_some_and(|place| place.held().is_some());
-        if is_held { &remote.injected } else { &remote.returned }.push(job.clone());
+        if job.place.as_ref().is_some_and(|place| place.held().is_some()) {
+            // Begun here once more, it may be evicted again and again, while its owner waits for it.
+            if job.kind != ROOT {
+                remote.turned_away.lock().begin();
+                return self.hand_back(remote, job);
+            }
+            remote.injected.push(job.clone());
+        } else {
+            remote.returned.push(job.clone());
+        }
         self.wake(job.owner);
         self.idle.wake_one();
         self.announce_exposed();
-    }
-
-    /// Whether no worker runs anything.
-    pub fn is_at_rest(&self) -> bool {
-        self.idle.hungry() >= self.threads()
     }
 
     /// There was no room, and may be some now.
     pub fn look_for_room(&self) {
         let Some(remote) = &self.remote else { return };
         self.announce_idle();
-        if self.has_room() {
-            *remote.crowded_since.lock() = None;
+        if self.may_begin() {
             self.idle.wake_all();
-            return;
         }
-        let since = *remote.crowded_since.lock().get_or_insert_with(Instant::now);
-        if since.elapsed() >= HANDED_BACK_AFTER {
-            *remote.crowded_since.lock() = None;
-            self.hand_back(remote);
+        // Not where one may begin because all stand still: it is evicted soon, and the others wait on.
+        let has_room = self.has_room();
+        let mut crowded_since = remote.crowded_since.lock();
+        if has_room {
+            *crowded_since = None;
+        } else if crowded_since.get_or_insert_with(Instant::now).elapsed() >= HANDED_BACK_AFTER {
+            *crowded_since = None;
+            drop(crowded_since);
+            self.hand_all_back(remote);
         }
     }
 
     /// Jobs of other hosts that wait for room go back to their owners, who may call them in place.
-    fn hand_back(&self, remote: &Remote) {
+    fn hand_all_back(&self, remote: &Remote) {
         let mut roots = Vec::new();
         while let Some(job) = remote.find_injected() {
-            if job.kind == ROOT {
-                roots.push(job);
-                continue;
-            }
-            let Some(held) = job.place.as_ref().and_then(Place::held) else { continue };
-            if job.withdraw().is_some() {
-                self.count_closed();
-                remote.unlist(&job);
-                // Whether its owner still wanted it: an abort may have come first.
-                if remote.held.lock().remove(&held).is_some() {
-                    remote.figures.held.fetch_sub(1, Relaxed);
-                    remote.notify(Notice::HandedBack { held });
-                }
-            }
+            if job.kind == ROOT { roots.push(job) } else { self.hand_back(remote, &job) }
         }
         roots.into_iter().for_each(|root| remote.injected.push(root));
+    }
+
+    /// An open job of another host goes back to its owner, unless somebody has claimed it.
+    fn hand_back(&self, remote: &Remote, job: &Job) {
+        let Some(held) = job.place.as_ref().and_then(Place::held) else { return };
+        if job.withdraw().is_none() {
+            return;
+        }
+        self.count_closed();
+        remote.unlist(job);
+        // Whether its owner still wanted it: an abort may have come first.
+        if remote.held.lock().remove(&held).is_some() {
+            remote.figures.held.fetch_sub(1, Relaxed);
+            remote.notify(Notice::HandedBack { held });
+        }
     }
 
     pub fn memory(&self) -> Option<&HostMemory> {

@@ -4,6 +4,7 @@
 pub mod ability;
 pub mod disks;
 pub mod ends;
+pub mod evictions;
 pub mod links;
 pub mod pauses;
 pub mod rests;
