@@ -13,9 +13,9 @@ use crate::bug::Bug;
 pub const HEADER: &str = "| bug | unit tests | stories | first seed |\n| --- | --- | --- | --- |";
 
 /// What caught a bug.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Caught {
-    /// Unit tests and golden bytes.
+    /// Unit tests.
     pub tests: BTreeSet<String>,
     /// Stories.
     pub stories: BTreeSet<String>,
