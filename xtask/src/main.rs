@@ -28,8 +28,9 @@ cargo xtask TASK
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
-  bench planted       whether planted bugs are caught: --seeds N, --until-caught, --json, NAME…
-  bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --shard K/N
+  bench planted       whether planted bugs are caught: --seeds N, --until-caught, --resume, --table, --json, NAME…
+  bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --sample N, --draw SEED,
+                      --seeds N, --resume
 ";
 
 fn main() -> ExitCode {

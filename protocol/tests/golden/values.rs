@@ -1,0 +1,158 @@
+//! What messages are made of. Each field has a value of its own, so that two that change places are noticed.
+
+use std::array::from_fn;
+
+use sateen_protocol::message::Departure;
+use sateen_protocol::parcel::Contents;
+use sateen_protocol::shared::{Digest, ObjectId, Snapshot, Update, Versions, Writer};
+use sateen_protocol::{
+    BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId, JobFailure,
+    JobKey, JobNumber, JobSpec, JobTag, Jobs, Latencies, Lineage, MainOutcome, Mention, Outcome, RunId,
+    RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals,
+};
+
+use crate::Line;
+use crate::samples::samples;
+
+pub const RUN: RunId = RunId(3);
+pub const HOST: HostId = HostId(0x1_0000);
+pub const NUMBER: JobNumber = JobNumber(200);
+pub const KEY: JobKey = JobKey([0x0b; 32]);
+pub const OBJECT: ObjectId = ObjectId([0x0c; 16]);
+pub const WRITER: Writer = Writer { host: HOST, incarnation: 4 };
+
+/// The lines of the enums that messages have inside.
+pub fn lines() -> Vec<Line> {
+    let outcomes = samples! { Outcome: Done { 0: vec![1, 2] } Failed { 0: vec![3] } };
+    let states = samples! { EntryState:
+        Done { 0: finished() }
+        DoneAt { host: HOST, work_ns: 5 }
+        Running { 0: HOST }
+    };
+    let contents = samples! { Contents:
+        Job { run: RUN, steal: StealId(300), number: NUMBER }
+        Result { run: RUN, number: NUMBER }
+        Have { run: RUN, key: KEY }
+        Updates { run: RUN, object: OBJECT, writer: WRITER, first: 2 }
+        Replica { run: RUN, object: OBJECT }
+        RootFinished { run: RUN, number: NUMBER }
+    };
+    let departures = samples! { Departure: Left {} Crashed {} };
+    let stealing = samples! { Stealing: ClusterAware {} Random {} MasterWorker {} };
+    let tolerance = samples! { FaultTolerance: Full {} FinishedOrphans {} RedoOnly {} Off {} };
+    let ends = samples! { MainOutcome:
+        Text { 0: "42".to_owned() }
+        Bytes { 0: vec![0, 255] }
+        Failed { 0: "no".to_owned() }
+        BadInput { 0: "what".to_owned() }
+    };
+    [outcomes, states, contents, departures, stealing, tolerance, ends].concat()
+}
+
+pub fn finished() -> Finished {
+    Finished { outcome: Outcome::Done(vec![42, 43]), work_ns: 1_000_000, span_ns: 500 }
+}
+
+pub fn failure() -> JobFailure {
+    JobFailure {
+        job: "solve".to_owned(),
+        message: "overflow".to_owned(),
+        backtrace: vec!["solve".to_owned(), "main".to_owned()],
+    }
+}
+
+fn lineage() -> Lineage {
+    Lineage(vec![JobTag(1 << 40), JobTag(9)])
+}
+
+pub fn spec() -> JobSpec {
+    JobSpec {
+        key: KEY,
+        kind: 3,
+        parameters: vec![40, 41],
+        depth: 130,
+        lineage: lineage(),
+        redone: true,
+        lookup_below: 7,
+        objects: vec![Mention { object: OBJECT, creation: ObjectId([0x0d; 16]) }],
+    }
+}
+
+pub fn entries() -> Vec<Entry> {
+    let entry = |state| Entry { key: KEY, depth: 130, lineage: lineage(), state };
+    vec![
+        entry(EntryState::Done(finished())),
+        entry(EntryState::DoneAt { host: HOST, work_ns: 5 }),
+        entry(EntryState::Running(HOST)),
+    ]
+}
+
+pub fn run_spec() -> RunSpec {
+    RunSpec {
+        app: BlobHash([0x0a; 32]),
+        function: "main".to_owned(),
+        arguments: vec!["40".to_owned()],
+        inputs: vec![("words".to_owned(), BlobHash([0x0e; 32]))],
+        limits: RunLimits {
+            memory_bytes_max: Some(1),
+            stack_bytes_max: Some(2),
+            output_bytes_max: Some(3),
+            shared_bytes_max: None,
+            guard_wait_ms_max: Some(5),
+        },
+        strict_nan: true,
+        stealing: Stealing::Random,
+        fault_tolerance: FaultTolerance::RedoOnly,
+        record_every_ms: 250,
+    }
+}
+
+pub fn versions() -> Versions {
+    [(WRITER, 3), (Writer { host: HostId(1), incarnation: 0 }, 300)].into_iter().collect()
+}
+
+pub fn snapshot() -> Snapshot {
+    Snapshot {
+        base: Bytes::from(vec![1]),
+        base_versions: versions(),
+        base_digest: Digest(300),
+        updates: vec![Update { writer: WRITER, bytes: Bytes::from(vec![2, 3]) }],
+    }
+}
+
+pub fn counts() -> Counts {
+    let held = |begun| HeldCounts { begun, done: begun + 1, failed: begun + 2, aborted: begun + 3 };
+    let of_scope = |scope: u64| StealCounts {
+        jobs: 50 + scope,
+        refused: 60 + scope,
+        unanswered: 70 + scope,
+        latencies: Latencies { buckets: from_fn(|bucket| 20 * scope + bucket as u64), sum_ns: 80 + scope },
+    };
+    Counts {
+        jobs: Jobs {
+            spawned: 1,
+            exposed: 2,
+            executed: 3,
+            stolen_local: 4,
+            stolen: 5,
+            stolen_wide: 6,
+            reused: 7,
+            redone: 8,
+            adopted: 9,
+            recorded: 10,
+            aborted: 11,
+        },
+        steal_requests: 12,
+        work_ns: 1_000,
+        saved_work_ns: 1_001,
+        redone_work_ns: 1_002,
+        orphaned: 13,
+        orphans_saved: 14,
+        held: [held(20), held(30)],
+        steals: Steals { scopes: [of_scope(0), of_scope(1), of_scope(2)] },
+        updates: 15,
+        shared_bytes: 1_003,
+        busy: 16,
+        workers: 17,
+    }
+}

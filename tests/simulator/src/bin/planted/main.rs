@@ -1,0 +1,193 @@
+//! Plants bugs in the protocol and reports what catches each: unit tests, stories, seeds.
+//!
+//! ```text
+//! planted [--seeds N] [--until-caught] [--resume] [--table] [--json] [NAME…]
+//! planted --mutants N [--draw SEED] …
+//! ```
+//!
+//! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
+//! protocol, the simulator and the stories are copied to `target/planted` and built there once, with all bugs, of which
+//! a variable of the environment picks one. With `--mutants` the bugs are a random sample of what cargo-mutants would
+//! change, or all of that with `--mutants 0`; `--draw` repeats a sample.
+//!
+//! `--until-caught` runs what costs least first, and only until something catches the bug: stories, unit tests, seeds.
+//! What was found is kept in `target/planted/*.jsonl`. Bugs that were never tried come first, then those that
+//! nothing caught; `--resume` leaves out those that were tried before. `--table` only prints what is kept. With
+//! `--json` each bug is an object on a line of its own. The exit code is 1 if nothing catches a bug, or fewer mutants
+//! are caught than must be, and 2 if a bug does not fit the source any more.
+#![allow(clippy::print_stdout)]
+
+mod bug;
+mod caught;
+mod mutants;
+mod switch;
+mod trial;
+mod workspace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bug::Bug;
+use caught::{Caught, Ledger};
+use trial::{Effort, Trial};
+use workspace::Workspace;
+
+/// The share of mutants that must be caught.
+const MUTANTS_CAUGHT_MIN: f64 = 0.85;
+
+/// What is run, and how it is reported.
+#[derive(Default)]
+struct Wishes {
+    effort: Effort,
+    /// The size of the sample.
+    mutants: Option<usize>,
+    draw: Option<u64>,
+    is_resumed: bool,
+    is_table: bool,
+    is_json: bool,
+    names: BTreeSet<String>,
+}
+
+/// How often what happened.
+#[derive(Default)]
+struct Totals {
+    caught: usize,
+    missed: usize,
+    misfits: usize,
+}
+
+fn main() -> ExitCode {
+    let mut wishes = Wishes::default();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|text| text.parse::<u64>().ok());
+        match word.as_str() {
+            "--seeds" | "--mutants" | "--draw" => {
+                let Some(number) = number() else { return refuse(&format!("{word} takes a number")) };
+                match word.as_str() {
+                    "--seeds" => wishes.effort.seeds = number,
+                    "--mutants" => wishes.mutants = Some(number as usize),
+                    _ => wishes.draw = Some(number),
+                }
+            }
+            "--until-caught" => wishes.effort.is_once_enough = true,
+            "--resume" => wishes.is_resumed = true,
+            "--table" => wishes.is_table = true,
+            "--json" => wishes.is_json = true,
+            flag if flag.starts_with('-') => return refuse(&format!("unknown argument {flag:?}")),
+            _ => {
+                wishes.names.insert(word);
+            }
+        }
+    }
+    let totals = match plant_all(&wishes) {
+        Ok(totals) => totals,
+        Err(error) => return refuse(&error.to_string()),
+    };
+    conclude(&wishes, &totals)
+}
+
+fn refuse(reason: &str) -> ExitCode {
+    eprintln!("planted: {reason}");
+    ExitCode::from(2)
+}
+
+fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
+    let Totals { caught, missed, misfits } = *totals;
+    if wishes.mutants.is_some() {
+        let tried = caught + missed;
+        let share = caught as f64 / tried.max(1) as f64;
+        let (from, to) = mutants::interval(caught, tried);
+        println!(
+            "mutants: {caught} of {tried} caught, {:.1} % (95 % interval {:.1} to {:.1} %, bar {:.0} %); {misfits} do not compile",
+            100.0 * share,
+            100.0 * from,
+            100.0 * to,
+            100.0 * MUTANTS_CAUGHT_MIN
+        );
+        return if share >= MUTANTS_CAUGHT_MIN { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    eprintln!("planted: {caught} bugs were caught, {missed} not; {misfits} do not compile");
+    match (missed, misfits) {
+        (0, 0) => ExitCode::SUCCESS,
+        (_, 0) => ExitCode::FAILURE,
+        _ => ExitCode::from(2),
+    }
+}
+
+/// The bugs to plant, and the file in which what catches them is kept.
+fn bugs(wishes: &Wishes, root: &Path) -> io::Result<(Vec<Bug>, &'static str)> {
+    let Some(count) = wishes.mutants else {
+        let mut bugs = Bug::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("planted"), root)?;
+        bugs.retain(|bug| wishes.names.is_empty() || wishes.names.contains(&bug.name));
+        return Ok((bugs, "caught.jsonl"));
+    };
+    let all = mutants::all(root)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+    let draw = wishes.draw.unwrap_or_else(|| now.subsec_nanos().into());
+    let of = all.len();
+    let bugs = mutants::sample(all, if count == 0 { of } else { count }, draw);
+    eprintln!("planted: {} of {of} mutants, drawn with --draw {draw}", bugs.len());
+    Ok((bugs, "mutants.jsonl"))
+}
+
+fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
+    let simulator = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = simulator.ancestors().nth(2).ok_or_else(|| io::Error::other("the repo has no root"))?;
+    let (mut bugs, kept) = bugs(wishes, root)?;
+    let mut ledger = Ledger::open(&root.join("target/planted").join(kept))?;
+    let mut totals = Totals::default();
+    if !wishes.is_table {
+        totals.misfits = try_all(wishes, root, &bugs, &mut ledger)?;
+    }
+    bugs.sort_by(|one, other| one.name.cmp(&other.name));
+    if !wishes.is_json {
+        println!("{}", caught::HEADER);
+    }
+    for bug in &bugs {
+        let Some(caught) = ledger.caught(bug) else { continue };
+        // Of mutants, those that survive are what there is to look at.
+        if wishes.mutants.is_none() || !caught.is_any() {
+            println!("{}", if wishes.is_json { caught.json(bug) } else { caught.row(bug) });
+        }
+        *if caught.is_any() { &mut totals.caught } else { &mut totals.missed } += 1;
+    }
+    Ok(totals)
+}
+
+/// Tries bugs, and returns how many cannot be tried.
+fn try_all(wishes: &Wishes, root: &Path, bugs: &[Bug], ledger: &mut Ledger) -> io::Result<usize> {
+    let workspace = Workspace::copy(root)?;
+    let mut by_number: BTreeMap<u32, Bug> = (1..).zip(bugs.iter().cloned()).collect();
+    if wishes.is_resumed {
+        by_number.retain(|_, bug| ledger.caught(bug).is_none());
+    }
+    let unfit = workspace.plant(&by_number)?;
+    for bug in unfit.iter().filter_map(|number| by_number.get(number)) {
+        eprintln!("planted: {} does not compile", bug.name);
+    }
+    by_number.retain(|number, _| !unfit.contains(number));
+    let mut trial = Trial::new(&workspace)?;
+    let mut in_order: Vec<(u32, Bug)> = by_number.into_iter().collect();
+    in_order.sort_by_key(|(_, bug)| ledger.caught(bug).map(Caught::is_any));
+    // Seeds cost most: they come after all else.
+    let effort = wishes.effort;
+    let mut survivors = Vec::new();
+    for (number, bug) in in_order {
+        let caught = trial.run(number, effort)?;
+        eprintln!("{}", caught.line(&bug));
+        ledger.add(&bug, caught.clone())?;
+        if effort.seeds > 0 && !(effort.is_once_enough && caught.is_any()) {
+            survivors.push((number, bug, caught));
+        }
+    }
+    for (number, bug, mut caught) in survivors {
+        trial.seek(number, effort, &mut caught)?;
+        eprintln!("{}", caught.line(&bug));
+        ledger.add(&bug, caught)?;
+    }
+    Ok(unfit.len())
+}

@@ -1,0 +1,184 @@
+//! The copy of the sources in which bugs are planted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::bug::Bug;
+use crate::switch::{self, Edit};
+
+/// A workspace of nothing but the protocol, the simulator and the stories.
+pub struct Workspace {
+    root: PathBuf,
+    folder: PathBuf,
+}
+
+impl Workspace {
+    /// Copies that of `root` to `target/planted`. Its target folder is kept.
+    ///
+    /// # Errors
+    /// When something cannot be read or written.
+    pub fn copy(root: &Path) -> io::Result<Self> {
+        let folder = root.join("target/planted");
+        for part in ["protocol", "tests/simulator", "tests/driven"] {
+            copy_folder(&root.join(part), &folder.join(part))?;
+        }
+        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+        let lines: Vec<String> = (manifest.lines())
+            .take_while(|line| !line.starts_with("[profile.release.package"))
+            .filter(|line| !line.starts_with("default-members"))
+            .map(|line| match line.starts_with("members") {
+                true => "members = [\"protocol\", \"tests/driven\", \"tests/simulator\"]".to_owned(),
+                false => line.to_owned(),
+            })
+            .collect();
+        write_if_changed(&folder.join("Cargo.toml"), lines.join("\n").as_bytes())?;
+        write_if_changed(&folder.join("Cargo.lock"), &fs::read(root.join("Cargo.lock"))?)?;
+        Ok(Self { root: root.to_owned(), folder })
+    }
+
+    /// Plants all of them, each to be picked by its number, and returns those that do not compile so.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or the sources do not compile for another reason.
+    pub fn plant(&self, bugs: &BTreeMap<u32, Bug>) -> io::Result<BTreeSet<u32>> {
+        let mut unfit = BTreeSet::new();
+        loop {
+            unfit.extend(self.write_arms(bugs, &unfit)?);
+            let wrong = self.check()?;
+            if wrong.is_empty() {
+                return Ok(unfit);
+            }
+            unfit.extend(wrong);
+        }
+    }
+
+    fn write_arms(&self, bugs: &BTreeMap<u32, Bug>, unfit: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
+        let mut by_file: BTreeMap<&Path, Vec<Edit>> = BTreeMap::new();
+        for (number, bug) in bugs {
+            let edits = by_file.entry(&bug.file).or_default();
+            if !unfit.contains(number) {
+                edits.push(Edit { number: *number, at: bug.at.clone(), to: bug.to.clone() });
+            }
+        }
+        let mut outside = BTreeSet::new();
+        for (file, edits) in by_file {
+            let (source, rejected) = switch::with_arms(&fs::read_to_string(self.root.join(file))?, &edits);
+            write_if_changed(&self.folder.join(file), source.as_bytes())?;
+            outside.extend(rejected);
+        }
+        let library = "protocol/src/lib.rs";
+        let source = fs::read_to_string(self.root.join(library))? + switch::PICK;
+        write_if_changed(&self.folder.join(library), source.as_bytes())?;
+        Ok(outside)
+    }
+
+    /// The bugs in whose arms the compiler finds errors.
+    fn check(&self) -> io::Result<BTreeSet<u32>> {
+        let words = ["check", "-p", "sateen-protocol", "--lib", "--message-format=json"];
+        let output = self.cargo(&words).output()?;
+        if output.status.success() {
+            return Ok(BTreeSet::new());
+        }
+        let mut found = BTreeSet::new();
+        let mut texts = String::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
+            let message = &value["message"];
+            if message["level"] != "error" {
+                continue;
+            }
+            texts += message["rendered"].as_str().unwrap_or_default();
+            for span in message["spans"].as_array().into_iter().flatten() {
+                let (Some(file), Some(byte)) = (span["file_name"].as_str(), span["byte_start"].as_u64())
+                else {
+                    continue;
+                };
+                let Ok(source) = fs::read_to_string(self.folder.join(file)) else { continue };
+                found.extend(switch::arm_at(&source, byte as usize));
+            }
+        }
+        match found.is_empty() {
+            true => Err(io::Error::other(format!("the protocol does not compile:\n{texts}"))),
+            false => Ok(found),
+        }
+    }
+
+    /// Builds a program, and returns where it is.
+    ///
+    /// # Errors
+    /// When it does not build.
+    pub fn build(&self, words: &[&str]) -> io::Result<PathBuf> {
+        let output = self.cargo(words).arg("--message-format=json").output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let built = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        built
+            .filter_map(|value| value["executable"].as_str().map(PathBuf::from))
+            .last()
+            .ok_or_else(|| io::Error::other(format!("cargo {} builds no program", words.join(" "))))
+    }
+
+    /// Runs a program that was built with a bug, for at most so many seconds of processor time.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn run(&self, program: &Path, words: &[&str], bug: u32, cpu_s_max: u32) -> io::Result<Output> {
+        /// A bug may fill memory.
+        const MEMORY_KIB_MAX: u32 = 4 << 20;
+        let script = format!("ulimit -t {cpu_s_max}; ulimit -v {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(script).arg(program).args(words).current_dir(self.folder.join("protocol"));
+        shell.env(switch::VARIABLE, bug.to_string()).output()
+    }
+
+    /// With little optimisation building takes twice as long as without, and tests a fifth of the time.
+    fn cargo(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .args(words)
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", self.folder.join("target"))
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        command
+    }
+}
+
+/// Makes `to` the same as `from`. What is the same already is not touched: cargo goes by times.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let entry = entry?;
+        if from.join(entry.file_name()).exists() {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &place)?;
+        } else {
+            write_if_changed(&place, &fs::read(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_if_changed(path: &Path, content: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == content) {
+        return Ok(());
+    }
+    fs::write(path, content)
+}
