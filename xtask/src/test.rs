@@ -12,9 +12,8 @@ use crate::ui;
 const SEEDS: u32 = 1000;
 /// Drawn schedules begin at this seed or later.
 const DRAWN_FROM: u64 = 1_000_000;
-/// Schedules of a drawn block. Few, since about one in a thousand shows that an update of a shared object arrives late or
-/// never (for example seed 7701175), a known bug.
-const DRAWN_SEEDS: u32 = 20;
+/// Schedules of a drawn block.
+const DRAWN_SEEDS: u32 = 1000;
 /// And is one of so many blocks.
 const BLOCKS: u64 = 1_000_000;
 

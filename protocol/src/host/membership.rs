@@ -248,9 +248,12 @@ impl Host {
             }
             self.greet_sharer(now, id);
         }
-        for (host, _) in gone {
+        for (host, departure) in gone {
             self.cut_off.remove(host);
             self.lose_peer(now, *host);
+            if *departure == Departure::Left {
+                self.expect_no_more(*host);
+            }
         }
         self.epoch = self.epoch.max(epoch);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
@@ -265,13 +268,13 @@ impl Host {
         }
     }
 
-    /// Asks this peer for jobs no more, and forgets it unless there is something between the two: the
-    /// coordinator would not say any more when it goes.
+    /// Forgets this peer unless there is something between the two: the coordinator would not say any more when
+    /// it goes. Unless it is forgotten it is asked for jobs as before, since it goes on asking this host.
     fn on_forget(&mut self, ask: u64, host: HostId) {
-        self.unlist_peer(host);
         let forgotten =
             !self.runs.values().any(|part| part.has_to_do_with(host)) && !self.has_parcels_with(host);
         if forgotten {
+            self.unlist_peer(host);
             self.peers.remove(&host);
             self.forget_sharer(host);
         }

@@ -132,6 +132,33 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
 }
 
 #[test]
+fn a_host_that_cannot_forget_a_peer_goes_on_asking_it_for_jobs() {
+    let mut host = host();
+    let mut now = Time::default();
+    let asked = |host: &mut Host| {
+        said(host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToPeer(PEER, PeerMessage::Steal { steal, .. }) => Some(steal),
+            _ => None,
+        })
+    };
+    host.handle_notice(now, RUN, Notice::Idle(1));
+    let steal = asked(&mut host).expect("there is nobody else");
+    host.handle_from_coordinator(now, ToHost::Forget { ask: 1, host: PEER });
+    assert!(said(&mut host).iter().any(|transmit| {
+        matches!(transmit, Transmit::ToCoordinator(ToCoordinator::Forgot { forgotten: false, .. }))
+    }));
+    host.handle_from_peer(now, PEER, PeerMessage::Nothing { run: RUN, steal });
+    while let Some((at, _)) = host.poll_timeout().filter(|(at, _)| *at < Time(1_000_000_000)) {
+        now = at.max(now);
+        host.handle_timeout(now);
+        if asked(&mut host).is_some() {
+            return;
+        }
+    }
+    panic!("the peer, which knows this host, is not asked any more");
+}
+
+#[test]
 fn an_entry_that_comes_before_not_held_is_used() {
     let now = Time::default();
     for has_come in [false, true] {

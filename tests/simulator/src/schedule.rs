@@ -191,13 +191,7 @@ impl World {
                 self.network.weather = weather;
                 self.disturb();
             }
-            Fault::Suspend { run, for_ns } => {
-                if matches!(self.with_coordinator(|machine| machine.suspend(now, run)), Some(Ok(()))) {
-                    self.sometimes.hit("a run was suspended");
-                    self.disturb();
-                    self.queue.push(later(for_ns), Event::Undo(Undo::Resume(run)));
-                }
-            }
+            Fault::Suspend { run, for_ns } => self.suspend_run(run, for_ns),
             Fault::Cancel(run) => {
                 if matches!(self.with_coordinator(|machine| machine.cancel(now, run)), Some(Ok(()))) {
                     self.sometimes.hit("a run was cancelled");
@@ -217,6 +211,15 @@ impl World {
             Fault::Rest(rest) => self.rest_host(&rest),
             Fault::Eviction(eviction) => self.evict(&eviction),
             Fault::Calm => self.calm(),
+        }
+    }
+
+    pub(crate) fn suspend_run(&mut self, run: RunId, for_ns: u64) {
+        let now = self.now;
+        if matches!(self.with_coordinator(|machine| machine.suspend(now, run)), Some(Ok(()))) {
+            self.sometimes.hit("a run was suspended");
+            self.disturb();
+            self.queue.push(Time(now.0 + for_ns), Event::Undo(Undo::Resume(run)));
         }
     }
 

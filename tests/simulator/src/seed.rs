@@ -20,7 +20,8 @@ use crate::world::{VIOLATIONS_MAX, World, WorldConfig};
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// After the last fault, all runs must be over within this and some times their work.
+/// After the last fault, all runs must be over within this and some times their work: with all that aborts may come
+/// too late for, since a run is left to a single slow host at worst.
 const LIVENESS_MAX_S: u64 = 60;
 /// After the end, the grid has so long to come to rest.
 const REST_S: u64 = 15;
@@ -58,7 +59,7 @@ pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
 
 /// Runs a world that was built to its end.
 pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
-    let work_s: u64 = world.trees.values().map(|tree| tree.root().work_ns / S + 1).sum();
+    let work_s: u64 = world.trees.values().map(|tree| tree.root().most_ns / S + 1).sum();
     let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S);
     let is_broken = |world: &World| world.violations.len() >= VIOLATIONS_MAX || world.events > EVENTS_MAX;
     world.run_until(until, |world| world.now >= calm_at && world.is_over() || is_broken(world));

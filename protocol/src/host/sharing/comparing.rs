@@ -115,11 +115,15 @@ impl Host {
 
     /// This host has found the grid again: those that it had to give up meanwhile may be there still, and
     /// know it by another name or not at all. If they have other names now, too, nothing tells who of all
-    /// hosts they are, so more are asked.
+    /// hosts they are, so more are asked. With strangers it is to become acquainted all the same: that this was
+    /// said may have been lost with the link.
     pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.iter_mut())
-            .map(|(object, sharing)| (*object, std::mem::take(&mut sharing.former).into_iter().collect()))
+            .map(|(object, sharing)| {
+                let strangers = std::mem::take(&mut sharing.strangers);
+                (*object, sharing.former.keys().copied().chain(strangers).collect())
+            })
             .collect();
         for (object, mut asked) in former {
             if is_reborn {
@@ -139,11 +143,11 @@ impl Host {
         }
     }
 
-    /// A host has become known: it may have replicas.
+    /// A host has become known, or is back: it may have replicas.
     pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
         let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
             .flat_map(|(run, part)| part.shared.iter().map(|(object, sharing)| (*run, *object, sharing)))
-            .filter(|(.., sharing)| sharing.strangers.contains(&peer))
+            .filter(|(.., sharing)| sharing.strangers.contains(&peer) || sharing.former.contains_key(&peer))
             .map(|(run, object, _)| (run, object))
             .collect();
         for (run, object) in met {
@@ -158,15 +162,19 @@ impl Host {
         }
     }
 
+    /// That host left: it has no replica when it comes back.
+    pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
+        for sharing in self.runs.values_mut().flat_map(|part| part.shared.values_mut()) {
+            sharing.former.remove(&peer);
+        }
+    }
+
     pub(in crate::host) fn lose_sharer(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let mut waiting = Vec::new();
         for (object, sharing) in &mut part.shared {
             sharing.hints.retain(|hint| *hint != peer);
-            if sharing.drop_sharer(peer) {
-                if sharing.former.len() < SHARERS_PER_MESSAGE_MAX {
-                    sharing.former.insert(peer);
-                }
+            if sharing.give_up_sharer(peer) {
                 // It may have told some of us what it did last, and not others.
                 sharing.compare_soon(now);
             }

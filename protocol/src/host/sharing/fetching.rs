@@ -153,6 +153,7 @@ impl Host {
         let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         if is_there {
             sharing.sharers.entry(to).or_default();
+            sharing.former.remove(&to);
         }
         self.tell_peer(to, PeerMessage::Replica { run, object, snapshot, sharers });
         true
@@ -203,6 +204,7 @@ impl Host {
         if is_other_log {
             // What others had was of the log before.
             sharing.sharers.values_mut().for_each(|has| *has = 0);
+            sharing.former.values_mut().for_each(|former| former.own = 0);
         }
         sharing.fetch = None;
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
@@ -225,6 +227,7 @@ impl Host {
     pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
+        sharing.former.remove(&from);
         if let Some(fetch) = &mut sharing.fetch
             && fetch.from == Some(from)
         {

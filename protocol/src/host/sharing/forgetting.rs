@@ -12,7 +12,8 @@ use crate::{HostId, RunId, Time};
 
 impl Host {
     /// Forgets what no job here has mentioned for a while. Objects with updates of this host that others with a
-    /// replica may not have stay until these have said so, up to a limit.
+    /// replica may not have stay until these have said so, and objects that were updated since a host with a
+    /// replica was given up stay for that one; all up to a limit.
     pub(super) fn sweep(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.next_sweep = now + SHARED_UNUSED;
@@ -25,7 +26,7 @@ impl Host {
                 continue;
             }
             let is_unstable = sharing.replica.with(|place| place.as_ref().is_some_and(Replica::is_unstable));
-            if sharing.sharers.is_empty() || !is_unstable {
+            if (sharing.sharers.is_empty() || !is_unstable) && !sharing.is_owed() {
                 unused.push(*object);
             } else {
                 unstable_bytes += sharing.counted;
@@ -37,7 +38,9 @@ impl Host {
                 self.ask_for_stability(now, run, object);
             } else {
                 let count = self.entrust(now, run, object);
-                self.events.push_back(Event::Entrusted(run, object, count));
+                if count > 0 {
+                    self.events.push_back(Event::Entrusted(run, object, count));
+                }
                 unused.push(object);
             }
         }

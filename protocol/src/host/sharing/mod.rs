@@ -7,7 +7,8 @@
 //! was lost, or whether that host is still there.
 //!
 //! An object that no job here mentions any more is forgotten after a while, when all others with a replica have
-//! the updates made here; whoever asks is told so.
+//! the updates made here; whoever asks is told so. A host that was given up may only be asleep, and have a replica
+//! when it comes back: an object that was updated since it went is kept for it, within a limit.
 //!
 //! Replicas with the same updates have the same digest. Two that have not have diverged, which only a fault can
 //! do: the one with the lower digest is replaced by the other, and an event says so.
@@ -33,7 +34,7 @@ use super::{Command, Host};
 use crate::limits::{
     OBJECTS_PER_RUN_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN,
     SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES,
-    SHARED_WRITERS_MAX,
+    SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::ToCoordinator;
 use crate::parcel::Contents;
@@ -52,6 +53,15 @@ struct Fetch {
     refused: BTreeSet<HostId>,
 }
 
+/// What a host that was given up is known to have of an object, in case it comes back.
+#[derive(Debug, Clone, Copy)]
+struct Former {
+    /// The number of this host's updates that it has.
+    own: u64,
+    /// The number of all updates that there were when it was given up.
+    total: u64,
+}
+
 /// This host's updates that have not been sent.
 #[derive(Debug)]
 struct Unsent {
@@ -68,8 +78,8 @@ pub struct Sharing {
     sharers: BTreeMap<HostId, u64>,
     /// Whoever lent jobs that mention it, the last first.
     hints: Vec<HostId>,
-    /// Hosts that had a replica and were given up; some may be there again.
-    former: BTreeSet<HostId>,
+    /// Hosts that had a replica and were given up; some may come back.
+    former: BTreeMap<HostId, Former>,
     /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
     strangers: BTreeSet<HostId>,
     unsent: Option<Unsent>,
@@ -93,7 +103,7 @@ impl Sharing {
             replica,
             sharers: BTreeMap::new(),
             hints: Vec::new(),
-            former: BTreeSet::new(),
+            former: BTreeMap::new(),
             strangers: BTreeSet::new(),
             unsent: None,
             sent: now - SHARED_FLUSH,
@@ -159,13 +169,37 @@ impl Sharing {
         self.sharers.len() <= SHARED_COMPARED_MAX && self.sharers.contains_key(&host)
     }
 
-    /// That host has no replica any more, or none that this one will hear of.
-    fn drop_sharer(&mut self, host: HostId) -> bool {
-        let was_sharer = self.sharers.remove(&host).is_some();
-        if was_sharer {
+    /// That host has no replica any more, or none that this one will hear of. Returns how many of this host's
+    /// updates it was known to have, if it had one.
+    fn drop_sharer(&mut self, host: HostId) -> Option<u64> {
+        let has = self.sharers.remove(&host);
+        if has.is_some() {
             self.note_stable();
         }
-        was_sharer
+        has
+    }
+
+    /// That host was given up. If it only sleeps, it has its replica when it comes back.
+    fn give_up_sharer(&mut self, host: HostId) -> bool {
+        let Some(own) = self.drop_sharer(host) else { return false };
+        let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
+        if self.former.len() < SHARERS_PER_MESSAGE_MAX {
+            self.former.insert(host, Former { own, total });
+        }
+        true
+    }
+
+    /// Whether a host that was given up has an older replica, as far as is known.
+    fn is_owed(&self) -> bool {
+        if self.former.is_empty() {
+            return false;
+        }
+        let (own, total) = self.replica.with(|place| {
+            place.as_ref().map_or((0, 0), |replica| {
+                (replica.own_log().map_or(0, |(_, count)| count), replica.versions().total())
+            })
+        });
+        self.former.values().any(|former| former.own < own || former.total < total)
     }
 }
 

@@ -92,6 +92,7 @@ impl Host {
             return false;
         }
         sharing.strangers.remove(&host);
+        sharing.former.remove(&host);
         let is_new = !sharing.sharers.contains_key(&host);
         sharing.sharers.entry(host).or_default();
         is_new

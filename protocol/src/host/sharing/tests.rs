@@ -118,3 +118,20 @@ fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
         !host.transmits.iter().any(|sent| matches!(sent, Transmit::ToPeer(_, PeerMessage::NotShared { .. })))
     );
 }
+
+#[test]
+fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
+    let mut host = host();
+    create(&mut host, OBJECT);
+    host.is_connected = true;
+    let asks = |host: &mut Host| {
+        let sent = std::mem::take(&mut host.transmits);
+        sent.iter().any(|sent| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Meet { .. })))
+    };
+    host.meet(RUN, OBJECT, HostId(1));
+    assert!(asks(&mut host));
+    host.meet(RUN, OBJECT, HostId(1));
+    assert!(!asks(&mut host), "once is enough while the link holds");
+    host.meet_again(NOW, RUN, false);
+    assert!(asks(&mut host));
+}

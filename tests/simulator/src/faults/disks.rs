@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::coordinator::{Coordinator, LinkId};
 use sateen_protocol::message::ToHost;
 use sateen_protocol::{Counts, Random, RunEnd, RunId, RunState, Time};
 
@@ -32,6 +32,8 @@ pub enum Disk {
     },
     /// Everything that the coordinator saves takes so long.
     Slow {
+        /// Draws the run that is suspended meanwhile.
+        draw: u64,
         /// Each.
         each_ns: u64,
         /// Until it is as it was.
@@ -39,6 +41,8 @@ pub enum Disk {
     },
     /// The coordinator can save nothing.
     Full {
+        /// Draws the run that is suspended meanwhile.
+        draw: u64,
         /// Until there is room.
         for_ns: u64,
     },
@@ -51,8 +55,8 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
     match random.below(6) {
         0 => Disk::Host { draw, left_percent, back_ns: ms(random, 3_000) },
         1 => Disk::Coordinator { draw, left_percent, back_ns: ms(random, 3_000) },
-        2..4 => Disk::Slow { each_ns: ms(random, 2_000), for_ns: ms(random, 8_000) },
-        _ => Disk::Full { for_ns: ms(random, 8_000) },
+        2..4 => Disk::Slow { draw, each_ns: ms(random, 2_000), for_ns: ms(random, 8_000) },
+        _ => Disk::Full { draw, for_ns: ms(random, 8_000) },
     }
 }
 
@@ -132,18 +136,33 @@ impl World {
                 self.server.damage(&mut Random::new(draw), left_percent);
                 self.queue.push(at, Event::Undo(Undo::RestartCoordinator));
             }
-            Disk::Slow { each_ns, for_ns } => {
+            Disk::Slow { draw, each_ns, for_ns } => {
                 let at = later(for_ns);
                 self.server.behind.each_ns = each_ns;
                 self.queue.push(at, Event::Undo(Undo::DiskGood));
+                self.save_something(draw, for_ns);
             }
-            Disk::Full { for_ns } => {
+            Disk::Full { draw, for_ns } => {
                 let at = later(for_ns);
                 self.server.behind.is_full = true;
                 self.queue.push(at, Event::Undo(Undo::DiskGood));
+                self.save_something(draw, for_ns);
             }
         }
         self.disturb();
+    }
+
+    /// Mostly suspends a run, since few changes are saved while nobody asks for one.
+    fn save_something(&mut self, draw: u64, for_ns: u64) {
+        if (draw >> 32).is_multiple_of(4) {
+            return;
+        }
+        let runs = self.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
+        let running: Vec<RunId> =
+            runs.iter().filter(|view| view.state == RunState::Running).map(|view| view.run).collect();
+        if let Some(run) = running.get((draw % running.len().max(1) as u64) as usize) {
+            self.suspend_run(*run, for_ns / 2);
+        }
     }
 
     /// Saves a change, or puts it off.

@@ -1,8 +1,9 @@
 //! Runs that end because of something that a host says: a limit was met, or a job failed beyond catching.
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{JobFailure, Random, RunEnd, RunId};
+use sateen_protocol::{JobFailure, Random, RunEnd, RunId, Time};
 
+use crate::event::Event;
 use crate::process::Input;
 use crate::world::World;
 
@@ -12,7 +13,12 @@ pub struct End {
     draw: u64,
     run: RunId,
     is_limit: bool,
+    /// The host's link breaks just before, so that it cannot say so at once.
+    is_cut: bool,
 }
+
+/// Time after which the coordinator notices that such a link is broken.
+const NOTICED_NS: u64 = 50_000_000;
 
 /// What hosts have said of runs that must end of it.
 #[derive(Debug, Default)]
@@ -34,16 +40,24 @@ impl Said {
 
 pub(crate) fn draw(runs: u64, random: &mut Random) -> End {
     let run = RunId(1 + random.below(runs as usize) as u64);
-    End { draw: random.next_u64(), run, is_limit: random.below(2) == 0 }
+    let draw = random.next_u64();
+    End { draw, run, is_limit: random.below(2) == 0, is_cut: (draw >> 32).is_multiple_of(2) }
 }
 
 impl World {
     pub(crate) fn end_by_host(&mut self, fault: &End) {
         let Some(index) = self.draw(fault.draw) else { return };
-        let state = &mut self.processes[index as usize];
-        if !state.runtime.portions.contains_key(&fault.run) {
+        if !self.processes[index as usize].runtime.portions.contains_key(&fault.run) {
             return;
         }
+        if fault.is_cut
+            && let Some(link) = self.processes[index as usize].link
+        {
+            self.network.link_mut(link).is_dead = true;
+            self.queue.push(Time(self.now.0 + NOTICED_NS), Event::CoordinatorClosed(link));
+            self.happen(Event::HostClosed(index, link));
+        }
+        let state = &mut self.processes[index as usize];
         // Nothing of it is computed here any more.
         state.runtime.halt(self.now, fault.run);
         let is_reachable = state.host.is_connected();

@@ -1,10 +1,13 @@
-//! When nothing is disturbed, every update reaches all replicas of its object soon; and replicas with the same
-//! updates are the same, whatever happens.
+//! When nothing is disturbed, every update that a running host made or has reaches all replicas of its object soon;
+//! and replicas with the same updates are the same, whatever happens.
+//!
+//! A host that sleeps may have made updates that never left it. Nobody can have these until it wakes, which counts
+//! as a disturbance: from then on they are expected everywhere.
 
 use std::collections::BTreeMap;
 
 use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
-use sateen_protocol::{RunId, Time, limits};
+use sateen_protocol::{RunId, Time};
 
 use crate::event::ProcessIndex;
 use crate::world::World;
@@ -12,8 +15,6 @@ use crate::world::World;
 /// So long after the last disturbance, updates must get through; and in so long.
 const CALM_NS: u64 = 4_000_000_000;
 const REACH_NS: u64 = 2_000_000_000;
-/// The same of what only a host knew that sleeps: others find it when they compare.
-const REACH_ASLEEP_NS: u64 = REACH_NS + limits::SHARED_COMPARE_MAX.as_nanos() as u64;
 
 /// What some host had of an object at a moment: the most of each host's updates, and who had a replica.
 #[derive(Debug, Default)]
@@ -35,11 +36,9 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas_seen.clear();
         return None;
     }
-    let sleeps = world.alive().any(|(_, process)| process.frozen.is_some());
-    let reach_ns = if sleeps { REACH_ASLEEP_NS } else { REACH_NS };
     let mut found = None;
     if let Some((at, objects)) = world.replicas_seen.front()
-        && world.now.0 >= at.0 + reach_ns
+        && world.now.0 >= at.0 + REACH_NS
     {
         for ((run, object), seen) in objects {
             for index in &seen.at {
@@ -59,15 +58,14 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas_seen.pop_front();
     }
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
-    for (_, process) in world.alive() {
-        for (run, portion) in &process.runtime.portions {
-            for ((creation, writer), count) in &portion.made {
-                objects.entry((*run, *creation)).or_default().most.insert(*writer, *count);
-            }
-        }
-    }
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
+            // What it made counts although it may have forgotten the object since.
+            for ((creation, writer), count) in &portion.made {
+                let seen = objects.entry((*run, *creation)).or_default();
+                let most = seen.most.entry(*writer).or_default();
+                *most = (*most).max(*count);
+            }
             for (creation, object) in &portion.objects {
                 let here =
                     object.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
