@@ -1,8 +1,9 @@
 //! How coordinator and host write their logs, on stderr: one line an event, its message first and then its
 //! fields. What comes from apps and from other machines is hostile text: whatever could steer a terminal or
-//! begin a line of its own is spelled out.
+//! begin a line of its own is spelled out, and of lines of one kind only some are written in a minute.
 #![forbid(unsafe_code)]
 
+mod limit;
 mod line;
 mod object;
 mod text;
@@ -12,6 +13,7 @@ use std::io::IsTerminal;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use limit::{Kinds, Limited};
 use line::Line;
 use object::Object;
 
@@ -62,16 +64,20 @@ pub fn start(flags: LogFlags) {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
+    let kinds = Kinds::default();
     let base = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
     match flags.log_format {
         LogFormat::Text => {
             let is_coloured = std::io::stderr().is_terminal();
-            base.with_ansi(is_coloured).event_format(Line { is_coloured }).init();
+            let format = Limited { format: Line { is_coloured }, kinds: kinds.clone() };
+            base.with_ansi(is_coloured).event_format(format).init();
         }
         LogFormat::Json => {
-            base.json().flatten_event(true).with_target(false).map_event_format(Object).init();
+            let limited = |format| Limited { format: Object(format), kinds: kinds.clone() };
+            base.json().flatten_event(true).with_target(false).map_event_format(limited).init();
         }
     }
+    kinds.report_for_ever();
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!(panic = %panic, "a part panicked; this is a bug in Sateen, please report it");
     }));
