@@ -39,6 +39,8 @@ pub enum Family {
     /// Long runs with shared objects and large updates, and hosts that have no time for jobs for so long that
     /// they forget the objects.
     Objects,
+    /// Links with little bandwidth, which break while large results, parameters and objects are under way.
+    Bandwidth,
 }
 
 impl Family {
@@ -59,6 +61,7 @@ impl Family {
         Self::Tables,
         Self::Versions,
         Self::Objects,
+        Self::Bandwidth,
     ];
 
     /// Those that seeds draw from unless told otherwise.
@@ -78,6 +81,7 @@ impl Family {
         Self::Tables,
         Self::Versions,
         Self::Objects,
+        Self::Bandwidth,
     ];
 
     /// What some seed with its faults must have reached.
@@ -116,12 +120,23 @@ impl Family {
                 "a host went on with its log of updates",
                 "a replica was replaced",
             ],
+            Self::Bandwidth => &[
+                "a direct link was reset",
+                "a large result was found where the table said",
+                "a parcel arrived",
+                "a parcel was continued after a link was reset",
+                "a parcel was continued by another route",
+                "a result was wanted that the table has by location",
+                "a root's large result arrived",
+                "an entry had a result by location",
+                "links were congested",
+            ],
         }
     }
 
     /// Whether it is set up before a seed begins.
     pub(crate) fn is_set_up(self) -> bool {
-        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects)
+        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth)
     }
 
     /// What it is called on command lines.
@@ -159,7 +174,7 @@ impl Family {
             Self::Ends => Fault::End(ends::draw(runs, random)),
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
             Self::Versions => Fault::Stranger(versions::draw(random)),
-            Self::Failures | Self::Crowds | Self::Tables | Self::Objects => return None,
+            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth => return None,
         })
     }
 }

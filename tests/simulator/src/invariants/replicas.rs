@@ -36,7 +36,8 @@ pub fn check(world: &mut World) -> Option<String> {
         return None;
     }
     let sleeps = world.alive().any(|(_, process)| process.frozen.is_some());
-    let reach_ns = if sleeps { REACH_ASLEEP_NS } else { REACH_NS };
+    // Updates that are large wait for their turn among all else that is.
+    let reach_ns = world.bulk_ns() + if sleeps { REACH_ASLEEP_NS } else { REACH_NS };
     let mut found = None;
     if let Some((at, objects)) = world.replicas_seen.front()
         && world.now.0 >= at.0 + reach_ns
