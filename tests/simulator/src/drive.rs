@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::host::{Command, Event as HostEvent, Notice, Transmit};
-use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::host::{Command, Event as HostEvent, Notice};
+use sateen_protocol::message::PeerMessage;
 use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
-use crate::event::{Event, ProcessIndex, Route};
+use crate::event::{Event, ProcessIndex};
 use crate::faults::disks::Change;
-use crate::network::{Node, Way};
+use crate::network::Way;
+use crate::pipes::{Load, Pipe};
 use crate::process::Input;
 use crate::runtime::Object;
 use crate::world::{VIOLATIONS_MAX, World, retire};
@@ -38,7 +39,7 @@ impl World {
                     self.obey(index, command);
                 } else if let Some(event) = host.poll_event() {
                     self.observe_host_event(index, &event);
-                } else if let Some(transmit) = host.poll_bulk(|_| true) {
+                } else if let Some(transmit) = self.poll_bulk(index) {
                     self.transmit(index, transmit);
                 } else {
                     break;
@@ -115,88 +116,6 @@ impl World {
         }
     }
 
-    fn transmit(&mut self, index: ProcessIndex, transmit: Transmit) {
-        let process = &self.processes[index as usize];
-        match transmit {
-            Transmit::ToCoordinator(message) => {
-                if let Some(link) = process.link {
-                    self.send_up(link, index, message);
-                }
-            }
-            Transmit::ToPeer(to, message) => {
-                let Some(from) = process.host.id() else { return };
-                self.send_to_peer(index, from, to, message);
-            }
-        }
-    }
-
-    fn send_to_peer(&mut self, index: ProcessIndex, from: HostId, to: HostId, message: PeerMessage) {
-        let process = &self.processes[index as usize];
-        let (site, link) = (process.plan.site, process.link);
-        let target = self.directory.get(to);
-        let direct = target.and_then(|target| {
-            let config = &self.network.config;
-            let is_near = self.processes[target as usize].plan.site == site;
-            let latency_ns = if is_near {
-                config.is_direct_in_site.then_some(config.latency_in_site_ns)
-            } else {
-                config.latency_wide_ns
-            };
-            let dead = self.network.dead_between(self.now, index, target);
-            // Their drivers have noticed: by the relay, until the path works again.
-            latency_ns.filter(|_| dead != Some(true)).map(|latency_ns| (target, latency_ns, dead.is_some()))
-        });
-        if target.is_some_and(|target| self.network.dead_between(self.now, index, target) == Some(true)) {
-            self.sometimes.hit("the relay was used because a direct path was dead");
-        }
-        let bytes = self.size(&message);
-        if let Some((target, latency_ns, is_dead)) = direct {
-            if is_dead {
-                return self.sometimes.hit("a peer message was lost");
-            }
-            if let Some(later_ns) = self.network.again() {
-                self.sometimes.hit("a peer message came twice");
-                let event = Event::Peer(target, from, Route::Direct(to), Box::new(message.clone()));
-                self.queue.push(Time(self.now.0 + latency_ns + later_ns), event);
-            }
-            let event = Event::Peer(target, from, Route::Direct(to), Box::new(message));
-            match self.network.between(self.now, Node::Host(index), Node::Host(target), latency_ns) {
-                Some(at) => self.queue.push(at, event),
-                None => self.sometimes.hit("a peer message was lost"),
-            }
-        } else if let Some(link) = link {
-            let event = Event::Relay(link, to, Box::new(message));
-            match self.network.over(self.now, link, Way::Up, site, bytes) {
-                Some(at) => self.queue.push(at, event),
-                None => self.network.stall(link, event),
-            }
-        } else if target.is_none() {
-            // Its direct link is closed, and there is no relay.
-            self.processes[index as usize].inputs.push_back(Input::PeerLost(to));
-        }
-    }
-
-    fn send_up(&mut self, link: LinkId, index: ProcessIndex, message: ToCoordinator) {
-        let site = self.processes[index as usize].plan.site;
-        let bytes = self.size(&message);
-        let event = Event::ToCoordinator(link, Box::new(message));
-        match self.network.over(self.now, link, Way::Up, site, bytes) {
-            Some(at) => self.queue.push(at, event),
-            None => self.network.stall(link, event),
-        }
-    }
-
-    pub(crate) fn send_down(&mut self, link: LinkId, message: ToHost) {
-        let process = self.network.link(link).process;
-        let site = self.processes[process as usize].plan.site;
-        let bytes = self.size(&message);
-        let event = Event::ToHost(process, link, Box::new(message));
-        match self.network.over(self.now, link, Way::Down, site, bytes) {
-            Some(at) => self.queue.push(at, event),
-            None => self.network.stall(link, event),
-        }
-    }
-
     fn obey(&mut self, index: ProcessIndex, command: Command) {
         let now = self.now;
         self.write(|| format!("host {index}: {command:?}"));
@@ -258,7 +177,8 @@ impl World {
                     if portion.dropped.contains(&object) && replica.with(|place| place.is_none()) {
                         self.sometimes.hit("a forgotten object was used again");
                     }
-                    portion.objects.entry(object).or_insert_with(|| Object::new(replica));
+                    let bytes = portion.tree.object_bytes();
+                    portion.objects.entry(object).or_insert_with(|| Object::new(replica, bytes));
                     portion.object_changed(object);
                 }
             }
@@ -288,13 +208,14 @@ impl World {
             }
             Command::Reconnect => {
                 if let Some(link) = process.link.take() {
-                    self.hang_up(index, link);
+                    self.hang_up(link);
                 }
                 self.queue.push(now, Event::Dial(index));
             }
             Command::Left => {
-                if let Some(link) = process.link.take() {
-                    self.hang_up(index, link);
+                self.drop_written(index, true);
+                if let Some(link) = self.processes[index as usize].link.take() {
+                    self.hang_up(link);
                 }
                 self.end_process(index);
             }
@@ -302,14 +223,10 @@ impl World {
     }
 
     /// A host closes its link.
-    pub(crate) fn hang_up(&mut self, index: ProcessIndex, link: LinkId) {
-        let site = self.processes[index as usize].plan.site;
+    pub(crate) fn hang_up(&mut self, link: LinkId) {
         self.network.link_mut(link).open_at_host = false;
-        let event = Event::CoordinatorClosed(link);
-        match self.network.over(self.now, link, Way::Up, site, 0) {
-            Some(at) => self.queue.push(at, event),
-            None => self.network.stall(link, event),
-        }
+        self.network.pipes.drop_bulk(Pipe::Up(link));
+        self.carry(link, Way::Up, Load::control(0, Event::CoordinatorClosed(link)));
     }
 
     pub(crate) fn end_process(&mut self, index: ProcessIndex) {
@@ -383,12 +300,8 @@ impl World {
                 if let Some(machine) = &mut self.server.machine {
                     machine.handle_closed(now, link);
                 }
-                let site = self.processes[process as usize].plan.site;
-                let event = Event::HostClosed(process, link);
-                match self.network.over(now, link, Way::Down, site, 0) {
-                    Some(at) => self.queue.push(at, event),
-                    None => self.network.stall(link, event),
-                }
+                self.network.pipes.drop_bulk(Pipe::Down(link));
+                self.carry(link, Way::Down, Load::control(0, Event::HostClosed(process, link)));
             }
             Command::SaveState { run, state } => self.save(Change::State(run, state)),
             Command::SaveEnd { run, end, counts } => self.save(Change::End(run, end, counts)),

@@ -9,6 +9,7 @@ use sateen_protocol::{HostId, RunId, Time};
 
 use crate::faults::versions::Stranger;
 use crate::network::Way;
+use crate::pipes::Pipe;
 
 /// The index of a host's process; one that starts again gets a new one.
 pub type ProcessIndex = u32;
@@ -47,6 +48,10 @@ pub enum Event {
     CoordinatorClosed(LinkId),
     /// A host has loaded a run's app.
     Loaded(ProcessIndex, RunId),
+    /// What waits at a link may be written.
+    Pump(Pipe),
+    /// A host notices that its direct link to a peer broke, and has another way to it.
+    RouteLost(ProcessIndex, HostId),
     /// A step of the schedule.
     Fault(usize),
     /// A host of another version dials.
@@ -97,6 +102,8 @@ pub enum Undo {
     Unpause(ProcessIndex),
     /// A host has time for jobs again.
     EndRest(ProcessIndex),
+    /// Links have all of their bandwidth again.
+    Congested,
     /// Something that the coordinator saves may have reached its disk.
     Saved,
     /// The coordinator's disk is as it should be.

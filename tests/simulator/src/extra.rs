@@ -4,11 +4,16 @@
 use sateen_protocol::{Random, Time};
 
 use crate::families::Family;
+use crate::faults::bandwidth::{self, Narrow};
 use crate::faults::rests;
 use crate::schedule::Fault;
 
 /// Faults of the families are numbered from here.
 const FIRST_NUMBER: u32 = 1000;
+/// Breaks of links from here.
+const FIRST_BREAK: u32 = 2000;
+/// Of so many seeds one has narrow links, where there are many families.
+const NARROW_OF_MAX: usize = 12;
 /// Runs beside the usual ones, where there are to be many.
 const RUNS: (u64, usize) = (7, 8);
 /// The smallest bounds on result tables, in bytes.
@@ -32,6 +37,8 @@ pub struct Extra {
     pub failing_per_mille: u32,
     /// Runs have shared objects, with updates of up to so many bytes, and are long.
     pub update_bytes_max: Option<usize>,
+    /// Links have little bandwidth, and much is large.
+    pub narrow: Option<Narrow>,
     families: Vec<Family>,
     is_alone: bool,
 }
@@ -47,6 +54,9 @@ impl Extra {
         // From another stream, so that all else of the seed stays as it is.
         let mut choices = Random::new(seed ^ 0x0b1e_c75e);
         let has_objects = choices.below(5) == 0 && families.contains(&Family::Objects);
+        let mut widths = Random::new(seed ^ 0xba2d_71d7);
+        let is_narrow = widths.below(families.len().clamp(1, NARROW_OF_MAX)) == 0;
+        let narrow = (is_narrow && families.contains(&Family::Bandwidth)).then(|| Narrow::draw(&mut widths));
         let families = families.iter().copied().filter(|family| !family.is_set_up()).collect();
         let (runs, bytes) = (RUNS.0 + random.below(RUNS.1) as u64, TABLE_BYTES[random.below(3)]);
         let (off_ppm, failing) = (CLOCKS_OFF_PPM[random.below(3)], [10, 100][random.below(2)]);
@@ -56,6 +66,7 @@ impl Extra {
             clocks_off_ppm: if is_wrong { off_ppm } else { 0 },
             failing_per_mille: if fails { failing } else { 0 },
             update_bytes_max: has_objects.then(|| UPDATE_BYTES[choices.below(3)]),
+            narrow,
             families,
             is_alone,
             random,
@@ -64,7 +75,7 @@ impl Extra {
 
     /// Adds faults to a seed's steps, or puts them in the place of its usual ones; when all are over.
     pub fn disturb(&mut self, calm_at: Time, runs: u64, steps: &mut Vec<(Time, Fault)>) -> Time {
-        if self.families.is_empty() && self.update_bytes_max.is_none() {
+        if self.families.is_empty() && self.update_bytes_max.is_none() && self.narrow.is_none() {
             return calm_at;
         }
         if self.is_alone {
@@ -74,6 +85,12 @@ impl Extra {
             for _ in 0..2 + self.random.below(6) {
                 let at = Time(self.random.below(calm_at.0 as usize) as u64);
                 steps.push((at, Fault::Rest(rests::draw(&mut self.random))));
+            }
+        }
+        if self.narrow.is_some() {
+            for number in 0..1 + self.random.below(5) as u32 {
+                let at = Time(self.random.below(calm_at.0 as usize) as u64);
+                steps.push((at, bandwidth::draw(FIRST_BREAK + number, calm_at, &mut self.random)));
             }
         }
         if self.families.is_empty() {

@@ -41,6 +41,8 @@ pub enum Family {
     Objects,
     /// Hosts have no memory for what they stole.
     Evictions,
+    /// Links with little bandwidth, which break while large results, parameters and objects are under way.
+    Bandwidth,
 }
 
 impl Family {
@@ -62,6 +64,7 @@ impl Family {
         Self::Versions,
         Self::Objects,
         Self::Evictions,
+        Self::Bandwidth,
     ];
 
     /// Those that seeds draw from unless told otherwise.
@@ -82,6 +85,7 @@ impl Family {
         Self::Versions,
         Self::Objects,
         Self::Evictions,
+        Self::Bandwidth,
     ];
 
     /// What some seed with its faults must have reached.
@@ -121,12 +125,23 @@ impl Family {
                 "a host went on with its log of updates",
                 "a replica was replaced",
             ],
+            Self::Bandwidth => &[
+                "a direct link was reset",
+                "a large result was found where the table said",
+                "a parcel arrived",
+                "a parcel was continued after a link was reset",
+                "a parcel was continued by another route",
+                "a result was wanted that the table has by location",
+                "a root's large result arrived",
+                "an entry had a result by location",
+                "links were congested",
+            ],
         }
     }
 
     /// Whether it is set up before a seed begins.
     pub(crate) fn is_set_up(self) -> bool {
-        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects)
+        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth)
     }
 
     /// What it is called on command lines.
@@ -165,7 +180,7 @@ impl Family {
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
             Self::Evictions => Fault::Eviction(evictions::draw(random)),
             Self::Versions => Fault::Stranger(versions::draw(random)),
-            Self::Failures | Self::Crowds | Self::Tables | Self::Objects => return None,
+            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth => return None,
         })
     }
 }

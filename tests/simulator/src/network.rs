@@ -1,4 +1,4 @@
-//! Links: latency, bandwidth, loss, reordering, partitions.
+//! Links: latency, loss, reordering, partitions. Their bandwidth is in [`pipes`](crate::pipes).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,6 +7,7 @@ use sateen_protocol::{HostId, Random, Time};
 
 use crate::event::{Event, ProcessIndex};
 use crate::faults::routes::Dead;
+use crate::pipes::Pipes;
 
 /// How long messages take. All latencies are one way.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct NetworkConfig {
     /// Added at random, up to this, to messages of peers while there is reordering, and to a link's
     /// messages always.
     pub jitter_ns: u64,
-    /// Of each host's link to the coordinator, each way; 0 is unlimited.
+    /// Of each link, each way; 0 is unlimited.
     pub bytes_per_second: u64,
     /// Hosts of a site reach one another directly.
     pub is_direct_in_site: bool,
@@ -93,6 +94,8 @@ pub struct Link {
     pub open_at_coordinator: bool,
     /// It was reset: nothing passes any more, though an end may not have noticed.
     pub is_dead: bool,
+    /// When something last arrived at the coordinator.
+    pub heard: Time,
     up: Lane,
     down: Lane,
 }
@@ -148,6 +151,10 @@ pub struct Network {
     pub partitions: BTreeMap<u32, Partition>,
     /// Direct paths on which nothing passes, by their numbers.
     pub dead_paths: BTreeMap<u32, Dead>,
+    /// What waits to be written, where links have a bandwidth.
+    pub pipes: Pipes,
+    /// The sites of all processes.
+    pub sites: Vec<usize>,
     links: Vec<Link>,
     random: Random,
 }
@@ -156,6 +163,8 @@ impl Network {
     /// One without links.
     pub fn new(config: NetworkConfig, seed: u64) -> Self {
         Self {
+            pipes: Pipes::new(config.bytes_per_second),
+            sites: Vec::new(),
             config,
             weather: Weather::default(),
             partitions: BTreeMap::new(),
@@ -183,6 +192,7 @@ impl Network {
             open_at_host: false,
             open_at_coordinator: true,
             is_dead: false,
+            heard: now,
             up: Lane::new(now),
             down: Lane::new(now),
         });
@@ -215,28 +225,40 @@ impl Network {
         self.is_cut(Node::Coordinator, host) || self.is_cut(host, Node::Coordinator)
     }
 
-    /// When a message over a link arrives; `None` if it waits for a partition to heal.
-    pub fn over(&mut self, now: Time, link: LinkId, way: Way, site: usize, bytes: usize) -> Option<Time> {
+    /// Whether what is written to a link now does not wait for a partition to heal.
+    pub fn passes(&mut self, now: Time, link: LinkId, way: Way) -> bool {
         let host = Node::Host(self.link(link).process);
         let (from, to) = if way == Way::Up { (host, Node::Coordinator) } else { (Node::Coordinator, host) };
-        if !self.partitions.is_empty()
-            && (self.link_mut(link).lane(way).stalled_since.is_some() || self.is_cut(from, to))
-        {
+        let waits = !self.partitions.is_empty()
+            && (self.link_mut(link).lane(way).stalled_since.is_some() || self.is_cut(from, to));
+        if waits {
             self.link_mut(link).lane(way).stalled_since.get_or_insert(now);
+        }
+        !waits
+    }
+
+    /// When a message over a link arrives that leaves now; `None` if it waits for a partition to heal.
+    pub fn over(&mut self, now: Time, link: LinkId, way: Way) -> Option<Time> {
+        if !self.passes(now, link, way) {
             return None;
         }
+        let site = self.sites[self.link(link).process as usize];
         let latencies = &self.config.latency_to_coordinator_ns;
         let mut latency_ns = latencies[site.min(latencies.len() - 1)];
         if self.config.jitter_ns > 0 {
             latency_ns += self.random.below(self.config.jitter_ns as usize) as u64;
         }
-        let transfer_ns = match self.config.bytes_per_second {
-            0 => 0,
-            rate => bytes as u64 * 1_000_000_000 / rate,
-        };
         let last = &mut self.links[link.0 as usize].lane(way).last;
-        *last = (*last).max(Time(now.0 + latency_ns)) + std::time::Duration::from_nanos(transfer_ns);
+        *last = (*last).max(Time(now.0 + latency_ns));
         Some(*last)
+    }
+
+    /// The latency of the direct path between two processes, if there is one.
+    pub fn direct_ns(&self, one: ProcessIndex, other: ProcessIndex) -> Option<u64> {
+        match self.sites[one as usize] == self.sites[other as usize] {
+            true => self.config.is_direct_in_site.then_some(self.config.latency_in_site_ns),
+            false => self.config.latency_wide_ns,
+        }
     }
 
     /// Keeps what cannot pass now.

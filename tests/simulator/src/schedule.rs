@@ -5,6 +5,7 @@ use sateen_protocol::{Random, RunId, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::faults::ability::Unable;
+use crate::faults::bandwidth::{Break, Congestion};
 use crate::faults::disks::Disk;
 use crate::faults::ends::End;
 use crate::faults::evictions::Eviction;
@@ -108,6 +109,10 @@ pub enum Fault {
     Rest(Rest),
     /// A host has no memory for what it stole.
     Eviction(Eviction),
+    /// A link breaks on which a parcel is under way.
+    Break(Break),
+    /// Links are slower.
+    Congestion(Congestion),
     /// Faults stop: all heals.
     Calm,
 }
@@ -210,6 +215,8 @@ impl World {
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
             Fault::Rest(rest) => self.rest_host(&rest),
             Fault::Eviction(eviction) => self.evict(&eviction),
+            Fault::Break(fault) => self.break_busy(&fault, step),
+            Fault::Congestion(fault) => self.congest(&fault),
             Fault::Calm => self.calm(),
         }
     }
@@ -238,6 +245,7 @@ impl World {
             self.heal(number);
         }
         self.network.dead_paths.clear();
+        self.set_rate(1);
         self.unstall_coordinator();
         self.restart_coordinator();
         self.mend_disk();

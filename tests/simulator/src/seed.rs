@@ -23,6 +23,8 @@ const S: u64 = 1_000 * MS;
 /// After the last fault, all runs must be over within this and some times their work: with all that aborts may come
 /// too late for, since a run is left to a single slow host at worst.
 const LIVENESS_MAX_S: u64 = 60;
+/// And some times what all that is large takes over one link.
+const LIVENESS_TRANSFERS: u64 = 4;
 /// After the end, the grid has so long to come to rest.
 const REST_S: u64 = 15;
 
@@ -60,7 +62,7 @@ pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
 /// Runs a world that was built to its end.
 pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     let work_s: u64 = world.trees.values().map(|tree| tree.root().most_ns / S + 1).sum();
-    let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S);
+    let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S + LIVENESS_TRANSFERS * world.bulk_ns());
     let is_broken = |world: &World| world.violations.len() >= VIOLATIONS_MAX || world.events > EVENTS_MAX;
     world.run_until(until, |world| world.now >= calm_at && world.is_over() || is_broken(world));
     let end_s = world.now.0 as f64 / 1e9;
@@ -146,6 +148,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
         };
         length_ns += per_worker_ns;
         let tree = Tree::new(&TreePlan {
+            bulk: extra.narrow.as_ref().map(|narrow| narrow.bulk).unwrap_or_default(),
             seed: random.next_u64(),
             jobs: between(&mut random, 20, 1500),
             work_ns: per_worker_ns * workers,
@@ -161,6 +164,13 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
         });
         let spec = run_spec(&tree, &mut random, kind);
         world.submit(RunId(run + 1), spec, Rc::new(tree));
+    }
+    if let Some(narrow) = &extra.narrow {
+        let hosts = world.alive().count() as u64;
+        let bytes: u64 = world.trees.values().map(|tree| tree.bulk_bytes(hosts)).sum();
+        world.network.config.bytes_per_second = narrow.bytes_per_second(bytes);
+        world.set_rate(1);
+        length_ns += world.bulk_ns() / 2;
     }
     let mut calm_at = Time(length_ns * 3 / 4 + S);
     let mut steps = Vec::new();
@@ -201,8 +211,10 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
     }
     let calm = Calm {
         is_undisturbed: kind == 0,
-        only_departures: kind == 1 && extra.table_bytes_max.is_none(),
+        only_departures: kind == 1 && extra.table_bytes_max.is_none() && extra.narrow.is_none(),
+        // A result that the table has by location is lost with its host.
         records_survive: extra.table_bytes_max.is_none()
+            && extra.narrow.is_none()
             && steps.iter().all(|(_, fault)| fault.spares_records()),
     };
     steps.push((calm_at, Fault::Calm));

@@ -5,9 +5,14 @@
 //! nodes are twins of others: equal parameters, equal keys. Some want the answer of one child only, and
 //! abort the others as soon as they have it.
 
+mod bulk;
+
+use std::collections::BTreeMap;
+
 use sateen_protocol::{BlobHash, KeyMaker, Random};
 
 use crate::digest::mix;
+pub use bulk::{Bulk, Sizes, filled, is_filled};
 
 /// The index of a node; the root is 0.
 pub type NodeIndex = u32;
@@ -67,6 +72,8 @@ pub struct TreePlan {
     pub update_bytes_max: usize,
     /// So many nodes of a thousand fail, below the root; their parents make something of that.
     pub failing_per_mille: u32,
+    /// What is large.
+    pub bulk: Bulk,
 }
 
 /// A tree of jobs.
@@ -78,6 +85,9 @@ pub struct Tree {
     shared_objects: u32,
     update_bytes_max: usize,
     failing_per_mille: u32,
+    result_bytes: BTreeMap<NodeIndex, usize>,
+    parameter_bytes: BTreeMap<NodeIndex, usize>,
+    object_bytes: usize,
 }
 
 impl Node {
@@ -123,7 +133,13 @@ impl Tree {
             shared_objects: plan.shared_objects,
             update_bytes_max: plan.update_bytes_max,
             failing_per_mille: plan.failing_per_mille,
+            result_bytes: BTreeMap::new(),
+            parameter_bytes: BTreeMap::new(),
+            object_bytes: plan.bulk.object_bytes,
         };
+        let mut random = Random::new(plan.seed ^ 0xb01c);
+        tree.result_bytes = plan.bulk.results.draw(tree.nodes.len(), &mut random);
+        tree.parameter_bytes = plan.bulk.parameters.draw(tree.nodes.len(), &mut random);
         let total: u64 = tree.total_weight(&weights);
         tree.fill(&weights, plan.work_ns as f64 / total as f64);
         tree
@@ -245,6 +261,27 @@ impl Tree {
         if draw.is_multiple_of(4) { draw / 4 % (self.update_bytes_max + 1) } else { 0 }
     }
 
+    /// What a node gives, encoded, has at least this many bytes.
+    pub fn result_bytes(&self, index: NodeIndex) -> usize {
+        self.result_bytes.get(&index).copied().unwrap_or(0)
+    }
+
+    /// What a node is made from, encoded, has at least this many bytes.
+    pub fn parameter_bytes(&self, index: NodeIndex) -> usize {
+        self.parameter_bytes.get(&index).copied().unwrap_or(0)
+    }
+
+    /// A replica has at least this many bytes.
+    pub fn object_bytes(&self) -> usize {
+        self.object_bytes
+    }
+
+    /// All that is large, if each of so many hosts gets a replica of each object.
+    pub fn bulk_bytes(&self, hosts: u64) -> u64 {
+        let of_jobs: usize = self.result_bytes.values().chain(self.parameter_bytes.values()).sum();
+        of_jobs as u64 + hosts * u64::from(self.shared_objects) * self.object_bytes as u64
+    }
+
     /// What a node's guard waits for when it was stolen: its parent's update, of which object.
     pub fn guard(&self, index: NodeIndex) -> Option<(NodeIndex, u32)> {
         let parent = self.parents[index as usize];
@@ -298,6 +335,7 @@ mod tests {
             shared_objects: 0,
             update_bytes_max: 0,
             failing_per_mille: 0,
+            bulk: Bulk::default(),
         }
     }
 

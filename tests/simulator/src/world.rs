@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::{Circle, Coordinator, LinkId};
-use sateen_protocol::message::PeerMessage;
 use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 
 use crate::by_id::ById;
 use crate::digest::Digest;
 use crate::event::{Event, ProcessIndex, Queue, Route};
+use crate::faults::bandwidth::Parcels;
 use crate::faults::ends::Said;
 use crate::faults::sleep::Clock;
 use crate::invariants::replicas::Moment;
-use crate::network::{Network, NetworkConfig, Way};
+use crate::network::{Network, NetworkConfig};
+use crate::pipes::Pipe;
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
 use crate::runtime::Runtime;
 use crate::server::Server;
@@ -93,6 +94,8 @@ pub struct World {
     pub log: Option<Vec<String>>,
     /// What hosts have said of runs that end of it.
     pub said: Said,
+    /// Parcels on their way.
+    pub parcels: Parcels,
     /// What is to be done to it, and when.
     pub schedule: Vec<crate::schedule::Fault>,
     pub(crate) directory: ById<ProcessIndex>,
@@ -127,6 +130,7 @@ impl World {
             replicas_seen: VecDeque::new(),
             log: None,
             said: Said::default(),
+            parcels: Parcels::default(),
             schedule: Vec::new(),
             directory: ById::default(),
             results_seen: BTreeSet::new(),
@@ -159,6 +163,7 @@ impl World {
             0 => Clock::default(),
             off_ppm => Clock::drawn(&mut Random::new(seed ^ CLOCKS), off_ppm),
         };
+        self.network.sites.push(plan.site);
         self.processes.push(Process::new(plan, place, seed, &self.config, clock, self.now));
         let pause = self.random.below(5_000_000) as u64;
         self.queue.push(Time(self.now.0 + pause), Event::Dial(index));
@@ -168,6 +173,7 @@ impl World {
     /// A process that never runs, to be at the other end of a link.
     pub(crate) fn add_ghost(&mut self, plan: HostPlan) -> ProcessIndex {
         let index = self.processes.len() as ProcessIndex;
+        self.network.sites.push(plan.site);
         let mut ghost = Process::new(plan, usize::MAX, 0, &self.config, Clock::default(), self.now);
         ghost.is_alive = false;
         self.processes.push(ghost);
@@ -283,22 +289,31 @@ impl World {
                 if self.server.timer_at <= now {
                     self.server.timer_at = Time::NEVER;
                 }
-                self.with_coordinator(|machine| {
-                    if machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
-                        machine.handle_timeout(now);
+                let Some(machine) = &mut self.server.machine else { return };
+                if machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                    // The driver knows of bytes that the machine does not see.
+                    for (host, link) in machine.silent(now) {
+                        machine.handle_heard(self.network.link(link).heard, host);
                     }
-                });
+                    machine.handle_timeout(now);
+                }
+                self.settle_coordinator();
             }
             Event::ToHost(process, link, message) => {
                 let state = &mut self.processes[process as usize];
                 if state.link == Some(link) && !self.network.link(link).is_dead {
+                    self.parcels.told_host(&message, &mut self.sometimes);
                     state.host.handle_from_coordinator(state.clock.read(now), *message);
                     self.settle_host(process);
                 }
             }
             Event::ToCoordinator(link, message) => {
-                let state = self.network.link(link);
+                let state = self.network.link_mut(link);
+                state.heard = now;
                 if state.open_at_coordinator && !state.is_dead {
+                    if let Some(host) = state.host {
+                        self.parcels.told_coordinator(link, host, &message, now, &mut self.sometimes);
+                    }
                     self.with_coordinator(|machine| machine.handle_message(now, link, *message));
                 }
             }
@@ -311,6 +326,7 @@ impl World {
                 };
                 if is_open {
                     self.observe_peer_message(process, from, &message);
+                    self.parcels.arrived((process, from), route, &message, now, &mut self.sometimes);
                     let state = &mut self.processes[process as usize];
                     state.host.handle_from_peer(state.clock.read(now), from, *message);
                     self.settle_host(process);
@@ -324,6 +340,7 @@ impl World {
                 let state = &mut self.processes[process as usize];
                 if state.link == Some(link) {
                     state.link = None;
+                    self.network.pipes.drop_all(Pipe::Up(link));
                     self.network.link_mut(link).open_at_host = false;
                     self.sometimes.hit("a link broke");
                     state.host.handle_disconnected(state.clock.read(now));
@@ -340,6 +357,7 @@ impl World {
                     {
                         self.server.links.remove(host);
                     }
+                    self.network.pipes.drop_all(Pipe::Down(link));
                     self.with_coordinator(|machine| machine.handle_closed(now, link));
                 }
             }
@@ -354,6 +372,12 @@ impl World {
                     state.inputs.push_back(Input::Loaded(run, entries));
                     self.settle_host(process);
                 }
+            }
+            Event::Pump(pipe) => self.pump_on(pipe),
+            Event::RouteLost(process, peer) => {
+                let state = &mut self.processes[process as usize];
+                state.host.handle_route_lost(state.clock.read(now), peer);
+                self.settle_host(process);
             }
             Event::Fault(step) => self.take_step(step),
             Event::Stranger(stranger) => self.dial_as_stranger(stranger),
@@ -371,36 +395,6 @@ impl World {
         let answer = tell(self.server.machine.as_mut()?);
         self.settle_coordinator();
         Some(answer)
-    }
-
-    fn relay(&mut self, link: LinkId, to: HostId, message: Box<PeerMessage>) {
-        let sender = self.network.link(link);
-        let Some(from) = sender.host else { return };
-        if !sender.open_at_coordinator || sender.is_dead || self.server.machine.is_none() {
-            return;
-        }
-        let Some(next) = self.server.links.get(to) else {
-            let message = sateen_protocol::message::ToHost::Unreachable { host: to };
-            self.send_down(link, message);
-            return;
-        };
-        let Some(delay_ns) = self.network.delay() else {
-            self.sometimes.hit("a peer message was lost");
-            return;
-        };
-        let process = self.network.link(next).process;
-        let site = self.processes[process as usize].plan.site;
-        let bytes = self.size(&*message);
-        if let Some(later_ns) = self.network.again() {
-            self.sometimes.hit("a peer message came twice");
-            let event = Event::Peer(process, from, Route::Relay(next), message.clone());
-            self.queue.push(Time(self.now.0 + later_ns), event);
-        }
-        let event = Event::Peer(process, from, Route::Relay(next), message);
-        match self.network.over(self.now, next, Way::Down, site, bytes) {
-            Some(at) => self.queue.push(Time(at.0 + delay_ns), event),
-            None => self.network.stall(next, event),
-        }
     }
 
     fn dial(&mut self, process: ProcessIndex) {
@@ -435,25 +429,6 @@ impl World {
         state.host.handle_connected(state.clock.read(self.now));
         self.settle_host(process);
     }
-
-    /// The bytes of a message; in an observed world it is really encoded, and must come back the same.
-    pub(crate) fn size<M>(&mut self, message: &M) -> usize
-    where
-        M: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
-    {
-        if self.config.is_observed {
-            let Ok(bytes) = postcard::to_allocvec(message) else { return 0 };
-            if postcard::from_bytes::<M>(&bytes).as_ref() != Ok(message) {
-                self.violations.push("a message does not come back from its bytes as it was".into());
-            }
-            self.digest.add_bytes(&bytes);
-            bytes.len()
-        } else if self.network.config.bytes_per_second > 0 {
-            postcard::experimental::serialized_size(message).unwrap_or(0)
-        } else {
-            0
-        }
-    }
 }
 
 /// The process that an event is for, if it is for one.
@@ -466,6 +441,7 @@ fn target(event: &Event) -> Option<ProcessIndex> {
         | Event::Dial(process)
         | Event::Opened(process, _)
         | Event::HostClosed(process, _)
+        | Event::RouteLost(process, _)
         | Event::Loaded(process, _) => Some(*process),
         _ => None,
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Outcome, S, add_site, grid, measure, spec};
 use crate::event::ProcessIndex;
 use crate::network::NetworkConfig;
-use crate::tree::{Tree, TreePlan};
+use crate::tree::{Bulk, Tree, TreePlan};
 use crate::world::World;
 
 /// What DAS-2 took with all 64 hosts, in seconds.
@@ -52,6 +52,7 @@ pub struct Row {
 /// Irregular and binary, a million jobs of some milliseconds.
 pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
     Rc::new(Tree::new(&TreePlan {
+        bulk: Bulk::default(),
         seed,
         jobs,
         work_ns: (work_s * 1e9) as u64,

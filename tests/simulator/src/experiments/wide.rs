@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Outcome, grid, measure, spec};
 use crate::network::NetworkConfig;
-use crate::tree::{Tree, TreePlan};
+use crate::tree::{Bulk, Tree, TreePlan};
 
 /// What is measured.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +34,7 @@ pub fn network(between_sites_ns: u64) -> NetworkConfig {
 /// One way of stealing on `sites` × `hosts`, with a tree that would take `ideal_s` on them.
 pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, stealing: Stealing) -> Row {
     let tree = Rc::new(Tree::new(&TreePlan {
+        bulk: Bulk::default(),
         seed,
         jobs,
         work_ns: (ideal_s * (sites * hosts) as f64 * 1e9) as u64,

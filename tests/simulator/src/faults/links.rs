@@ -2,7 +2,7 @@
 
 use sateen_protocol::{Random, Time};
 
-use crate::event::Event;
+use crate::event::{Event, ProcessIndex};
 use crate::world::World;
 
 /// Both ends have noticed after so long, by their own pings.
@@ -36,7 +36,12 @@ pub(crate) fn draw(random: &mut Random) -> Reset {
 
 impl World {
     pub(crate) fn reset_link(&mut self, reset: &Reset) {
-        let Some(process) = self.draw(reset.draw) else { return };
+        if let Some(process) = self.draw(reset.draw) {
+            self.reset_link_of(process, reset);
+        }
+    }
+
+    pub(crate) fn reset_link_of(&mut self, process: ProcessIndex, reset: &Reset) {
         let Some(link) = self.processes[process as usize].link else { return };
         self.sometimes.hit("a link was reset");
         self.network.link_mut(link).is_dead = true;

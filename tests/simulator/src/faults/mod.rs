@@ -2,6 +2,7 @@
 //! its own.
 
 pub mod ability;
+pub mod bandwidth;
 pub mod disks;
 pub mod ends;
 pub mod evictions;
@@ -19,6 +20,7 @@ use sateen_protocol::{RunId, RunState, Time};
 
 use crate::event::{Event, ProcessIndex, Route, Undo};
 use crate::network::{Node, Partition, Way};
+use crate::pipes::{Load, Pipe};
 use crate::world::World;
 
 /// A host's disk has what was saved so long ago.
@@ -46,11 +48,12 @@ impl World {
             self.sometimes.hit("two hosts crashed within a second");
         }
         self.crashes.push(self.now);
+        self.drop_written(process, false);
         let link = self.processes[process as usize].link;
         if let Some(link) = link
             && !is_silent
         {
-            self.hang_up(process, link);
+            self.hang_up(link);
         }
         self.end_process(process);
         self.disturb();
@@ -105,6 +108,7 @@ impl World {
         if self.processes[process as usize].is_alive {
             self.settle_host(process);
         }
+        self.pump_all();
         self.disturb();
     }
 
@@ -126,12 +130,8 @@ impl World {
         for (link, process) in open {
             self.network.link_mut(link).open_at_coordinator = false;
             self.network.take_stalled(link, true);
-            let site = self.processes[process as usize].plan.site;
-            let event = Event::HostClosed(process, link);
-            match self.network.over(self.now, link, Way::Down, site, 0) {
-                Some(at) => self.queue.push(at, event),
-                None => self.network.stall(link, event),
-            }
+            self.network.pipes.drop_all(Pipe::Down(link));
+            self.carry(link, Way::Down, Load::control(0, Event::HostClosed(process, link)));
         }
         self.disturb();
     }
@@ -167,19 +167,18 @@ impl World {
             .map(|(id, link)| (id, link.open_at_coordinator && link.open_at_host))
             .collect();
         for (link, is_open) in stalled {
-            let process = self.network.link(link).process;
-            let site = self.processes[process as usize].plan.site;
             let free = self.network.take_stalled(link, false);
             if is_open && !free.is_empty() {
                 self.sometimes.hit("a partition healed before anybody was given up");
             }
             for event in free {
-                match self.network.over(self.now, link, event.way(), site, 0) {
+                match self.network.over(self.now, link, event.way()) {
                     Some(at) => self.queue.push(at, event),
                     None => self.network.stall(link, event),
                 }
             }
         }
+        self.pump_all();
         self.disturb();
     }
 
@@ -214,6 +213,7 @@ impl World {
             }
             Undo::Unpause(process) => self.unpause_host(process),
             Undo::EndRest(process) => self.end_rest(process),
+            Undo::Congested => self.set_rate(1),
             Undo::Saved => self.catch_up(),
             Undo::DiskGood => self.mend_disk(),
         }

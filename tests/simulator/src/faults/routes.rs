@@ -79,6 +79,11 @@ impl World {
 }
 
 impl Dead {
+    /// Between two whose drivers have noticed already.
+    pub fn noticed(one: ProcessIndex, other: ProcessIndex) -> Self {
+        Self { here: BTreeSet::from([one]), there: BTreeSet::from([other]), since: Time(0) }
+    }
+
     /// Whether it lies between the two; if so, whether their drivers have noticed.
     pub fn between(&self, now: Time, one: ProcessIndex, other: ProcessIndex) -> Option<bool> {
         let lies_between = self.here.contains(&one) && self.there.contains(&other)

@@ -28,7 +28,8 @@ pub(crate) fn draw(random: &mut Random) -> Stall {
 /// What waits for a coordinator that stalls.
 #[derive(Debug, Default)]
 pub struct Waiting {
-    is_whole: bool,
+    /// Relaying as well, and all else that the process does.
+    pub is_whole: bool,
     events: VecDeque<Event>,
 }
 
@@ -80,6 +81,7 @@ impl World {
         for event in events.into_iter().chain(timers) {
             self.happen(event);
         }
+        self.pump_all();
         self.disturb();
     }
 }

@@ -1,6 +1,7 @@
 //! No loan is lost for ever: whatever a guest waits for is being run, or on its way, somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use sateen_protocol::{JobKey, RunId, limits};
 
@@ -24,11 +25,13 @@ pub fn check(world: &mut World) -> Option<String> {
         }
     }
     let now = world.now;
+    // What is on its way in chunks may take long, and what waits for its turn longer.
+    let moved_at = world.parcels.moved_at;
     let suspects: BTreeMap<_, _> = (away.iter())
         .filter(|(_, run, _, key)| !running.get(run).is_some_and(|keys| keys.contains(key)))
         .map(|(index, run, number, _)| {
             let loan = (*index, *run, *number);
-            let since = world.suspects.get(&loan).copied().unwrap_or(now).max(world.disturbed_at);
+            let since = world.suspects.get(&loan).copied().unwrap_or(now).max(world.disturbed_at).max(moved_at);
             (loan, since)
         })
         .collect();
@@ -37,6 +40,7 @@ pub fn check(world: &mut World) -> Option<String> {
     // lost, more are needed before three have got through.
     let attempts = attempts_for_three(world.network.weather.loss_per_million);
     let patience = limits::SILENCE_MAX + limits::FIND_TIMEOUT + attempts * limits::RECONCILE;
+    let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
     let is_calm = world.server.machine.is_some() && world.network.partitions.is_empty();
     let lost = world.suspects.iter().find(|(_, since)| is_calm && now.since(**since) > patience)?;
     let (index, run, number) = lost.0;

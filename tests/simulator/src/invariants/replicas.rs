@@ -36,9 +36,11 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas_seen.clear();
         return None;
     }
+    // Updates that are large wait for their turn among all else that is.
+    let reach_ns = world.bulk_ns() + REACH_NS;
     let mut found = None;
     if let Some((at, objects)) = world.replicas_seen.front()
-        && world.now.0 >= at.0 + REACH_NS
+        && world.now.0 >= at.0 + reach_ns
     {
         for ((run, object), seen) in objects {
             for index in &seen.at {

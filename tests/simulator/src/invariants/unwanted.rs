@@ -3,6 +3,7 @@
 //! After a crash there are orphans, which go on although nobody may ever ask for them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use sateen_protocol::{JobKey, ROOT_KIND, RunId, limits};
 
@@ -36,6 +37,7 @@ pub fn check(world: &mut World) -> Option<String> {
     world.unwanted = unwanted;
     // A message that was lost is made good by reconciliation.
     let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
+    let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
     let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
     Some(format!("host {index} still runs job {} of run {run}, which nobody wants", held.0))
 }

@@ -11,10 +11,12 @@ use sateen_protocol::{Bytes, JobNumber, JobSpec, Mention};
 use super::portion::Portion;
 use super::task::{Doing, Source, TaskId};
 use crate::digest::mix;
-use crate::tree::NodeIndex;
+use crate::tree::{NodeIndex, filled, is_filled};
 
 /// So many updates are folded into a new base.
 const FOLDED: usize = 8;
+/// What follows a value in a large base.
+const PADDING: u64 = 0x9add_1e60;
 
 /// What guests make of an object: who has updated it, and how often each host.
 pub type Value = (BTreeSet<NodeIndex>, BTreeMap<Writer, u64>);
@@ -25,6 +27,8 @@ pub struct Object {
     /// The replica that the machine has, too.
     pub replica: Arc<SharedReplica>,
     value: Value,
+    /// A base has at least this many.
+    bytes: usize,
     position: u64,
     applied: usize,
     was_replaced: bool,
@@ -32,8 +36,8 @@ pub struct Object {
 
 impl Object {
     /// An object whose replica may come later.
-    pub fn new(replica: Arc<SharedReplica>) -> Self {
-        Self { replica, value: Value::default(), position: 0, applied: 0, was_replaced: false }
+    pub fn new(replica: Arc<SharedReplica>, bytes: usize) -> Self {
+        Self { replica, bytes, value: Value::default(), position: 0, applied: 0, was_replaced: false }
     }
 
     /// Which updates it has, their digest, and what guests made of them.
@@ -56,7 +60,12 @@ impl Object {
             Catchup::Updates(updates) => updates,
             Catchup::Whole(base, updates) => {
                 self.was_replaced |= self.position > 0;
-                self.value = postcard::from_bytes(&base).map_err(|error| format!("a base: {error}"))?;
+                let (value, padding) =
+                    postcard::take_from_bytes(&base).map_err(|error| format!("a base: {error}"))?;
+                if !is_filled(padding, PADDING) || base.len() < self.bytes {
+                    return Err("a base is not what it was".to_owned());
+                }
+                self.value = value;
                 updates
             }
         };
@@ -74,15 +83,16 @@ impl Object {
         }
         if self.applied >= FOLDED {
             self.applied = 0;
-            let base = encoded(&self.value);
+            let base = padded(&self.value, self.bytes);
             self.replica.with(|place| place.as_mut().map(|replica| replica.set_base(position, base)));
         }
         Ok(())
     }
 }
 
-fn encoded<T: serde::Serialize>(value: &T) -> Bytes {
-    postcard::to_allocvec(value).unwrap_or_default().into()
+/// A base of at least so many bytes.
+fn padded(value: &Value, bytes: usize) -> Bytes {
+    filled(&postcard::to_allocvec(value).unwrap_or_default(), PADDING, bytes).into()
 }
 
 impl Portion {
@@ -93,9 +103,10 @@ impl Portion {
                 self.created += 1;
                 let draw = mix(self.origin.0 ^ mix(self.uniqueness ^ mix(self.created)));
                 let (object, creation) = (named(u64::from(number)), named(draw));
-                let replica = Replica::new(encoded(&Value::default()));
+                let bytes = self.tree.object_bytes();
+                let replica = Replica::new(padded(&Value::default(), bytes));
                 let replica = Arc::new(SharedReplica::new(replica));
-                self.objects.insert(creation, Object::new(replica.clone()));
+                self.objects.insert(creation, Object::new(replica.clone(), bytes));
                 self.notices.push_back(Notice::Shared { object: creation, replica });
                 Mention { object, creation }
             })
@@ -134,7 +145,7 @@ impl Portion {
             let creation = mention.creation;
             if let Entry::Vacant(place) = self.objects.entry(creation) {
                 let replica = Arc::<SharedReplica>::default();
-                place.insert(Object::new(replica.clone()));
+                place.insert(Object::new(replica.clone(), self.tree.object_bytes()));
                 self.notices.push_back(Notice::Opened { object: creation, replica });
             }
         }

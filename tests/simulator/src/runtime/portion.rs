@@ -12,7 +12,7 @@ use sateen_protocol::{
 
 use super::objects::Object;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Task, TaskId};
-use crate::tree::{NodeIndex, Tree};
+use crate::tree::{NodeIndex, Tree, filled, is_filled};
 
 /// Results of jobs that took less are not worth recording.
 pub const RECORD_WORK_MIN_NS: u64 = 5_000_000;
@@ -166,7 +166,11 @@ impl Portion {
         };
         let expected = self.node_of(&spec).map(|node| self.tree.node(node).answer);
         let value = read_answer(&finished.outcome);
-        if value.is_none() || value != expected {
+        let is_whole = self.node_of(&spec).is_some_and(|node| {
+            let is_done = matches!(finished.outcome, Outcome::Done(_));
+            !is_done || finished.outcome.bytes().len() == self.tree.result_bytes(node).max(8)
+        });
+        if value.is_none() || value != expected || !is_whole {
             self.complaints.push(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
@@ -243,7 +247,7 @@ impl Portion {
         match task.source {
             Source::Held(held) => {
                 self.held.remove(&held);
-                let finished = self.finished(answer);
+                let finished = self.finished(&task.spec, answer);
                 self.notices.push_back(Notice::Finished { held, finished });
             }
             Source::Local(place) => {
@@ -256,17 +260,18 @@ impl Portion {
     /// An exposed job that was not stolen has finished.
     pub fn record(&mut self, spec: &JobSpec, answer: Answer) {
         if answer.work_ns >= RECORD_WORK_MIN_NS && self.records() {
-            let finished = self.finished(answer);
+            let finished = self.finished(spec, answer);
             let (key, depth, lineage) = (spec.key, spec.depth, spec.lineage.clone());
             self.notices.push_back(Notice::Recorded { key, depth, lineage, finished });
         }
     }
 
     /// A result as it travels. Of a job that fails, the failure says what its answer would have been.
-    fn finished(&self, answer: Answer) -> Finished {
+    fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
+        let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
         let outcome = match self.tree.fails(answer.value) {
             true => Outcome::Failed(answer.value.to_string().into_bytes()),
-            false => Outcome::Done(answer.value.to_le_bytes().to_vec()),
+            false => Outcome::Done(filled(&answer.value.to_le_bytes(), answer.value, bytes)),
         };
         Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
     }
@@ -321,8 +326,11 @@ impl Portion {
         if spec.kind == ROOT_KIND {
             return Some(0);
         }
-        let bytes = spec.parameters.as_slice().try_into().ok()?;
-        Some(NodeIndex::from_le_bytes(bytes))
+        let (node, rest) = spec.parameters.split_first_chunk()?;
+        let node = NodeIndex::from_le_bytes(*node);
+        (spec.parameters.len() == self.tree.parameter_bytes(node).max(size_of::<NodeIndex>())
+            && is_filled(rest, u64::from(node)))
+        .then_some(node)
     }
 
     /// Sets a child's state.
@@ -369,7 +377,8 @@ impl Portion {
         let task = self.tasks.get(&place.task)?;
         let frame = &task.frames[place.frame];
         let node = self.tree.child(frame.node, place.child);
-        let parameters = node.to_le_bytes().to_vec();
+        let parameters =
+            filled(&node.to_le_bytes(), u64::from(node), self.tree.parameter_bytes(node));
         // Calls in place that are recorded are above it, too; the task comes last.
         let calls = task.frames[..=place.frame].iter().filter_map(|frame| frame.exposed.as_ref());
         let above = calls.fold(task.spec.lineage.clone(), |above, call| above.child(&call.key));
@@ -390,7 +399,11 @@ impl Portion {
 /// The answer in an outcome, if it is one.
 pub fn read_answer(outcome: &Outcome) -> Option<u64> {
     match outcome {
-        Outcome::Done(bytes) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
+        Outcome::Done(bytes) => {
+            let (answer, rest) = bytes.split_first_chunk()?;
+            let answer = u64::from_le_bytes(*answer);
+            is_filled(rest, answer).then_some(answer)
+        }
         Outcome::Failed(failure) => str::from_utf8(failure).ok()?.parse().ok(),
     }
 }

@@ -289,10 +289,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::tree::{Tree, TreePlan};
+    use crate::tree::{Bulk, Tree, TreePlan};
 
     fn portion() -> Portion {
         let tree = Rc::new(Tree::new(&TreePlan {
+        bulk: Bulk::default(),
             seed: 7,
             jobs: 100,
             work_ns: 1_000_000_000,
