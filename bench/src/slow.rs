@@ -42,21 +42,22 @@ fn simulated() -> Result<Vec<Figure>> {
     for row in &rows {
         ensure!(row.outcome.violations.is_empty(), "a law was broken: {:?}", row.outcome.violations);
     }
-    let figure = |is_direct: bool| {
-        let of_kind = || rows.iter().filter(|row| row.is_direct == is_direct);
-        let sent = of_kind().map(|row| row.sent_ratio).fold(0.0, f64::max);
-        let lost: u64 = of_kind().map(|row| row.given_up + row.outcome.redone).sum();
-        let path = if is_direct { "direct" } else { "relayed" };
-        let name =
-            format!("simulated, 4 hosts, 6 MiB results, 1 MiB/s, {path}: time over the bound by bandwidth");
-        Figure::ratio(BENCH, name, of_kind().map(|row| row.ratio).collect())
-            .against(format!(
-                "bytes sent over bytes of results {}; hosts given up and jobs redone: {lost}",
-                shown(sent)
-            ))
-            .goal(1.3, 1.1)
-    };
-    Ok(vec![figure(false), figure(true)])
+    Ok([false, true].map(|is_direct| simulated_figure(&rows, is_direct)).into())
+}
+
+fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.is_direct == is_direct).collect();
+    let sent = rows.iter().map(|row| row.sent_ratio).fold(0.0, f64::max);
+    let lost: u64 = rows.iter().map(|row| row.given_up + row.outcome.redone).sum();
+    let path = if is_direct { "direct" } else { "relayed" };
+    let name =
+        format!("simulated, 4 hosts, 6 MiB results, 1 MiB/s, {path}: time over the bound by bandwidth");
+    Figure::ratio(BENCH, name, rows.iter().map(|row| row.ratio).collect())
+        .against(format!(
+            "bytes sent over bytes of results {}; hosts given up and jobs redone: {lost}",
+            shown(sent)
+        ))
+        .goal(1.3, 1.1)
 }
 
 /// Jobs that others take while the root's host is busy; their results pass one link to it.
@@ -70,7 +71,8 @@ fn real() -> Result<Vec<Figure>> {
         proxy
     });
     cluster.await_hosts(HOSTS.len());
-    let words = ["--function", "large_results", JOBS, &MEBIBYTES.to_string()];
+    let size = MEBIBYTES.to_string();
+    let words = ["--function", "large_results", JOBS, size.as_str()];
     let run = cluster.submit_module(probe::module_path(), &words);
     let about = cluster.api().run_over(run, PATIENCE);
     ensure!(about["state"] == "done", "the run has failed: {about:#}");
