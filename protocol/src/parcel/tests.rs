@@ -316,3 +316,32 @@ fn what_waits_in_the_queue_of_a_slow_link_is_not_asked_for_again() {
     let first = SENDERS * PARCELS_PULLED_PER_PEER_MAX * crate::limits::PARCEL_WINDOW_BYTES_MIN;
     assert!(link.sent_bytes <= all + 2 * first, "{} bytes were sent of {all}", link.sent_bytes);
 }
+
+#[test]
+fn on_a_long_way_much_is_asked_for_at_once() {
+    const ROUND_TRIP: Duration = Duration::from_millis(200);
+    let mut pair = Pair::new();
+    let sent = bytes(8 << 20);
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
+    pair.announce(&announcement);
+    let mut rounds = 0;
+    while pair.arrived.is_empty() {
+        let asked: Vec<_> = std::iter::from_fn(|| pair.incoming.poll_message()).collect();
+        pair.now = pair.now + ROUND_TRIP;
+        rounds += 1;
+        for (_, message) in asked {
+            let ParcelMessage::Pull { parcel, from, until } = message else { panic!("{message:?}") };
+            assert_eq!(pair.outgoing.on_pull(pair.now, PEER, parcel, (from, until)), None);
+        }
+        while let Some((_, ParcelMessage::Chunk { parcel, offset, bytes })) =
+            pair.outgoing.poll_chunk(pair.now, |_| true)
+        {
+            let arrival = pair.incoming.on_chunk(pair.now, ME, parcel, offset, &bytes).expect("sound");
+            if let Arrival::Whole(_, bytes) = arrival {
+                pair.arrived.push(bytes);
+            }
+        }
+    }
+    assert_eq!(pair.arrived, [sent]);
+    assert!(rounds <= 24, "{rounds} round trips");
+}

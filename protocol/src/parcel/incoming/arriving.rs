@@ -10,8 +10,8 @@ use crate::limits::{
 };
 use crate::parcel::Contents;
 
-/// If what is asked for comes faster than this, more is asked for.
-const QUICK: Duration = Duration::from_millis(100);
+/// If what is asked for comes faster than this, more is asked for: a way around the world takes less.
+const QUICK: Duration = Duration::from_millis(250);
 /// And if it takes longer than this, less: it waits in queues.
 const SLOW: Duration = Duration::from_millis(500);
 /// Unanswered questions after which another parcel has its turn.
