@@ -21,6 +21,7 @@ mod record;
 mod report;
 mod sandbox;
 mod scale;
+mod slow;
 mod spawn;
 mod start;
 mod steal;
@@ -51,6 +52,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   hole    how soon steals continue by the relay when a direct path dies
+  slow    how long large results take over slow links, over what they take on the wire, and whom that costs the grid
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
   tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
@@ -72,7 +74,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 14] = [
+const BENCHES: [(&str, Bench); 15] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
@@ -81,6 +83,7 @@ const BENCHES: [(&str, Bench); 14] = [
     ("apps", Whole(apps::bench)),
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
+    ("slow", Whole(slow::bench)),
     ("faults", Apps(faults::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),

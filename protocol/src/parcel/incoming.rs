@@ -171,6 +171,8 @@ impl<K: Copy + Ord> Incoming<K> {
     /// Pulls what may be pulled.
     fn pull(&mut self, now: Time) {
         let mut still = VecDeque::new();
+        let of_pulled = self.pulled.iter().filter_map(|name| self.parcels.get(name));
+        let patience = of_pulled.map(Arriving::patience).max().unwrap_or_default();
         while self.pulled.len() < PARCELS_PULLED_MAX
             && let Some(name) = self.waiting.pop_front()
         {
@@ -188,8 +190,8 @@ impl<K: Copy + Ord> Incoming<K> {
                 self.begun.insert(name);
                 self.begun_bytes += arriving.total;
             }
+            let (from, until) = arriving.begin(now, patience);
             self.pulled.insert(name);
-            let (from, until) = arriving.begin(now);
             self.messages.push_back((name.0, ParcelMessage::Pull { parcel: name.1, from, until }));
         }
         still.append(&mut self.waiting);

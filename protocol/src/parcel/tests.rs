@@ -247,3 +247,101 @@ fn bytes_that_nobody_asked_for_are_not_kept() {
     }
     assert_eq!(incoming.held_bytes(), 0);
 }
+
+/// A slow link of the receiver's, on which chunks of several senders wait for one another.
+struct Shared {
+    /// What is on it, with the time at which each has passed.
+    queue: std::collections::VecDeque<(Time, u8, ParcelMessage)>,
+    free_at: Time,
+    sent_bytes: usize,
+}
+
+impl Shared {
+    const CHUNK_TAKES: Duration = Duration::from_millis(1_000 / 32);
+
+    fn send(&mut self, now: Time, senders: &mut [Outgoing<u8>]) {
+        for (sender, outgoing) in (0..).zip(senders) {
+            while let Some((_, chunk)) = outgoing.poll_chunk(now, |_| true) {
+                self.free_at = self.free_at.max(now) + Self::CHUNK_TAKES;
+                self.sent_bytes += CHUNK_BYTES_MAX;
+                self.queue.push_back((self.free_at, sender, chunk));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_waits_in_the_queue_of_a_slow_link_is_not_asked_for_again() {
+    const SENDERS: usize = 4;
+    const BYTES: usize = 64 * CHUNK_BYTES_MAX;
+    let mut senders: Vec<Outgoing<u8>> = (0..SENDERS).map(|_| Outgoing::default()).collect();
+    let mut incoming = Incoming::default();
+    let mut link = Shared { queue: Default::default(), free_at: Time(0), sent_bytes: 0 };
+    let mut now = Time(0);
+    for number in 0..PARCELS_PULLED_PER_PEER_MAX as u64 + 1 {
+        for (sender, outgoing) in (0..).zip(&mut senders) {
+            let announcement = outgoing.add(now, ME, result(number), vec![7; BYTES]).expect("room");
+            let ParcelMessage::Announce { parcel, contents, bytes } = announcement else { panic!() };
+            incoming.announce(now, sender, parcel, contents, bytes).expect("sound");
+        }
+    }
+    let mut arrived = 0;
+    while arrived < SENDERS * (PARCELS_PULLED_PER_PEER_MAX + 1) {
+        while let Some((sender, message)) = incoming.poll_message() {
+            let outgoing = &mut senders[usize::from(sender)];
+            match message {
+                ParcelMessage::Pull { parcel, from, until } => {
+                    assert_eq!(outgoing.on_pull(now, ME, parcel, (from, until)), None);
+                }
+                ParcelMessage::Received { parcel } => {
+                    outgoing.end(ME, parcel);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        link.send(now, &mut senders);
+        let passed = link.queue.front().map(|(at, ..)| *at);
+        let due = incoming.next_timeout();
+        now = passed.into_iter().chain(due).min().expect("something is under way").max(now);
+        if passed.is_some_and(|at| at <= now)
+            && let Some((_, sender, ParcelMessage::Chunk { parcel, offset, bytes })) = link.queue.pop_front()
+        {
+            let arrival = incoming.on_chunk(now, sender, parcel, offset, &bytes).expect("sound");
+            arrived += usize::from(matches!(arrival, Arrival::Whole(..)));
+        }
+        incoming.handle_timeout(now);
+    }
+    let all = SENDERS * (PARCELS_PULLED_PER_PEER_MAX + 1) * BYTES;
+    // Before anything has come, nobody knows how slow the link is: the first questions may be asked twice.
+    let first = SENDERS * PARCELS_PULLED_PER_PEER_MAX * crate::limits::PARCEL_WINDOW_BYTES_MIN;
+    assert!(link.sent_bytes <= all + 2 * first, "{} bytes were sent of {all}", link.sent_bytes);
+}
+
+#[test]
+fn on_a_long_way_much_is_asked_for_at_once() {
+    const ROUND_TRIP: Duration = Duration::from_millis(200);
+    let mut pair = Pair::new();
+    let sent = bytes(8 << 20);
+    let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
+    pair.announce(&announcement);
+    let mut rounds = 0;
+    while pair.arrived.is_empty() {
+        let asked: Vec<_> = std::iter::from_fn(|| pair.incoming.poll_message()).collect();
+        pair.now = pair.now + ROUND_TRIP;
+        rounds += 1;
+        for (_, message) in asked {
+            let ParcelMessage::Pull { parcel, from, until } = message else { panic!("{message:?}") };
+            assert_eq!(pair.outgoing.on_pull(pair.now, PEER, parcel, (from, until)), None);
+        }
+        while let Some((_, ParcelMessage::Chunk { parcel, offset, bytes })) =
+            pair.outgoing.poll_chunk(pair.now, |_| true)
+        {
+            let arrival = pair.incoming.on_chunk(pair.now, ME, parcel, offset, &bytes).expect("sound");
+            if let Arrival::Whole(_, bytes) = arrival {
+                pair.arrived.push(bytes);
+            }
+        }
+    }
+    assert_eq!(pair.arrived, [sent]);
+    assert!(rounds <= 24, "{rounds} round trips");
+}

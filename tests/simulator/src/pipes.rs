@@ -204,8 +204,7 @@ impl Pipes {
 
     /// Links at which something waits.
     pub fn waiting(&self) -> Vec<Pipe> {
-        let waits =
-            |writer: &Writer| !writer.control.loads.is_empty() || !writer.bulk.loads.is_empty();
+        let waits = |writer: &Writer| !writer.control.loads.is_empty() || !writer.bulk.loads.is_empty();
         self.writers.iter().filter(|(_, writer)| waits(writer)).map(|(pipe, _)| *pipe).collect()
     }
 
@@ -241,7 +240,10 @@ mod tests {
             pipes.push(PIPE, load(is_bulk, number)).expect("room");
         }
         let second = 1_000_000_000;
-        assert_eq!(order(&mut pipes, Time(0)), [(1, second), (3, 2 * second), (0, 3 * second), (2, 4 * second)]);
+        assert_eq!(
+            order(&mut pipes, Time(0)),
+            [(1, second), (3, 2 * second), (0, 3 * second), (2, 4 * second)]
+        );
         assert!(pipes.waiting().is_empty());
     }
 

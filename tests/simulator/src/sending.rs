@@ -245,7 +245,9 @@ impl World {
             return false;
         }
         match pipe {
-            Pipe::Up(link) => !self.network.link(link).is_dead && self.network.passes(self.now, link, Way::Up),
+            Pipe::Up(link) => {
+                !self.network.link(link).is_dead && self.network.passes(self.now, link, Way::Up)
+            }
             Pipe::Down(link) => {
                 let is_stalled = self.server.waiting.as_ref().is_some_and(|waiting| waiting.is_whole);
                 let is_dead = self.network.link(link).is_dead;

@@ -100,6 +100,15 @@ impl Node {
 impl Tree {
     /// Builds it.
     pub fn new(plan: &TreePlan) -> Self {
+        Self::build(plan, shares)
+    }
+
+    /// One in which all jobs are the root's children.
+    pub fn flat(plan: &TreePlan) -> Self {
+        Self::build(plan, |_, below, _| vec![1; below as usize])
+    }
+
+    fn build(plan: &TreePlan, shares: impl Fn(&TreePlan, u64, &mut Random) -> Vec<u64>) -> Self {
         let mut random = Random::new(plan.seed);
         let mut nodes = vec![Node { jobs: plan.jobs.max(1), ..Node::default() }];
         let mut weights: Vec<u64> = Vec::new();

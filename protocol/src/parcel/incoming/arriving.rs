@@ -10,9 +10,9 @@ use crate::limits::{
 };
 use crate::parcel::Contents;
 
-/// Credit that is used up faster than this was too little.
-const QUICK: Duration = Duration::from_millis(100);
-/// And if it takes longer than this, too much: it waits in queues.
+/// If what is asked for comes faster than this, more is asked for: a way around the world takes less.
+const QUICK: Duration = Duration::from_millis(250);
+/// And if it takes longer than this, less: it waits in queues.
 const SLOW: Duration = Duration::from_millis(500);
 /// Unanswered questions after which another parcel has its turn.
 const ASKS_MAX: u32 = 2;
@@ -38,7 +38,8 @@ pub struct Arriving {
     ahead: BTreeMap<usize, Vec<u8>>,
     /// Bytes up to here were asked for.
     granted: usize,
-    granted_at: Time,
+    /// A byte that was asked for once only, and when: how long it takes is how long an answer takes.
+    timed: Option<(usize, Time)>,
     window: usize,
     due: Time,
     patience: Duration,
@@ -56,7 +57,7 @@ impl Arriving {
             bytes: Vec::new(),
             ahead: BTreeMap::new(),
             granted: 0,
-            granted_at: now,
+            timed: None,
             window: PARCEL_WINDOW_BYTES_MIN,
             due: now,
             patience: PARCEL_PATIENCE_MIN,
@@ -87,9 +88,16 @@ impl Arriving {
         self.progressed + PARCEL_STALE
     }
 
-    /// It has its turn: what to ask for first.
-    pub fn begin(&mut self, now: Time) -> (u64, u64) {
+    /// The time within which what was asked for is to come.
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// It has its turn, beside others that have at most this patience: what to ask for first.
+    pub fn begin(&mut self, now: Time, patience: Duration) -> (u64, u64) {
         self.asks = 0;
+        // They come over the same link of this host.
+        self.patience = self.patience.max(patience);
         if !std::mem::replace(&mut self.has_begun, true) {
             // While it waited for its first turn, nothing could come.
             self.progressed = now;
@@ -102,8 +110,8 @@ impl Arriving {
         let here = self.bytes.len();
         let most = self.total.min(here + self.window);
         let until = self.ahead.keys().next().copied().unwrap_or(most).min(most);
+        self.timed = (self.granted <= here).then_some((here, now));
         self.granted = self.granted.max(until);
-        self.granted_at = now;
         self.due = now + self.patience;
         (here as u64, until as u64)
     }
@@ -130,10 +138,23 @@ impl Arriving {
                 self.bytes.extend_from_slice(new);
             }
         }
+        if let Some((_, asked)) = self.timed.take_if(|(place, _)| *place < self.bytes.len()) {
+            self.adapt(now.since(asked));
+        }
         self.asks = 0;
         self.progressed = now;
         self.due = now + if self.ahead.is_empty() { self.patience } else { self.patience / 4 };
         Ok(())
+    }
+
+    /// An answer took so long. On a slow link, or on one that others use as well, it waits in queues.
+    fn adapt(&mut self, took: Duration) {
+        if took < QUICK {
+            self.window = (self.window * 2).min(PARCEL_WINDOW_BYTES_MAX);
+        } else if took > SLOW {
+            self.window = (self.window / 2).max(PARCEL_WINDOW_BYTES_MIN);
+        }
+        self.patience = (took * 4).clamp(PARCEL_PATIENCE_MIN, PARCEL_PATIENCE_MAX);
     }
 
     /// More credit, if what is left of it would not last.
@@ -143,16 +164,9 @@ impl Arriving {
         if left > self.window / 2 || self.granted == self.total {
             return None;
         }
-        let took = now.since(self.granted_at);
-        if took < QUICK {
-            self.window = (self.window * 2).min(PARCEL_WINDOW_BYTES_MAX);
-        } else if took > SLOW {
-            self.window = (self.window / 2).max(PARCEL_WINDOW_BYTES_MIN);
-        }
-        self.patience = (took * 4).clamp(PARCEL_PATIENCE_MIN, PARCEL_PATIENCE_MAX);
         let from = self.granted;
         self.granted = self.total.min(here + self.window).max(from);
-        self.granted_at = now;
+        self.timed = self.timed.or((from < self.granted).then_some((from, now)));
         self.due = now + self.patience;
         (from < self.granted).then_some((from as u64, self.granted as u64))
     }

@@ -1,9 +1,9 @@
-//! Prints an experiment: `experiment faults|wide|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
+//! Prints an experiment: `experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
 
-use sateen_simulator::experiments::{Outcome, faults, machine, throughput, wide};
+use sateen_simulator::experiments::{Outcome, faults, machine, slow, throughput, wide};
 
 /// Time on the wall.
 fn now_ns() -> u64 {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("experiment: {error}");
             eprintln!(
-                "usage: experiment faults|wide|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
+                "usage: experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
             );
             return ExitCode::from(2);
         }
@@ -58,6 +58,17 @@ fn main() -> ExitCode {
                 )
             });
         }
+        "slow" => print(arguments.json, slow::table(arguments.seed), |row| {
+            format!(
+                "{:7} bound {:.2} s, ratio {:.4}, sent {:.4}, given up {}  {}",
+                if row.is_direct { "direct" } else { "relayed" },
+                row.bound_s,
+                row.ratio,
+                row.sent_ratio,
+                row.given_up,
+                outcome(&row.outcome)
+            )
+        }),
         "throughput" => {
             let sizes = arguments.hosts.map_or(vec![1_000, 10_000], |hosts| vec![hosts]);
             let rows: Vec<_> = sizes
@@ -90,7 +101,7 @@ fn main() -> ExitCode {
         }
         other => {
             eprintln!(
-                "experiment: there is no experiment {other:?}; there are faults, wide, throughput, machine"
+                "experiment: there is no experiment {other:?}; there are faults, wide, slow, throughput, machine"
             );
             return ExitCode::from(2);
         }

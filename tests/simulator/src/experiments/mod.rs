@@ -2,6 +2,7 @@
 
 pub mod faults;
 pub mod machine;
+pub mod slow;
 pub mod throughput;
 pub mod wide;
 

@@ -166,6 +166,8 @@ impl World {
 #[derive(Debug, Default)]
 pub struct Parcels {
     carriers: BTreeMap<(Leg, HostId, ParcelId), Carrier>,
+    /// The bytes of all that were announced, by their senders.
+    announced: BTreeMap<(HostId, ParcelId), u64>,
     /// When a chunk last arrived.
     pub moved_at: Time,
 }
@@ -187,6 +189,11 @@ enum Carrier {
 }
 
 impl Parcels {
+    /// How many parcels were announced, and their bytes.
+    pub fn announced(&self) -> (u64, u64) {
+        (self.announced.len() as u64, self.announced.values().sum())
+    }
+
     /// A frame was passed on.
     pub fn relayed(
         &mut self,
@@ -220,8 +227,11 @@ impl Parcels {
                 self.note((Leg::Host(process), from, *parcel), carrier, sometimes);
             }
             PeerMessage::Parcel(ParcelMessage::Received { .. }) => sometimes.hit("a parcel arrived"),
-            PeerMessage::Parcel(ParcelMessage::Announce { contents: Contents::Have { .. }, .. }) => {
-                sometimes.hit("a large result was found where the table said");
+            PeerMessage::Parcel(ParcelMessage::Announce { parcel, contents, bytes }) => {
+                self.announced.insert((from, *parcel), *bytes);
+                if matches!(contents, Contents::Have { .. }) {
+                    sometimes.hit("a large result was found where the table said");
+                }
             }
             PeerMessage::Want { .. } => sometimes.hit("a result was wanted that the table has by location"),
             PeerMessage::Entries { entries, .. } => note_entries(entries, sometimes),
@@ -247,9 +257,15 @@ impl Parcels {
         now: Time,
         sometimes: &mut Sometimes,
     ) {
-        if let ToCoordinator::Parcel(ParcelMessage::Chunk { parcel, .. }) = message {
-            self.moved_at = now;
-            self.note((Leg::Coordinator, host, *parcel), Carrier::Link(link), sometimes);
+        match message {
+            ToCoordinator::Parcel(ParcelMessage::Chunk { parcel, .. }) => {
+                self.moved_at = now;
+                self.note((Leg::Coordinator, host, *parcel), Carrier::Link(link), sometimes);
+            }
+            ToCoordinator::Parcel(ParcelMessage::Announce { parcel, bytes, .. }) => {
+                self.announced.insert((host, *parcel), *bytes);
+            }
+            _ => {}
         }
     }
 

@@ -31,7 +31,8 @@ pub fn check(world: &mut World) -> Option<String> {
         .filter(|(_, run, _, key)| !running.get(run).is_some_and(|keys| keys.contains(key)))
         .map(|(index, run, number, _)| {
             let loan = (*index, *run, *number);
-            let since = world.suspects.get(&loan).copied().unwrap_or(now).max(world.disturbed_at).max(moved_at);
+            let since =
+                world.suspects.get(&loan).copied().unwrap_or(now).max(world.disturbed_at).max(moved_at);
             (loan, since)
         })
         .collect();

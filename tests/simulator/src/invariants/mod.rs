@@ -13,6 +13,7 @@ mod recomputed;
 mod reconciled;
 pub mod replicas;
 mod unwanted;
+mod wire;
 
 use sateen_protocol::host::Host;
 use sateen_protocol::limits;
@@ -58,6 +59,7 @@ pub fn check_end(world: &mut World, calm: &Calm) {
         bounded_loss::check(world, calm),
         recomputed::check(world, calm),
         counts::check(world),
+        wire::check(world),
         memory::check_end(world),
         reconciled::check(world),
         obedience::check(world),

@@ -377,8 +377,7 @@ impl Portion {
         let task = self.tasks.get(&place.task)?;
         let frame = &task.frames[place.frame];
         let node = self.tree.child(frame.node, place.child);
-        let parameters =
-            filled(&node.to_le_bytes(), u64::from(node), self.tree.parameter_bytes(node));
+        let parameters = filled(&node.to_le_bytes(), u64::from(node), self.tree.parameter_bytes(node));
         // Calls in place that are recorded are above it, too; the task comes last.
         let calls = task.frames[..=place.frame].iter().filter_map(|frame| frame.exposed.as_ref());
         let above = calls.fold(task.spec.lineage.clone(), |above, call| above.child(&call.key));

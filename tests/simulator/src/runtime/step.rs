@@ -293,7 +293,7 @@ mod tests {
 
     fn portion() -> Portion {
         let tree = Rc::new(Tree::new(&TreePlan {
-        bulk: Bulk::default(),
+            bulk: Bulk::default(),
             seed: 7,
             jobs: 100,
             work_ns: 1_000_000_000,
