@@ -77,6 +77,8 @@ pub struct Host {
     is_disowned: bool,
     /// What its last hello said of that.
     greeted_as_paused: Option<String>,
+    /// Runs whose root jobs the last hello claimed, until it is answered.
+    greeted_with_roots_of: Vec<RunId>,
     /// When something was last heard, for notes and parcels.
     latest: Time,
     outgoing: Outgoing<Receiver>,
@@ -113,6 +115,7 @@ impl Host {
             paused: None,
             is_disowned: false,
             greeted_as_paused: None,
+            greeted_with_roots_of: Vec::new(),
             latest: now,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
