@@ -197,6 +197,11 @@ impl Host {
         self.runs.get(&run)?.shared.get(&object).map(Sharing::replica)
     }
 
+    /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
+    pub fn awaits_object(&self, run: RunId, object: ObjectId) -> bool {
+        self.incoming.has_any(|contents| contents.object() == Some((run, object)))
+    }
+
     // ---- what happens ----
 
     /// A peer said something.
