@@ -31,6 +31,7 @@ impl Host {
         // What a former one counted is this process's, too.
         let (was, incarnation) = (self.identity.or(self.former), self.incarnation);
         let (was, roots) = if self.is_disowned { (None, Vec::new()) } else { (was, roots) };
+        self.greeted_with_roots_of = roots.iter().map(|claim| claim.run).collect();
         let hello = ToCoordinator::Hello { report, was, incarnation, roots, paused };
         self.transmits.push_back(Transmit::ToCoordinator(hello));
     }
@@ -119,6 +120,7 @@ impl Host {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();
         }
+        self.disclaim_roots();
         let before = std::mem::replace(&mut self.incarnation, incarnation);
         let is_reborn = was.is_some_and(|(id, ..)| id != identity.0);
         // All others have forgotten what they had to do with this host.
@@ -165,6 +167,16 @@ impl Host {
             self.seek(now, run);
         }
         self.say_goodbye_again();
+    }
+
+    /// The coordinator takes this host for the one that has the root jobs named in the hello. What was suspended
+    /// since then is dropped, and that could not be said.
+    fn disclaim_roots(&mut self) {
+        for run in std::mem::take(&mut self.greeted_with_roots_of) {
+            if !self.runs.contains_key(&run) {
+                self.tell_coordinator(ToCoordinator::Suspended { run });
+            }
+        }
     }
 
     /// The coordinator does not take this host for the one to which it gave root jobs: they are orphans.

@@ -77,6 +77,8 @@ pub struct Host {
     is_disowned: bool,
     /// What its last hello said of that.
     greeted_as_paused: Option<String>,
+    /// Runs whose root jobs the last hello claimed, until it is answered.
+    greeted_with_roots_of: Vec<RunId>,
     /// When something was last heard, for notes and parcels.
     latest: Time,
     outgoing: Outgoing<Receiver>,
@@ -113,6 +115,7 @@ impl Host {
             paused: None,
             is_disowned: false,
             greeted_as_paused: None,
+            greeted_with_roots_of: Vec::new(),
             latest: now,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
@@ -192,6 +195,11 @@ impl Host {
     /// The place of a shared object's replica, if the object is known.
     pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Arc<SharedReplica>> {
         self.runs.get(&run)?.shared.get(&object).map(Sharing::replica)
+    }
+
+    /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
+    pub fn awaits_object(&self, run: RunId, object: ObjectId) -> bool {
+        self.incoming.has_any(|contents| contents.object() == Some((run, object)))
     }
 
     // ---- what happens ----

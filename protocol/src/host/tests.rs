@@ -132,6 +132,60 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
 }
 
 #[test]
+fn a_root_that_is_dropped_before_its_claim_is_answered_is_disclaimed() {
+    let now = Time::default();
+    for is_dropped in [false, true] {
+        let mut host = host();
+        let (number, proof) = (JobNumber(1), 9);
+        let spec = root_job(&spec());
+        host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number, proof, spec });
+        host.handle_from_coordinator(now, ToHost::SuspendRun { run: RUN });
+        host.handle_disconnected(now);
+        assert_eq!(hello(&mut host).1, 1, "it has the root until its guests have come to rest");
+        if is_dropped {
+            host.handle_notice(now, RUN, Notice::Drained);
+        }
+        host.handle_from_coordinator(now, welcome(ME, 5));
+        let is_disclaimed = said(&mut host).iter().any(|transmit| {
+            matches!(transmit, Transmit::ToCoordinator(ToCoordinator::Suspended { run: RUN }))
+        });
+        assert_eq!(is_disclaimed, is_dropped);
+    }
+}
+
+#[test]
+fn a_host_that_came_back_under_another_id_looks_for_sharers_that_did_so_too() {
+    let mut host = host();
+    let now = Time::default();
+    let object = ObjectId([3; 16]);
+    let replica = Arc::new(SharedReplica::new(crate::shared::Replica::new(vec![0].into())));
+    host.handle_notice(now, RUN, Notice::Shared { object, replica });
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(now, PEER, message);
+    host.handle_disconnected(now);
+    host.handle_connected(now);
+    let reborn = ToHost::Welcome {
+        host: HostId(11),
+        incarnation: 0,
+        secret: 6,
+        grid: GridId(7),
+        hosts: vec![info(HostId(11))],
+        complete: true,
+        runs: vec![RUN],
+        epoch: 0,
+    };
+    host.handle_from_coordinator(now, reborn);
+    said(&mut host);
+    let newcomer = HostId(21);
+    let joined = vec![info(newcomer)];
+    host.handle_from_coordinator(now, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    assert!(said(&mut host).iter().any(|transmit| {
+        matches!(transmit, Transmit::ToPeer(to, PeerMessage::Versions { .. }) if *to == newcomer)
+    }));
+}
+
+#[test]
 fn a_host_that_cannot_forget_a_peer_goes_on_asking_it_for_jobs() {
     let mut host = host();
     let mut now = Time::default();

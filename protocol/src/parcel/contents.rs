@@ -61,6 +61,14 @@ pub enum Contents {
 }
 
 impl Contents {
+    /// The shared object, and its run, of which updates or a replica travel.
+    pub fn object(&self) -> Option<(RunId, ObjectId)> {
+        match self {
+            Self::Updates { run, object, .. } | Self::Replica { run, object } => Some((*run, *object)),
+            _ => None,
+        }
+    }
+
     /// The run that it is about.
     pub fn run(&self) -> RunId {
         match self {

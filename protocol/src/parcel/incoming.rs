@@ -69,6 +69,11 @@ impl<K: Copy + Ord> Incoming<K> {
         self.by_contents.contains_key(&(from, contents))
     }
 
+    /// Whether any such contents are on their way here.
+    pub fn has_any(&self, is_such: impl Fn(&Contents) -> bool) -> bool {
+        self.by_contents.keys().any(|(_, contents)| is_such(contents))
+    }
+
     /// Whether no parcel is on its way here.
     pub fn is_empty(&self) -> bool {
         self.parcels.is_empty()

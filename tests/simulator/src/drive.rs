@@ -233,7 +233,7 @@ impl World {
         let now = self.now;
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
-        self.lost_workers += process.plan.workers;
+        self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
         process.frozen = None;
         process.inputs.clear();
         process.link = None;

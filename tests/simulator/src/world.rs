@@ -1,6 +1,6 @@
 //! A grid in virtual time: the heap, and what its events do.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::{Circle, Coordinator, LinkId};
@@ -12,7 +12,7 @@ use crate::event::{Event, ProcessIndex, Queue, Route};
 use crate::faults::bandwidth::Parcels;
 use crate::faults::ends::Said;
 use crate::faults::sleep::Clock;
-use crate::invariants::replicas::Moment;
+use crate::invariants::replicas::Watched;
 use crate::network::{Network, NetworkConfig};
 use crate::pipes::Pipe;
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
@@ -80,8 +80,8 @@ pub struct World {
     pub disturbed_at: Time,
     /// When hosts crashed.
     pub crashes: Vec<Time>,
-    /// Workers of hosts that crashed or left.
-    pub lost_workers: usize,
+    /// Workers of hosts that crashed or left, and their speed in percent.
+    pub lost_workers: Vec<(usize, u64)>,
     /// The same, and all workers there were each time that anything else happened.
     pub shaken_workers: u64,
     /// Memory of the invariants.
@@ -89,7 +89,7 @@ pub struct World {
     /// The same.
     pub unwanted: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// What hosts had of shared objects lately.
-    pub replicas_seen: VecDeque<Moment>,
+    pub replicas: Watched,
     /// What happens, if it is to be written down.
     pub log: Option<Vec<String>>,
     /// What hosts have said of runs that end of it.
@@ -123,11 +123,11 @@ impl World {
             violations: Vec::new(),
             disturbed_at: Time(0),
             crashes: Vec::new(),
-            lost_workers: 0,
+            lost_workers: Vec::new(),
             shaken_workers: 0,
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),
-            replicas_seen: VecDeque::new(),
+            replicas: Watched::default(),
             log: None,
             said: Said::default(),
             parcels: Parcels::default(),

@@ -6,6 +6,9 @@ use crate::message::PeerMessage;
 use crate::shared::{Digest, Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
+/// Objects of which a host that has become known is asked.
+const OBJECTS_GREETED_MAX: usize = 256;
+
 impl Host {
     // ---- comparing ----
 
@@ -121,6 +124,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.iter_mut())
             .map(|(object, sharing)| {
+                sharing.asks_newcomers |= is_reborn;
                 let strangers = std::mem::take(&mut sharing.strangers);
                 (*object, sharing.former.keys().copied().chain(strangers).collect())
             })
@@ -147,7 +151,8 @@ impl Host {
     pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
         let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
             .flat_map(|(run, part)| part.shared.iter().map(|(object, sharing)| (*run, *object, sharing)))
-            .filter(|(.., sharing)| sharing.strangers.contains(&peer) || sharing.former.contains_key(&peer))
+            .filter(|(.., sharing)| sharing.may_be_sharer(peer))
+            .take(OBJECTS_GREETED_MAX)
             .map(|(run, object, _)| (run, object))
             .collect();
         for (run, object) in met {

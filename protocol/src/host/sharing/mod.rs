@@ -80,6 +80,9 @@ pub struct Sharing {
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
     former: BTreeMap<HostId, Former>,
+    /// This host came back under another id, and former sharers may have done so as well: none of them knows the
+    /// others, so whoever becomes known is asked.
+    asks_newcomers: bool,
     /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
     strangers: BTreeSet<HostId>,
     unsent: Option<Unsent>,
@@ -104,6 +107,7 @@ impl Sharing {
             sharers: BTreeMap::new(),
             hints: Vec::new(),
             former: BTreeMap::new(),
+            asks_newcomers: false,
             strangers: BTreeSet::new(),
             unsent: None,
             sent: now - SHARED_FLUSH,
@@ -187,6 +191,13 @@ impl Sharing {
             self.former.insert(host, Former { own, total });
         }
         true
+    }
+
+    /// Whether a host that has become known, or is back, may have a replica that this one should be compared with.
+    fn may_be_sharer(&self, host: HostId) -> bool {
+        let is_sought =
+            self.asks_newcomers && !self.former.is_empty() && self.sharers.len() < SHARED_COMPARED_MAX;
+        is_sought || self.strangers.contains(&host) || self.former.contains_key(&host)
     }
 
     /// Whether a host that was given up has an older replica, as far as is known.

@@ -23,11 +23,14 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
         let flush_ns = limits::FLUSH.as_nanos() as u64;
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
-        let per_worker_ns = INTERVALS * (interval_ns + flush_ns) + 3 * leaf_ns;
-        let may_ns: u64 = world.lost_workers as u64 * per_worker_ns;
+        // In that time, a fast worker does more work.
+        let work_ns = |percent: u64| INTERVALS * (interval_ns + flush_ns) * percent.max(100) / 100;
+        let may_ns: u64 = (world.lost_workers.iter())
+            .map(|(workers, percent)| *workers as u64 * (work_ns(*percent) + 3 * leaf_ns))
+            .sum();
         (lost_ns > may_ns).then(|| {
             let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);
-            let workers = world.lost_workers;
+            let workers: usize = world.lost_workers.iter().map(|(workers, _)| workers).sum();
             format!(
                 "{lost_ms:.1} ms of run {run} were computed again after {workers} workers went, and {may_ms:.1} ms may be"
             )

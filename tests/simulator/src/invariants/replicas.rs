@@ -2,12 +2,13 @@
 //! and replicas with the same updates are the same, whatever happens.
 //!
 //! A host that sleeps may have made updates that never left it. Nobody can have these until it wakes, which counts
-//! as a disturbance: from then on they are expected everywhere.
+//! as a disturbance: from then on they are expected everywhere. And large updates travel as parcels, which wait their
+//! turn where many are on their way: what is missing may come later while there is such a parcel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
-use sateen_protocol::{RunId, Time};
+use sateen_protocol::{RunId, Time, limits};
 
 use crate::event::ProcessIndex;
 use crate::world::World;
@@ -24,7 +25,16 @@ pub struct Seen {
 }
 
 /// All objects at a moment.
-pub type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
+type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
+
+/// What the law remembers.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// What hosts had lately.
+    seen: VecDeque<Moment>,
+    /// Replicas that lack something which is on its way as a parcel, and since when.
+    late: BTreeMap<(ProcessIndex, RunId, ObjectId), Time>,
+}
 
 /// What broke the law.
 pub fn check(world: &mut World) -> Option<String> {
@@ -33,15 +43,16 @@ pub fn check(world: &mut World) -> Option<String> {
     let is_whole = is_whole && world.network.dead_paths.is_empty() && world.server.waiting.is_none();
     let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
     if !is_calm {
-        world.replicas_seen.clear();
+        world.replicas = Watched::default();
         return None;
     }
     // Updates that are large wait for their turn among all else that is.
     let reach_ns = world.bulk_ns() + REACH_NS;
     let mut found = None;
-    if let Some((at, objects)) = world.replicas_seen.front()
+    if let Some((at, objects)) = world.replicas.seen.front()
         && world.now.0 >= at.0 + reach_ns
     {
+        let mut late = BTreeMap::new();
         for ((run, object), seen) in objects {
             for index in &seen.at {
                 let versions = world.is_up(*index).then(|| versions(world, *index, *run, *object)).flatten();
@@ -52,12 +63,19 @@ pub fn check(world: &mut World) -> Option<String> {
                         .map(|(origin, _)| *origin)
                 });
                 if let Some(origin) = missing {
+                    let since = world.replicas.late.get(&(*index, *run, *object)).copied().unwrap_or(*at);
+                    late.insert((*index, *run, *object), since);
+                    let awaits = world.processes[*index as usize].host.awaits_object(*run, *object);
+                    if awaits && world.now.since(since) < limits::PARCEL_UNWANTED_MAX {
+                        continue;
+                    }
                     found =
                         Some(format!("host {index} has not all that {origin} did to {object} of run {run}"));
                 }
             }
         }
-        world.replicas_seen.pop_front();
+        world.replicas.late = late;
+        world.replicas.seen.pop_front();
     }
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
@@ -81,7 +99,7 @@ pub fn check(world: &mut World) -> Option<String> {
             }
         }
     }
-    world.replicas_seen.push_back((world.now, objects));
+    world.replicas.seen.push_back((world.now, objects));
     found
 }
 
