@@ -2,14 +2,9 @@
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
-use sateen_simulator::experiments::machine::{self, Row};
+use sateen_simulator::experiments::machine::{self, Row, Scale};
 
 use crate::figure::Figure;
-
-/// Hosts of the grid.
-const HOSTS: u64 = 100_000;
-/// Entries of the run's table at the coordinator; half as many at a host.
-const ENTRIES: u64 = 1_000_000;
 
 /// This thread's processor time: what else runs makes no event longer.
 fn now_ns() -> u64 {
@@ -19,11 +14,10 @@ fn now_ns() -> u64 {
 
 /// The longest event of each kind, and the median.
 pub fn bench() -> Result<Vec<Figure>> {
-    eprintln!("machine: a coordinator of {HOSTS} hosts");
-    let mut rows = machine::coordinator(now_ns, HOSTS, ENTRIES);
-    eprintln!("machine: a host with {} entries", ENTRIES / 2);
-    rows.extend(machine::host(now_ns, ENTRIES / 2));
-    Ok(rows.into_iter().map(figure).collect())
+    let scale = Scale::default();
+    let Scale { hosts, entries, repetitions, .. } = scale;
+    eprintln!("machine: {repetitions} times a coordinator of {hosts} hosts with {entries} entries, and a host");
+    Ok(machine::measure(now_ns, scale).into_iter().map(figure).collect())
 }
 
 fn figure(row: Row) -> Figure {

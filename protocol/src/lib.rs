@@ -20,6 +20,7 @@ mod key;
 pub mod limits;
 pub mod message;
 mod outcome;
+mod pace;
 pub mod parcel;
 mod random;
 mod run;
@@ -27,6 +28,7 @@ pub mod shared;
 mod steals;
 mod table;
 mod time;
+mod wide;
 
 pub use bytes::Bytes;
 pub use id::{GridId, HostId, RunId, StealId};
@@ -39,3 +41,4 @@ pub use run::{Counts, FaultTolerance, HeldCounts, Jobs, RunEnd, RunLimits, RunSp
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::{Entry, EntryState, Table};
 pub use time::Time;
+pub use wide::WideCounts;

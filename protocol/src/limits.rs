@@ -46,8 +46,20 @@ pub const PARCEL_WINDOW_BYTES_MIN: usize = 128 << 10;
 pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 /// A result that the table holds itself; larger ones it holds by location.
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
-/// The entries of one message.
-pub const ENTRIES_PER_MESSAGE_MAX: usize = 256;
+/// Maximum entries of one message: each is found by all the jobs above it, so they take time to add.
+pub const ENTRIES_PER_MESSAGE_MAX: usize = 64;
+/// Accusations of one host that are passed on at once.
+pub const ACCUSATIONS_AT_ONCE_MAX: u32 = 8;
+/// Refusals of unknown parcels that one sender gets at once; chunks beyond are dropped.
+pub const REFUSALS_AT_ONCE_MAX: u32 = 32;
+/// Maximum hosts that a host remembers to have cut off; the first are forgotten.
+pub const CUT_OFF_HOSTS_MAX: usize = 4096;
+/// Maximum lost jobs of a run that a host remembers to have run again; below earlier ones it looks no further.
+pub const REDOING_MAX: usize = 4096;
+/// Entries that one event of a host looks at for what a job that is run again may find; the others follow at once.
+pub const EXPECTED_AT_ONCE_MAX: usize = 64;
+/// Maximum entries that a thief gets with a job that is run again, those nearest to it.
+pub const FORWARDED_ENTRIES_MAX: usize = 512;
 /// A host's name, a site's name, an address, a reason.
 pub const TEXT_BYTES_MAX: usize = 256;
 /// Why a run or a host cannot go on: such texts may quote an error at length.
@@ -72,10 +84,25 @@ pub const HELD_JOBS_MAX: usize = 4096;
 pub const OWNERS_PER_JOB_MAX: usize = 1024;
 /// Lines of an app's log that wait for a coordinator that is away; what comes beyond is left out.
 pub const LOG_LINES_WAITING_MAX: usize = 1024;
-/// Jobs below which somebody is told of new entries, for each run; searches for others are answered once.
+/// Maximum hosts that are sent new entries below some job, counted for each of these jobs, for each run; the oldest
+/// give way.
 pub const SUBSCRIBED_JOBS_MAX: usize = 64 * 1024;
-/// Searches that wait for hosts to recover; what comes beyond is answered with what there is.
+/// Maximum hosts that are sent new entries below the same job; the oldest give way.
+pub const SUBSCRIBERS_PER_JOB_MAX: usize = 16;
+/// Maximum hosts that are sent the same new entry: those that redo the nearest jobs above it.
+pub const SUBSCRIBERS_PER_ENTRY_MAX: usize = 16;
+/// Maximum searches that wait for hosts to recover or for their answers; further ones find nothing.
 pub const SEARCHES_WAITING_MAX: usize = 64 * 1024;
+/// Maximum searches of one host among these.
+pub const SEARCHES_PER_HOST_MAX: usize = 4096;
+/// Bytes of entries that a host is sent at once in answers to its searches.
+pub const ANSWER_BURST_BYTES: usize = 512 << 10;
+/// Bytes of entries that a host is sent per second beyond that.
+pub const ANSWER_BYTES_PER_SECOND: u64 = 4 << 20;
+/// Maximum hosts that are introduced in one event because entries are there. Who needs another searches for it.
+pub const INTRODUCED_AT_ONCE_MAX: usize = 16;
+/// Reasons of hosts that cannot run an app that are kept whole, for each run; others are shortened.
+pub const REASONS_KEPT_WHOLE_MAX: usize = 16;
 /// Notes about jobs, for the tree, that wait to be sent; what comes beyond is counted.
 pub const NOTES_WAITING_MAX: usize = 1024;
 /// Shared objects that the parameters of one job mention.
@@ -143,6 +170,10 @@ pub const STEAL_REST_MIN: Duration = Duration::from_micros(500);
 pub const STEAL_REST_MAX: Duration = Duration::from_millis(50);
 /// The longest rest between requests to other sites.
 pub const STEAL_REST_WIDE_MAX: Duration = Duration::from_millis(200);
+/// Further accusations of one host are passed on at this distance.
+pub const ACCUSATION_EVERY: Duration = Duration::from_secs(10);
+/// Further refusals of unknown parcels are sent to one sender at this distance.
+pub const REFUSAL_EVERY: Duration = Duration::from_millis(100);
 /// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
 pub const RECONCILE: Duration = Duration::from_secs(1);
 /// Finished work is recorded so often, in milliseconds, unless a run says otherwise.
@@ -190,15 +221,19 @@ pub const LISTEN_AGAIN: Duration = Duration::from_secs(3);
 /// Hosts that the coordinator checks for silence in one event; the others follow at once.
 pub const SILENCE_CHECKS_MAX: usize = 256;
 /// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
-pub const BROADCAST_AT_ONCE_MAX: usize = 512;
+pub const BROADCAST_AT_ONCE_MAX: usize = 256;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
 pub const RENEWED_AT_ONCE_MAX: usize = 16;
+/// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.
+pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 64;
 /// Entries that one event of the coordinator frees; the others follow at once.
-pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 256;
+pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 64;
 /// Searches that one event of the coordinator answers; the others follow at once.
-pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 64;
+pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 16;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
-pub const GIVEN_UP_AT_ONCE_MAX: usize = 4;
+pub const GIVEN_UP_AT_ONCE_MAX: usize = 2;
+/// Hosts that one event of the coordinator sends news; the others follow at once.
+pub const NEWS_AT_A_TIME_MAX: usize = 64;
 /// A coordinator that was started again waits so long for its hosts before it gives them up.
 pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 /// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.

@@ -4,6 +4,7 @@
 //! entries that took the least work go first. A result makes all entries below it superfluous.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,8 @@ impl Entry {
         })
     }
 
-    fn bytes(&self) -> usize {
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
         const FIXED: usize = 160;
         let result = match &self.state {
             EntryState::Done(finished) => finished.outcome.bytes().len(),
@@ -105,8 +107,10 @@ impl Entry {
     }
 }
 
-/// So many are remembered for [`Table::take_superfluous`].
+/// Maximum keys remembered for [`Table::take_superfluous`].
 const SUPERFLUOUS_MAX: usize = 4096;
+/// Entries that one insertion drops to keep to the bound; what is above it still goes in [`Table::sweep`].
+const DROPPED_AT_ONCE_MAX: usize = 32;
 
 /// The entries of one run.
 #[derive(Debug, Default)]
@@ -121,6 +125,8 @@ pub struct Table {
     bytes_max: usize,
     dropped: u64,
     superfluous: Vec<JobKey>,
+    /// Jobs with a result, below which there are entries.
+    settled: BTreeSet<JobTag>,
 }
 
 impl Table {
@@ -154,6 +160,17 @@ impl Table {
         self.entries.get(key)
     }
 
+    /// The results, those that took most first, each with its place; those after a place.
+    pub fn results_after(
+        &self,
+        after: Option<(u64, JobKey)>,
+    ) -> impl Iterator<Item = ((u64, JobKey), &Entry)> {
+        let range = (Unbounded, after.map_or(Unbounded, Excluded));
+        let places = self.by_work.range(range).rev();
+        let entries = places.filter_map(|place| Some((*place, self.entries.get(&place.1)?)));
+        entries.filter(|(_, entry)| matches!(entry.state, EntryState::Done(_)))
+    }
+
     /// All entries.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
@@ -164,13 +181,24 @@ impl Table {
         (self.below.get(&job).into_iter().flatten()).filter_map(|(_, key)| self.entries.get(key))
     }
 
+    /// The entries below the job, nearest first, each with its place; those after a place.
+    pub fn below_after(
+        &self,
+        job: JobTag,
+        after: Option<(u32, JobKey)>,
+    ) -> impl Iterator<Item = ((u32, JobKey), &Entry)> {
+        let range = (after.map_or(Unbounded, Excluded), Unbounded);
+        let places = self.below.get(&job).into_iter().flat_map(move |keys| keys.range(range));
+        places.filter_map(|place| Some((*place, self.entries.get(&place.1)?)))
+    }
+
     /// The depth of the deepest entry below the job; 0 when there is none.
     pub fn depth_below(&self, job: JobTag) -> u32 {
         self.below.get(&job).and_then(BTreeSet::last).map_or(0, |(depth, _)| *depth)
     }
 
-    /// Adds what is known of a job; true if that is news. A result stays a result, and what is below
-    /// one is not kept.
+    /// Adds what is known of a job; true if that is news. A result stays a result, and [`sweep`](Self::sweep)
+    /// drops what is below one.
     pub fn insert(&mut self, entry: Entry) -> bool {
         if let Some(known) = self.entries.get(&entry.key)
             && !entry.state.is_better_than(&known.state)
@@ -188,25 +216,52 @@ impl Table {
             self.below.entry(*tag).or_default().insert((entry.depth, key));
         }
         self.entries.insert(key, entry);
-        if is_done {
-            self.forget_below(key.tag());
+        if is_done && self.below.contains_key(&key.tag()) {
+            self.settled.insert(key.tag());
         }
-        while self.bytes > self.bytes_max
-            && let Some((_, key)) = self.by_work.first().copied()
-        {
-            self.remove(&key);
-            self.dropped += 1;
-        }
+        self.keep_to_bound(DROPPED_AT_ONCE_MAX);
         true
     }
 
-    fn forget_below(&mut self, job: JobTag) {
-        let keys: Vec<JobKey> = self.below.get(&job).into_iter().flatten().map(|(_, key)| *key).collect();
-        for key in keys {
-            self.remove(&key);
-            if self.superfluous.len() < SUPERFLUOUS_MAX {
-                self.superfluous.push(key);
+    /// Drops up to `most` entries that are below a result, and as many that exceed the bound; whether there may be
+    /// more. To be called after insertions, and from time to time while there are.
+    pub fn sweep(&mut self, most: usize) -> bool {
+        self.keep_to_bound(most);
+        let mut room = most;
+        while let Some(job) = self.settled.first().copied() {
+            let below = self.below.get(&job).into_iter().flatten();
+            let keys: Vec<JobKey> = below.take(room).map(|(_, key)| *key).collect();
+            room -= keys.len();
+            for key in keys {
+                self.remove(&key);
+                if self.superfluous.len() < SUPERFLUOUS_MAX {
+                    self.superfluous.push(key);
+                }
             }
+            if !self.below.contains_key(&job) {
+                self.settled.remove(&job);
+            } else if room == 0 {
+                break;
+            }
+        }
+        self.is_to_be_swept()
+    }
+
+    /// Whether there may be entries for [`sweep`](Self::sweep) to drop.
+    pub fn is_to_be_swept(&self) -> bool {
+        !self.settled.is_empty() || self.bytes > self.bytes_max
+    }
+
+    /// Drops entries above the bound, those that took the least work: up to `most`, or as many as it takes when
+    /// there is twice as much.
+    fn keep_to_bound(&mut self, most: usize) {
+        let mut dropped = 0;
+        while (self.bytes > self.bytes_max && dropped < most) || self.bytes > self.bytes_max.saturating_mul(2)
+        {
+            let Some((_, key)) = self.by_work.first().copied() else { break };
+            self.remove(&key);
+            self.dropped += 1;
+            dropped += 1;
         }
     }
 
@@ -240,12 +295,11 @@ impl Table {
         self.with(at).next().is_some()
     }
 
-    /// Forgets what a host had or ran that is gone.
-    pub fn forget_host(&mut self, gone: HostId) {
-        let keys: Vec<JobKey> = self.with(gone).collect();
-        for key in keys {
-            self.remove(&key);
-        }
+    /// Forgets up to `most` jobs that a host had or ran that is gone; whether there may be more.
+    pub fn forget_host(&mut self, gone: HostId, most: usize) -> bool {
+        let keys: Vec<JobKey> = self.with(gone).take(most).collect();
+        keys.iter().for_each(|key| drop(self.remove(key)));
+        keys.len() == most
     }
 
     /// The jobs that are with a host.
@@ -288,9 +342,61 @@ mod tests {
         assert!(table.insert(entry(4, &[1], EntryState::Running(HostId(9)))));
         assert_eq!((table.depth_below(key(1).tag()), table.depth_below(key(2).tag())), (2, 2));
         assert!(table.insert(entry(2, &[1], done(6))));
+        assert!(!table.sweep(5));
         assert!(table.get(&key(3)).is_none());
         assert_eq!(table.below(key(1).tag()).count(), 2);
         assert_eq!(table.depth_below(key(2).tag()), 0);
+    }
+
+    #[test]
+    fn many_entries_below_a_result_are_dropped_a_few_at_a_time() {
+        let mut table = Table::new(1 << 20);
+        for job in 10..60 {
+            table.insert(entry(job, &[1, 2], done(5)));
+        }
+        table.insert(entry(2, &[1], done(5)));
+        assert_eq!(table.len(), 51);
+        assert!(table.sweep(20));
+        assert_eq!(table.len(), 31);
+        assert!(table.sweep(29) && !table.sweep(29));
+        assert_eq!((table.len(), table.take_superfluous().len()), (1, 50));
+        // What comes later below it is not kept either, once there is another result.
+        table.insert(entry(60, &[1, 2], done(5)));
+        table.insert(entry(1, &[], done(5)));
+        assert!(!table.sweep(29));
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_large_entry_displaces_many_a_few_at_a_time() {
+        let mut table = Table::new(64 << 10);
+        for job in 0..200 {
+            table.insert(entry(job, &[], EntryState::Running(HostId(1))));
+        }
+        let outcome = Outcome::Done(vec![1; 50 << 10]);
+        let large = EntryState::Done(Finished { outcome, work_ns: u64::MAX, span_ns: 1 });
+        let before = table.len();
+        table.insert(entry(250, &[], large.clone()));
+        assert_eq!(before + 1 - table.len(), DROPPED_AT_ONCE_MAX);
+        while table.sweep(DROPPED_AT_ONCE_MAX) {}
+        assert!(table.bytes() <= 64 << 10 && table.get(&key(250)).is_some());
+        table.insert(entry(251, &[], large.clone()));
+        table.insert(entry(252, &[], large));
+        assert!(table.bytes() <= 128 << 10, "never more than twice the bound");
+    }
+
+    #[test]
+    fn entries_below_a_job_are_read_from_any_place() {
+        let mut table = Table::new(1 << 20);
+        for (job, above) in [(9, [1, 2].as_slice()), (8, &[1]), (7, &[1, 2]), (6, &[2])] {
+            table.insert(entry(job, above, done(5)));
+        }
+        let (mut read, mut after) = (Vec::new(), None);
+        while let Some((place, entry)) = table.below_after(key(1).tag(), after).next() {
+            read.push(entry.key);
+            after = Some(place);
+        }
+        assert_eq!(read, [8, 7, 9].map(key));
     }
 
     #[test]
@@ -301,7 +407,7 @@ mod tests {
         assert!(table.insert(entry(1, &[], done(1))));
         assert!(!table.insert(entry(1, &[], EntryState::Running(HostId(2)))));
         assert!(!table.insert(entry(1, &[], done(2))));
-        table.forget_host(HostId(2));
+        assert!(!table.forget_host(HostId(2), 1));
         assert_eq!(table.len(), 1);
     }
 
@@ -330,10 +436,10 @@ mod tests {
         // It is known elsewhere now, and elsewhere again.
         assert!(table.insert(entry(3, &[9], EntryState::Running(HostId(8)))));
         assert!(table.refers_to(HostId(7)));
-        table.forget_host(HostId(7));
+        assert!(table.forget_host(HostId(7), 1) && !table.forget_host(HostId(7), 2));
         assert!(!table.refers_to(HostId(7)) && table.refers_to(HostId(8)));
         assert_eq!(table.iter().map(|entry| entry.key).collect::<Vec<_>>(), [2, 3, 4].map(key));
-        table.forget_host(HostId(8));
+        assert!(!table.forget_host(HostId(8), 5));
         assert_eq!((table.len(), table.by_place.len()), (1, 0));
         table.shrink(5);
         assert!(table.is_empty() && table.bytes() == 0);

@@ -117,10 +117,10 @@ fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
     };
     Host {
         id: view.id.to_string(),
-        name: view.report.name,
-        site: view.report.site,
+        name: view.report.name.clone(),
+        site: view.report.site.clone(),
         threads: view.report.threads,
-        version: view.report.version,
+        version: view.report.version.clone(),
         connected: view.connected,
         paused: view.paused,
         since: written(api.clock.unix_ms(view.since)),

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId};
+use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId, RunView};
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -120,7 +120,7 @@ impl Drive {
         for (run, is_over, chronicle) in known.chronicles {
             chronicles.restore(run, is_over, chronicle);
         }
-        machine.runs().iter().for_each(|view| chronicles.begin(view.run));
+        machine.run_ids().for_each(|run| chronicles.begin(run));
         let driver =
             Driver { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
         let drive = Self {
@@ -301,13 +301,13 @@ impl Drive {
 
     /// How the runs stand that are not over.
     fn standings(&self) -> Vec<(RunId, NamedStanding)> {
-        let views = self.machine.runs().into_iter().filter(|view| !view.state.is_over());
+        let views = self.machine.runs().filter(|view| !view.state().is_over());
         let named = |host: &HostId| {
             let (name, site) = self.name_of(*host);
             (*host, name, site)
         };
         let named = views.map(|view| {
-            let names = view.by_host.iter().map(|(host, ..)| named(host)).collect();
+            let names = view.by_host().map(|(host, ..)| named(&host)).collect();
             (view.run, NamedStanding { standing: view.standing(), names })
         });
         named.collect()
@@ -316,22 +316,20 @@ impl Drive {
     /// Takes down how the runs go.
     fn sample(&mut self) {
         let mut executed = self.ended.executed();
-        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            executed = executed.saturating_add(view.counts.jobs.executed);
-            // Of those who are there: what others have counted stays, their workers do not.
-            let workers =
-                view.by_host.iter().filter(|(_, is_there, _)| *is_there).map(|(_, _, counts)| counts.workers);
-            let workers = workers.fold(0, u32::saturating_add);
+        for view in self.machine.runs().filter(|view| !view.state().is_over()) {
+            let counts = view.counts();
+            executed = executed.saturating_add(counts.jobs.executed);
             self.take_down(view.run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
-                    busy: view.counts.busy,
-                    workers,
-                    executed: view.counts.jobs.executed,
-                    redone: view.counts.jobs.redone,
-                    is_suspended: view.state == RunState::Suspended,
+                    busy: counts.busy,
+                    // What hosts that are gone have counted stays, their workers do not.
+                    workers: view.workers(),
+                    executed: counts.jobs.executed,
+                    redone: counts.jobs.redone,
+                    is_suspended: view.state() == RunState::Suspended,
                 };
-                chronicle.sample(sample, view.progress, view.waiting_for.as_deref());
+                chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
             });
         }
         self.rate.add(self.clock.now(), executed);
@@ -346,14 +344,13 @@ impl Drive {
     }
 
     fn every_second(&mut self) {
-        let mut views = self.machine.runs();
-        views.retain(|view| !view.state.is_over());
+        let views: Vec<_> = self.machine.runs().filter(|view| !view.state().is_over()).collect();
         for view in &views {
             let figures = Figures::of_view(view, |host| self.name_of(host));
             self.last_seen.insert(view.run, figures);
         }
-        let there = self.machine.hosts().iter().map(|host| host.id).collect();
-        self.speeds.look(views.iter().map(|view| view.by_host.as_slice()), &there);
+        let there = self.machine.host_ids().collect();
+        self.speeds.look(views.iter().map(RunView::by_host), &there);
         self.served.retain(&there);
         // What could not be saved before.
         self.saver.write();
@@ -395,8 +392,7 @@ impl Drive {
                 let _ = reply.send(self.live(run));
             }
             Request::Runs(reply) => {
-                let runs: Vec<RunId> = self.machine.runs().into_iter().map(|view| view.run).collect();
-                let _ = reply.send(runs.into_iter().filter_map(|run| self.live(run)).collect());
+                let _ = reply.send(self.machine.run_ids().filter_map(|run| self.live(run)).collect());
             }
             Request::Hosts(reply) => {
                 let _ = reply.send(self.hosts());
@@ -440,10 +436,10 @@ impl Drive {
     }
 
     fn live(&self, run: RunId) -> Option<Live> {
-        let view = self.machine.run(run).filter(|view| !view.state.is_over());
+        let view = self.machine.run(run).filter(|view| !view.state().is_over());
         if let Some(view) = view {
             let figures = Figures::of_view(&view, |host| self.name_of(host));
-            return Some(Live { run, state: view.state, waiting_for: view.waiting_for, figures });
+            return Some(Live { run, state: view.state(), waiting_for: view.waiting_for, figures });
         }
         // It is over and that is not saved: until then nobody is told.
         self.saver.is_behind_with(run).then(|| Live {
@@ -456,16 +452,14 @@ impl Drive {
 
     fn hosts(&self) -> Vec<HostSeen> {
         let mut lent = HashMap::new();
-        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            self.add_lent(view.run, &mut lent);
-        }
+        self.machine.run_ids().for_each(|run| self.add_lent(run, &mut lent));
         let service = |view: &HostView| {
             let mut service = self.served.of(view.id);
             service.jobs.add(&view.counts.jobs);
             service.lent = service.lent.saturating_add(lent.get(&view.id).copied().unwrap_or_default());
             service
         };
-        let hosts = self.machine.hosts().into_iter().map(|view| HostSeen {
+        let hosts = self.machine.hosts().map(|view| HostSeen {
             service: service(&view),
             speed: self.speeds.of(view.id),
             rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
@@ -535,9 +529,7 @@ impl Drive {
         self.links.identify(link, host);
         if let Some(name) = self.hellos.remove(&link) {
             if self.names.len() >= HOST_NAMES_MAX {
-                let there: std::collections::HashSet<HostId> =
-                    self.machine.hosts().iter().map(|host| host.id).collect();
-                self.names.retain(|host, _| there.contains(host));
+                self.names.retain(|host, _| self.machine.has_host(*host));
             }
             self.names.insert(host, name);
         }
@@ -583,9 +575,9 @@ impl Drive {
     /// All runs that it had to do with are told.
     fn host_gone(&self, host: HostId, has_left: bool) {
         let (name, site) = self.name_of(host);
-        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
+        for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name, site: &site };
-            self.take_down(view.run, |chronicle| chronicle.host_gone(source, has_left));
+            self.take_down(run, |chronicle| chronicle.host_gone(source, has_left));
         }
     }
 

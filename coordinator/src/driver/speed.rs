@@ -18,17 +18,17 @@ pub struct Speeds {
 
 impl Speeds {
     /// What each host counts of each run that is not over, and whether it is there; and who is there at all.
-    pub fn look<'a>(
+    pub fn look(
         &mut self,
-        runs: impl Iterator<Item = &'a [(HostId, bool, Counts)]>,
+        runs: impl Iterator<Item = impl Iterator<Item = (HostId, bool, Counts)>>,
         there: &HashSet<HostId>,
     ) {
         // By host: its relations to others, weighted by what it worked, and these weights.
         let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
         for run in runs {
-            let rates = run.iter().filter(|(_, is_there, _)| *is_there);
+            let rates = run.filter(|(_, is_there, _)| *is_there);
             let rates: Vec<(HostId, f64, f64)> = rates
-                .filter_map(|(host, _, counts)| Some((*host, rate(counts)?, counts.work_ns as f64)))
+                .filter_map(|(host, _, counts)| Some((host, rate(&counts)?, counts.work_ns as f64)))
                 .collect();
             // Alone, nobody is fast or slow.
             let Some(median) = median(rates.iter().map(|(_, rate, _)| *rate)).filter(|_| rates.len() > 1)
@@ -79,7 +79,7 @@ mod tests {
 
     fn looked(speeds: &mut Speeds, runs: &[Vec<(HostId, bool, Counts)>]) -> [Option<f64>; 3] {
         let there = HashSet::from([HostId(1), HostId(2), HostId(3)]);
-        speeds.look(runs.iter().map(Vec::as_slice), &there);
+        speeds.look(runs.iter().map(|run| run.iter().copied()), &there);
         [1, 2, 3].map(|host| speeds.of(HostId(host)))
     }
 
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(three, Some(0.5));
         // When both are over, it is still known; not of who has gone.
         assert_eq!(looked(&mut speeds, &[]), [one, two, three]);
-        speeds.look(std::iter::empty(), &HashSet::from([HostId(2)]));
+        speeds.look(std::iter::empty::<std::iter::Empty<_>>(), &HashSet::from([HostId(2)]));
         assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(2))), (None, two));
     }
 

@@ -47,10 +47,11 @@ impl Drive {
             jobs_per_s: self.rate.per_s(),
             ..Totals::default()
         };
-        for view in self.machine.runs().iter().filter(|view| !view.state.is_over()) {
-            totals.counts.add(&view.counts);
-            totals.table.0 += view.table.0;
-            totals.table.1 += view.table.1;
+        for view in self.machine.runs().filter(|view| !view.state().is_over()) {
+            let (entries, bytes) = view.table();
+            totals.counts.add(&view.counts());
+            totals.table.0 += entries;
+            totals.table.1 += bytes;
         }
         for host in self.machine.hosts() {
             totals.workers = totals.workers.saturating_add(host.report.threads.into());

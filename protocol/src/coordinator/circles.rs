@@ -6,6 +6,7 @@
 //! another jobs, so that who goes is told to its circle and to nobody else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,9 +112,10 @@ impl Circles {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
     }
 
-    /// Who is known and not there.
-    pub fn absent(&self, is_there: impl Fn(HostId) -> bool) -> Vec<HostId> {
-        self.known.keys().copied().filter(|host| !is_there(*host)).collect()
+    /// Up to `most` hosts that know others, those after one of them.
+    pub fn after(&self, host: Option<HostId>, most: usize) -> Vec<HostId> {
+        let range = (host.map_or(Unbounded, Excluded), Unbounded);
+        self.known.range(range).take(most).map(|(host, _)| *host).collect()
     }
 
     /// A host takes part, in this site: others may come to know it.

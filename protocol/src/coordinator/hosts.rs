@@ -1,12 +1,15 @@
 //! Who is there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::limits::{PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
+use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
 
+use super::answers::BURST;
+use super::news::Mailbox;
 use super::slices::Slice;
 use super::{Command, Coordinator, Event, HostView, LONG_GONE, LinkId, Misbehaviour};
 
@@ -36,25 +39,32 @@ pub struct HostState {
     pub news_paid: Time,
     /// It was there before the coordinator was started again, and will say whom it knows.
     pub tells_whom_it_knows: bool,
+    pub mailbox: Mailbox,
+    /// Entries that it was sent in answers are spread out until then.
+    pub answers_paid: Time,
+    pub accusations: Pace,
     pub paused: Option<String>,
-    pub ready: BTreeSet<RunId>,
-    pub unready: BTreeMap<RunId, String>,
     pub counts: BTreeMap<RunId, Counts>,
 }
 
 impl HostState {
-    pub fn view(&self, id: HostId) -> HostView {
+    pub fn view(&self, id: HostId, ready: Vec<RunId>) -> HostView {
         let mut counts = Counts::default();
         self.counts.values().for_each(|more| counts.add(more));
         HostView {
             id,
-            report: (*self.report).clone(),
+            report: Arc::clone(&self.report),
             since: self.since,
             connected: self.link.is_some(),
             paused: self.paused.clone(),
-            ready: self.ready.iter().copied().collect(),
+            ready,
             counts,
         }
+    }
+
+    /// When it may be sent more in answers to its searches.
+    pub fn answers_from(&self) -> Time {
+        Time(self.answers_paid.0.saturating_sub(BURST.as_nanos() as u64))
     }
 }
 
@@ -121,13 +131,16 @@ impl Coordinator {
         {
             self.events.push_back(Event::HostReborn { was, is: host });
         }
+        // What it searched for before its link broke, it has done without.
+        self.answers.forget_host(host);
         let is_new = self.enter(now, link, host, incarnation, report, paused);
+        self.note_pause(host);
         if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {
             self.rename_counts(was, host);
         }
         self.commands.push_back(Command::Identified { link, host });
         self.take_unclaimed_roots(now, host, roots);
-        self.welcome(now, host, is_new);
+        self.welcome(now, host, is_new, was.is_some());
         self.pull_again(now, host);
         for claim in roots {
             self.claim_root(host, claim);
@@ -187,9 +200,10 @@ impl Coordinator {
                     news_from: now,
                     news_paid: now,
                     tells_whom_it_knows: false,
+                    mailbox: Mailbox::default(),
+                    answers_paid: now,
+                    accusations: Pace::default(),
                     paused,
-                    ready: BTreeSet::new(),
-                    unready: BTreeMap::new(),
                     counts: BTreeMap::new(),
                 };
                 self.silence.check(state.checked_at, host);
@@ -206,10 +220,25 @@ impl Coordinator {
         is_new
     }
 
-    fn welcome(&mut self, now: Time, host: HostId, is_new: bool) {
+    /// Notes whether a host takes part, or is paused or gone.
+    fn note_pause(&mut self, host: HostId) {
+        let works = self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
+        if works {
+            self.working.insert(host);
+        } else {
+            self.working.remove(&host);
+            for run in self.active.clone() {
+                self.forget_readiness(run, host);
+            }
+        }
+    }
+
+    fn welcome(&mut self, now: Time, host: HostId, is_new: bool, was_elsewhere: bool) {
         let secret = self.secret_of(host);
         let complete = self.waits_until.is_none();
-        self.newsroom.drop(host);
+        if let Some(state) = self.hosts.get_mut(&host) {
+            self.newsroom.drop(host, &mut state.mailbox);
+        }
         for forgetful in self.circles.stop_partings(host) {
             self.tell_joined(now, forgetful, host);
         }
@@ -218,7 +247,7 @@ impl Coordinator {
         state.tells_whom_it_knows = !complete;
         let incarnation = state.incarnation;
         if is_paused {
-            self.newsroom.settle(host, u64::MAX);
+            self.close_mailbox(host);
             self.circles.step_aside(host);
         } else if is_new {
             self.show_round(now, host);
@@ -236,7 +265,7 @@ impl Coordinator {
         self.send(host, welcome);
         if !is_paused {
             self.tell_news(now);
-            self.start_runs_at(now, host);
+            self.start_runs_at(now, host, was_elsewhere);
             if is_new {
                 self.wake_turns(now);
             }
@@ -248,20 +277,17 @@ impl Coordinator {
         let was_paused = state.paused.is_some();
         let is_paused = reason.is_some();
         state.paused = reason;
+        self.note_pause(host);
         if is_paused {
-            state.ready.clear();
-            state.unready.clear();
-            let runs: Vec<RunId> = self.runs.keys().copied().collect();
-            runs.into_iter().for_each(|run| self.note_unready(run));
-            self.newsroom.drop(host);
-            self.newsroom.settle(host, u64::MAX);
+            self.in_slices(now, Slice::Unlist { after: None, host });
+            self.close_mailbox(host);
             self.circles.step_aside(host);
         } else if was_paused {
             self.show_round(now, host);
             self.tell_news(now);
             let hosts = ToHost::Hosts { epoch: self.epoch, joined: self.circle_of(host), gone: Vec::new() };
             self.send(host, hosts);
-            self.start_runs_at(now, host);
+            self.start_runs_at(now, host, true);
             self.wake_turns(now);
         }
     }
@@ -274,6 +300,7 @@ impl Coordinator {
             && state.link == Some(link)
         {
             state.link = None;
+            self.answers.forget_host(host);
             state.down_since = Some(now);
             self.down.insert((now + RECONNECT_GRACE, host));
         }
@@ -305,15 +332,16 @@ impl Coordinator {
 
     /// A host is gone: who knew it is told, and what it ran of the coordinator's is given to another.
     pub(super) fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
+        self.close_mailbox(host);
         let Some(mut state) = self.hosts.remove(&host) else { return };
+        self.note_pause(host);
+        self.answers.forget_host(host);
         self.silence.forget(state.checked_at, host);
         if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
         self.events.push_back(Event::HostGone(host, departure));
         self.forget_parcels_of(now, host);
-        self.newsroom.drop(host);
-        self.newsroom.settle(host, u64::MAX);
         let knew = self.circles.leave(host);
         if state.paused.is_none() || !knew.is_empty() {
             self.epoch += 1;
@@ -322,11 +350,10 @@ impl Coordinator {
             self.tell_gone(now, other, host, departure);
         }
         self.tell_news(now);
-        self.searches.forget_host(host);
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
+        for run in self.urgent_runs() {
             self.lose_host_of_run(now, run, host, departure);
         }
+        self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
             Departure::Crashed => self.miss(now, host, state),
             Departure::Left => self.forget_host(now, host),
@@ -338,18 +365,19 @@ impl Coordinator {
     pub(super) fn end_waiting(&mut self, now: Time) {
         self.waits_until = None;
         self.epoch += 1;
-        self.forget_absent();
-        let working: Vec<(HostId, bool)> = (self.hosts.iter())
-            .filter(|(_, state)| state.paused.is_none())
-            .map(|(host, state)| (*host, state.tells_whom_it_knows))
-            .collect();
-        for (host, is_to_say_more) in working {
-            self.newsroom.owe(host, self.epoch);
-            if !is_to_say_more {
-                self.tell_present(now, host);
-            }
-        }
+        // Nothing is settled before all have been asked.
+        self.newsroom.hold(self.epoch);
+        self.in_slices(now, Slice::AskAll { after: None, epoch: self.epoch });
+        self.in_slices(now, Slice::ForgetAbsent { after: None });
         self.settle(now);
-        self.assign_roots(now);
+    }
+
+    /// Asks a host from before the restart what it goes on with.
+    pub(super) fn ask_after_restart(&mut self, now: Time, host: HostId, epoch: u64) {
+        let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
+        self.newsroom.owe(&mut state.mailbox, epoch);
+        if !state.tells_whom_it_knows {
+            self.tell_present(now, host);
+        }
     }
 }

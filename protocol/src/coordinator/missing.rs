@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::{GIVEN_UP_AT_ONCE_MAX, IDENTITY_KEPT, MISSING_HOSTS_MAX, SILENCE_MAX};
-use crate::{HostId, Time};
+use crate::{HostId, RunId, Time};
 
 use super::hosts::HostState;
 use super::slices::Slice;
@@ -70,13 +70,10 @@ impl Coordinator {
         state.incarnation = state.incarnation.wrapping_add(1);
         state.was_missing = true;
         state.back_since = Some(now);
-        // It will be told what there is, and answer.
-        state.ready.clear();
-        state.unready.clear();
         state.counts.retain(|run, _| self.runs.contains_key(run));
-        self.hosts.insert(host, state);
         // Searches wait until it has said what it goes on with.
-        self.newsroom.owe(host, self.epoch);
+        self.newsroom.owe(&mut state.mailbox, self.epoch);
+        self.hosts.insert(host, state);
         self.events.push_back(Event::HostReturned(host));
     }
 
@@ -91,10 +88,6 @@ impl Coordinator {
 
     /// A host that will not come back under its id is told of no entries.
     pub(super) fn forget_host(&mut self, now: Time, host: HostId) {
-        let subscribed =
-            self.runs.iter_mut().filter_map(|(run, part)| Some((*run, part.subscribed.remove(&host)?)));
-        for (run, jobs) in subscribed.collect::<Vec<_>>() {
-            self.in_slices(now, Slice::Unsubscribe { run, host, jobs });
-        }
+        self.in_slices(now, Slice::Unsubscribe { from: RunId(0), host });
     }
 }

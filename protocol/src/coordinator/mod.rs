@@ -9,12 +9,16 @@
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
 //! another host in redone mode when the first is gone, and waits for its result.
 
+mod answers;
+#[cfg(test)]
+mod bounds;
 mod circles;
 mod hosts;
 mod missing;
 mod news;
 mod parcels;
 mod part;
+mod ready;
 mod results;
 mod root;
 mod runs;
@@ -22,21 +26,24 @@ mod searches;
 mod silence;
 mod sizes;
 mod slices;
+mod subscriptions;
 mod surface;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING, REASON_BYTES_MAX, RESTART_GRACE, WORKERS_REPORTED_MAX,
-    shortened,
+    ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING,
+    REASON_BYTES_MAX, RESTART_GRACE, WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
 use crate::parcel::Incoming;
 use crate::{HostId, Random, RunEnd, RunId, RunState, Time};
+use answers::Answers;
 pub use circles::Circle;
 use circles::Circles;
 use hosts::HostState;
@@ -50,10 +57,10 @@ use slices::Slices;
 pub use root::root_job;
 pub use sizes::Sizes;
 pub use surface::{
-    Command, CommandError, CoordinatorConfig, Event, HostView, LinkId, Misbehaviour, RunView, Standing,
-    StoredRun,
+    Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,
 };
 pub use tally::LONG_GONE;
+pub use views::{HostView, RunView};
 
 /// Whose dice are not those of host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;
@@ -78,10 +85,19 @@ pub struct Coordinator {
     epoch: u64,
     /// Hosts from before the restart may come back until then.
     waits_until: Option<Time>,
+    /// Hosts that are not paused.
+    working: BTreeSet<HostId>,
     runs: BTreeMap<RunId, RunPart>,
+    /// Runs that are given to hosts.
+    active: BTreeSet<RunId>,
+    /// Runs with entries that wait to be saved, or that are being suspended.
+    attended: BTreeSet<RunId>,
+    /// Runs that gave their turn up, by when they get another.
+    resting: BTreeSet<(Time, RunId)>,
     searches: Searches,
     /// No search could be answered when that was last looked at.
     searches_wait: bool,
+    answers: Answers,
     slices: Slices,
     incoming: Incoming<HostId>,
     next_ping: Time,
@@ -109,9 +125,14 @@ impl Coordinator {
             newsroom: Newsroom::default(),
             epoch: 0,
             waits_until: config.restarted.then(|| now + RESTART_GRACE),
+            working: BTreeSet::new(),
             runs: restored.collect(),
+            active: BTreeSet::new(),
+            attended: BTreeSet::new(),
+            resting: BTreeSet::new(),
             searches: Searches::default(),
             searches_wait: true,
+            answers: Answers::default(),
             slices: Slices::default(),
             incoming: Incoming::default(),
             next_ping: now + PING,
@@ -127,9 +148,22 @@ impl Coordinator {
 
     // ---- getters ----
 
-    /// All hosts that are there.
-    pub fn hosts(&self) -> Vec<HostView> {
-        self.hosts.iter().map(|(id, host)| host.view(*id)).collect()
+    /// All hosts, each as it is looked at.
+    pub fn hosts(&self) -> impl Iterator<Item = HostView> {
+        self.hosts.iter().map(|(id, state)| {
+            let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
+            state.view(*id, self.active.iter().filter(is_ready).copied().collect())
+        })
+    }
+
+    /// The ids of all hosts.
+    pub fn host_ids(&self) -> impl Iterator<Item = HostId> {
+        self.hosts.keys().copied()
+    }
+
+    /// Whether there is such a host.
+    pub fn has_host(&self, host: HostId) -> bool {
+        self.hosts.contains_key(&host)
     }
 
     /// Whom a host knows, as far as it was told.
@@ -137,15 +171,20 @@ impl Coordinator {
         self.circles.of(host)
     }
 
-    /// All runs that are not over.
-    pub fn runs(&self) -> Vec<RunView> {
-        self.runs.keys().filter_map(|run| self.run(*run)).collect()
+    /// All runs that are not over, each as it is looked at.
+    pub fn runs(&self) -> impl Iterator<Item = RunView<'_>> {
+        self.runs.keys().filter_map(|run| self.run(*run))
+    }
+
+    /// The ids of all runs that are not over.
+    pub fn run_ids(&self) -> impl Iterator<Item = RunId> {
+        self.runs.keys().copied()
     }
 
     /// A run that is not over.
-    pub fn run(&self, run: RunId) -> Option<RunView> {
+    pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
         let part = self.runs.get(&run)?;
-        Some(part.view(run, self.reason_to_wait(run), |host| self.hosts.contains_key(&host)))
+        Some(RunView { run, part, hosts: &self.hosts, waiting_for: self.reason_to_wait(run) })
     }
 
     // ---- what happens ----
@@ -206,7 +245,9 @@ impl Coordinator {
                 self.on_entries(now, host, run, entries)?;
             }
             ToCoordinator::Recovered { epoch } => {
-                self.newsroom.settle(host, epoch);
+                if let Some(state) = self.hosts.get_mut(&host) {
+                    self.newsroom.settle(&mut state.mailbox, epoch);
+                }
                 self.settle(now);
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
@@ -233,7 +274,13 @@ impl Coordinator {
             }
             ToCoordinator::Misbehaved { host: accused, reason } => {
                 check_text(&reason)?;
-                self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
+                let state = self.hosts.get_mut(&host);
+                let is_heard = state.is_some_and(|state| {
+                    state.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
+                });
+                if is_heard {
+                    self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
+                }
             }
             // The driver passes relayed frames on itself; a pong says no more than that it came.
             ToCoordinator::Relay { .. }

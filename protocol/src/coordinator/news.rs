@@ -1,10 +1,12 @@
 //! Who is told of whom, and when: what happens within a moment goes out in one message.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::limits::{ACQUAINTANCES_MAX, NEWS, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX};
+use crate::limits::{
+    ACQUAINTANCES_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX,
+};
 use crate::message::{Departure, HostInfo, ToHost};
-use crate::{EntryState, HostId, Time};
+use crate::{HostId, Time};
 
 use super::circles::Parted;
 use super::slices::Slice;
@@ -17,55 +19,76 @@ struct News {
     gone: Vec<(HostId, Departure)>,
 }
 
-/// What all hosts have not been told yet, and whose answers are missing.
+/// What a host has not been told yet, and which departures it has to answer.
+#[derive(Default)]
+pub struct Mailbox {
+    news: Option<Box<News>>,
+    /// By epoch; in order.
+    owed: VecDeque<u64>,
+}
+
+impl Mailbox {
+    /// Whether it is about to be told that another host is gone.
+    fn has_gone(&self, gone: HostId) -> bool {
+        self.news.as_ref().is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
+    }
+}
+
+/// When all hosts are told what they have not been told yet, and how many answers are missing.
 #[derive(Default)]
 pub struct Newsroom {
-    news: BTreeMap<HostId, News>,
     due: BTreeSet<(Time, HostId)>,
-    /// Which departures which hosts have to answer, by epoch.
-    owed: BTreeSet<(u64, HostId)>,
-    owed_by: BTreeMap<HostId, BTreeSet<u64>>,
+    /// How many hosts have to answer departures, by epoch.
+    owed: BTreeMap<u64, usize>,
 }
 
 impl Newsroom {
     /// The first departure that somebody has not answered.
     pub fn unsettled(&self) -> u64 {
-        self.owed.first().map_or(u64::MAX, |(epoch, _)| *epoch)
+        self.owed.first_key_value().map_or(u64::MAX, |(epoch, _)| *epoch)
     }
 
     /// Whether all have answered all departures up to an epoch.
     pub fn has_settled(&self, epoch: u64) -> bool {
-        self.owed.first().is_none_or(|(owed, _)| *owed > epoch)
+        self.unsettled() > epoch
     }
 
-    /// A host is to answer when it has told all that it has of who went at this epoch.
-    pub fn owe(&mut self, host: HostId, epoch: u64) {
-        self.owed.insert((epoch, host));
-        self.owed_by.entry(host).or_default().insert(epoch);
+    /// A host is to answer when it has told all that it has of those that went at this epoch.
+    pub fn owe(&mut self, mailbox: &mut Mailbox, epoch: u64) {
+        if let Err(place) = mailbox.owed.binary_search(&epoch) {
+            mailbox.owed.insert(place, epoch);
+            *self.owed.entry(epoch).or_default() += 1;
+        }
+    }
+
+    /// An epoch is not settled before [`release`](Self::release).
+    pub fn hold(&mut self, epoch: u64) {
+        *self.owed.entry(epoch).or_default() += 1;
+    }
+
+    /// What held it is over.
+    pub fn release(&mut self, epoch: u64) {
+        if let Some(count) = self.owed.get_mut(&epoch) {
+            *count -= 1;
+            if *count == 0 {
+                self.owed.remove(&epoch);
+            }
+        }
     }
 
     /// It has answered up to an epoch; all, if it is gone or has nothing to do with any of it.
-    pub fn settle(&mut self, host: HostId, epoch: u64) {
-        let Some(owed) = self.owed_by.get_mut(&host) else { return };
-        while let Some(first) = owed.first().copied().filter(|first| *first <= epoch) {
-            owed.remove(&first);
-            self.owed.remove(&(first, host));
-        }
-        if owed.is_empty() {
-            self.owed_by.remove(&host);
+    pub fn settle(&mut self, mailbox: &mut Mailbox, epoch: u64) {
+        while let Some(first) = mailbox.owed.front().copied().filter(|first| *first <= epoch) {
+            mailbox.owed.pop_front();
+            self.release(first);
         }
     }
 
     /// What a host has not been told: it will not be, or is told in another way.
-    pub fn drop(&mut self, host: HostId) {
-        if let Some(news) = self.news.remove(&host) {
+    pub fn drop(&mut self, host: HostId, mailbox: &mut Mailbox) {
+        if let Some(news) = mailbox.news.take() {
             self.due.remove(&(news.due, host));
         }
-    }
-
-    /// Whether a host is about to be told that another is gone.
-    fn has_gone(&self, host: HostId, gone: HostId) -> bool {
-        self.news.get(&host).is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
     }
 
     /// When something is to be told.
@@ -76,21 +99,21 @@ impl Newsroom {
 
 impl Coordinator {
     fn news_of(&mut self, now: Time, host: HostId) -> Option<&mut News> {
-        let state = self.hosts.get(&host)?;
+        let state = self.hosts.get_mut(&host)?;
         if state.link.is_none() || state.paused.is_some() {
             // The next welcome tells it all.
             return None;
         }
         let due = now.max(state.news_from);
         let room = &mut self.newsroom;
-        Some(room.news.entry(host).or_insert_with(|| {
+        Some(state.mailbox.news.get_or_insert_with(|| {
             room.due.insert((due, host));
-            News { due, joined: BTreeSet::new(), gone: Vec::new() }
+            Box::new(News { due, joined: BTreeSet::new(), gone: Vec::new() })
         }))
     }
 
     pub(super) fn tell_joined(&mut self, now: Time, host: HostId, joined: HostId) {
-        if self.newsroom.has_gone(host, joined) {
+        if self.hosts.get(&host).is_some_and(|state| state.mailbox.has_gone(joined)) {
             // It has come back: one message would say that it came and went.
             self.tell_news_to(now, host);
         }
@@ -101,27 +124,35 @@ impl Coordinator {
 
     /// A host that knew another is to hear that it is gone, and to answer.
     pub(super) fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, departure: Departure) {
-        if self.hosts.get(&host).is_none_or(|state| state.paused.is_some()) {
-            return;
-        }
-        let epoch = self.epoch;
-        self.newsroom.owe(host, epoch);
+        let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
+        self.newsroom.owe(&mut state.mailbox, self.epoch);
         if let Some(news) = self.news_of(now, host) {
             news.joined.remove(&gone);
             news.gone.push((gone, departure));
         }
     }
 
-    /// Tells what is due.
+    /// Tells what is due; some now, the rest in events that follow at once.
     pub(super) fn tell_news(&mut self, now: Time) {
-        while let Some((_, host)) = self.newsroom.due.first().copied().filter(|(due, _)| now >= *due) {
+        for _ in 0..NEWS_AT_A_TIME_MAX {
+            let due = self.newsroom.due.first().copied().filter(|(due, _)| now >= *due);
+            let Some((_, host)) = due else { break };
             self.tell_news_to(now, host);
+        }
+    }
+
+    /// A host has nothing to answer any more, and is told nothing.
+    pub(super) fn close_mailbox(&mut self, host: HostId) {
+        if let Some(state) = self.hosts.get_mut(&host) {
+            self.newsroom.drop(host, &mut state.mailbox);
+            self.newsroom.settle(&mut state.mailbox, u64::MAX);
         }
     }
 
     /// Tells a host what there is, due or not.
     pub(super) fn tell_news_to(&mut self, now: Time, host: HostId) {
-        let Some(news) = self.newsroom.news.remove(&host) else { return };
+        let news = self.hosts.get_mut(&host).and_then(|state| state.mailbox.news.take());
+        let Some(news) = news else { return };
         self.newsroom.due.remove(&(news.due, host));
         let joined: Vec<HostInfo> = news.joined.into_iter().filter_map(|id| self.info(host, id)).collect();
         if joined.is_empty() && news.gone.is_empty() {
@@ -184,19 +215,6 @@ impl Coordinator {
             self.introduce(now, host, *other);
         }
         Ok(())
-    }
-
-    /// A host is about to hear of where entries are.
-    pub(super) fn introduce_places<'a>(
-        &mut self,
-        now: Time,
-        host: HostId,
-        states: impl Iterator<Item = &'a EntryState>,
-    ) {
-        let places: BTreeSet<HostId> = states.filter_map(EntryState::place).collect();
-        for place in places {
-            self.introduce(now, host, place);
-        }
     }
 
     /// Some circles are renewed at every ping.
@@ -270,13 +288,6 @@ impl Coordinator {
         self.tell_news_to(now, host);
         let hosts = self.circle_of(host).into_iter().map(|info| info.id).collect();
         self.send(host, ToHost::Present { epoch: self.epoch, hosts });
-    }
-
-    /// Who has not come back is nobody's acquaintance.
-    pub(super) fn forget_absent(&mut self) {
-        for absent in self.circles.absent(|host| self.hosts.contains_key(&host)) {
-            self.circles.leave(absent);
-        }
     }
 }
 

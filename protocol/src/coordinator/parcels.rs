@@ -34,7 +34,7 @@ impl Coordinator {
             ParcelMessage::Chunk { parcel, offset, bytes } => {
                 let arrival = self.incoming.on_chunk(now, host, parcel, offset, &bytes);
                 match arrival.map_err(|_| Misbehaviour::Parcel)? {
-                    Arrival::Part => {}
+                    Arrival::Part | Arrival::Ignored => {}
                     Arrival::Unknown => {
                         self.send(host, ToHost::Parcel(ParcelMessage::Refused { parcel }));
                     }

@@ -1,16 +1,26 @@
 //! One run, as the coordinator has it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{
-    Counts, Entry, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec, RunState, Stealing, Table, Time,
-};
+use crate::{Counts, Entry, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
 
+use super::StoredRun;
+use super::ready::Readiness;
 use super::root::root_job;
+use super::subscriptions::Subscriptions;
 use super::tally::Tally;
 use super::turns::Turn;
-use super::{RunView, StoredRun};
+
+/// Hosts save what they have of a run.
+pub struct Suspending {
+    /// Hosts that have not yet done so.
+    pub hosts: BTreeSet<HostId>,
+    /// Not all hosts have been asked.
+    pub is_asking: bool,
+    /// When they are no longer waited for.
+    pub until: Time,
+}
 
 /// A run that is not over.
 pub struct RunPart {
@@ -33,16 +43,15 @@ pub struct RunPart {
     /// The root is not given away again before all hosts have recovered from this, or until then.
     pub settles: (u64, Time),
     pub table: Table,
-    /// Who is told of new entries below which job.
-    pub subscribers: BTreeMap<JobTag, BTreeSet<HostId>>,
-    /// The same by host.
-    pub subscribed: BTreeMap<HostId, Vec<JobTag>>,
+    /// More of the table is being swept.
+    pub is_swept: bool,
+    pub subscriptions: Subscriptions,
+    pub readiness: Readiness,
     pub unsaved: Vec<Entry>,
     pub unsaved_since: Option<Time>,
     pub tally: Tally,
     pub progress: Option<(u64, u64)>,
-    /// Hosts that have not yet saved what they have, and when they are no longer waited for.
-    pub suspending: Option<(BTreeSet<HostId>, Time)>,
+    pub suspending: Option<Suspending>,
     pub since: Time,
 }
 
@@ -63,8 +72,9 @@ impl RunPart {
             root_losses: 0,
             settles: (0, now),
             table: Table::new(table_bytes_max),
-            subscribers: BTreeMap::new(),
-            subscribed: BTreeMap::new(),
+            is_swept: false,
+            subscriptions: Subscriptions::default(),
+            readiness: Readiness::default(),
             unsaved: Vec::new(),
             unsaved_since: None,
             tally: Tally::default(),
@@ -85,6 +95,7 @@ impl RunPart {
         for entry in stored.entries {
             part.table.insert(entry);
         }
+        part.table.sweep(usize::MAX);
         let standing = stored.standing;
         if state == RunState::Running {
             part.assigned_before = standing.root_host;
@@ -95,50 +106,24 @@ impl RunPart {
         part
     }
 
-    pub fn view(
-        &self,
-        run: RunId,
-        waiting_for: Option<String>,
-        is_there: impl Fn(HostId) -> bool,
-    ) -> RunView {
-        RunView {
-            run,
-            spec: Arc::clone(&self.spec),
-            state: self.state,
-            waiting_for,
-            root_host: self.root_host().or(self.assigned_before),
-            root_losses: self.root_losses,
-            counts: self.counts(),
-            by_host: self.tally.rows().map(|(host, counts)| (host, is_there(host), counts)).collect(),
-            counted: self.tally.begun_anew().collect(),
-            progress: self.progress,
-            table: (self.table.len(), self.table.bytes()),
-            since: self.since,
-        }
-    }
-
     /// Whether hosts steal from nobody but the root's.
     pub fn is_of_master_and_workers(&self) -> bool {
         self.spec.stealing == Stealing::MasterWorker
-    }
-
-    /// A host is told from now on what comes below a job.
-    pub fn subscribe(&mut self, host: HostId, job: JobTag) {
-        if self.subscribers.entry(job).or_default().insert(host) {
-            self.subscribed.entry(host).or_default().push(job);
-        }
     }
 
     /// Frees up to `most` of each kind of thing that it consists of; whether something is left.
     pub fn shrink(&mut self, most: usize) -> bool {
         self.table.shrink(most);
         let mut is_left = !self.table.is_empty();
-        fn pop<K: Ord, V>(map: &mut BTreeMap<K, V>, most: usize) -> bool {
-            (0..most).all(|_| map.pop_first().is_some()) && !map.is_empty()
-        }
         is_left |= self.tally.shrink(most);
-        is_left |= pop(&mut self.subscribers, most);
-        is_left |= pop(&mut self.subscribed, most);
+        is_left |= self.subscriptions.shrink(most);
+        is_left |= self.readiness.shrink(most);
+        if let Some(suspending) = &mut self.suspending {
+            for _ in 0..most {
+                suspending.hosts.pop_first();
+            }
+            is_left |= !suspending.hosts.is_empty();
+        }
         self.unsaved.truncate(self.unsaved.len().saturating_sub(most));
         is_left || !self.unsaved.is_empty()
     }

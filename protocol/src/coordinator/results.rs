@@ -3,14 +3,20 @@
 //! A search is answered when every host has said what it holds of those who are gone, or after a while.
 //! Whoever searched for a job hears of what comes later below it, too.
 
+use std::collections::BTreeMap;
+
 use crate::limits::{
-    LINEAGE_LENGTH_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBED_JOBS_MAX,
+    ENTRIES_FREED_AT_ONCE_MAX, INLINE_RESULT_BYTES_MAX, INTRODUCED_AT_ONCE_MAX, LINEAGE_LENGTH_MAX,
+    SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX, SEARCHES_WAITING_MAX, SETTLE_MAX,
+    SUBSCRIBERS_PER_ENTRY_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, EntryState, HostId, JobKey, RunId, Time};
 
+use super::answers::Answer;
 use super::hosts::HostState;
 use super::searches::Search;
+use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
 impl Coordinator {
@@ -30,59 +36,59 @@ impl Coordinator {
         if entries.iter().any(is_foreign) {
             return Err(Misbehaviour::Foreign);
         }
-        if entries.iter().any(|entry| entry.lineage.0.len() > LINEAGE_LENGTH_MAX) {
+        let is_too_much = |entry: &Entry| {
+            let is_long = match &entry.state {
+                EntryState::Done(finished) => finished.outcome.bytes().len() > INLINE_RESULT_BYTES_MAX,
+                EntryState::DoneAt { .. } | EntryState::Running(_) => false,
+            };
+            is_long || entry.lineage.0.len() > LINEAGE_LENGTH_MAX
+        };
+        if entries.iter().any(is_too_much) {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let mut forwarded: std::collections::BTreeMap<HostId, Vec<Entry>> = std::collections::BTreeMap::new();
+        let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         for entry in entries {
             if !part.table.insert(entry.clone()) {
                 continue;
             }
-            let tags = entry.lineage.0.iter().copied().chain([entry.key.tag()]);
-            let mut hosts: Vec<HostId> =
-                tags.filter_map(|tag| part.subscribers.get(&tag)).flatten().copied().collect();
+            let nearest_first = [entry.key.tag()].into_iter().chain(entry.lineage.0.iter().rev().copied());
+            let mut hosts = part.subscriptions.of(nearest_first, SUBSCRIBERS_PER_ENTRY_MAX);
             // Orphans are few, and the root's host may come to redo what is above them while the
             // coordinator is away.
             if matches!(entry.state, EntryState::Running(_)) {
                 hosts.extend(part.root_host());
             }
-            hosts.sort_unstable();
-            hosts.dedup();
+            hosts.remove(&host);
             for subscriber in hosts {
-                if subscriber != host {
-                    forwarded.entry(subscriber).or_default().push(entry.clone());
-                }
+                forwarded.entry(subscriber).or_default().push(entry.clone());
+            }
+            if matches!(entry.state, EntryState::Done(_)) {
+                part.subscriptions.forget_job(entry.key.tag());
             }
             part.unsaved.push(entry);
         }
         part.unsaved_since.get_or_insert(now);
+        self.attended.insert(run);
+        let is_more = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+        if is_more && !std::mem::replace(&mut part.is_swept, true) {
+            self.in_slices(now, Slice::Sweep(run));
+        }
+        let mut introductions = INTRODUCED_AT_ONCE_MAX;
         for (subscriber, entries) in forwarded {
-            self.send_entries(now, subscriber, run, &entries);
+            self.send_entries(now, subscriber, run, entries, &mut introductions);
         }
         Ok(())
     }
 
-    fn send_entries(&mut self, now: Time, host: HostId, run: RunId, entries: &[Entry]) {
-        self.introduce_places(now, host, entries.iter().map(|entry| &entry.state));
-        for entries in Entry::batches(entries) {
-            self.send(host, ToHost::Entries { run, entries: entries.to_vec() });
-        }
-    }
-
-    /// Sends what is known of a job and below it, and from now on what comes.
-    pub(super) fn send_below(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.subscribers.len() < SUBSCRIBED_JOBS_MAX || part.subscribers.contains_key(&key.tag()) {
-            part.subscribe(host, key.tag());
-        }
-        let own = part.table.get(&key).into_iter();
-        let entries: Vec<Entry> = own.chain(part.table.below(key.tag())).cloned().collect();
-        self.send_entries(now, host, run, &entries);
-    }
-
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
-        let until = if self.searches.len() < SEARCHES_WAITING_MAX { now + SETTLE_MAX } else { now };
+        let waiting = self.searches.len() + self.answers.len();
+        let of_host = self.searches.len_of(host) + self.answers.len_of(host);
+        if waiting >= SEARCHES_WAITING_MAX || of_host >= SEARCHES_PER_HOST_MAX {
+            // What it would find costs work; that it waits in vain would cost more.
+            return self.send(host, ToHost::Found { run, key });
+        }
+        let until = now + SETTLE_MAX;
         let just_back = |state: &HostState| state.back_since.is_some_and(|since| now < since + SETTLE_MAX);
         let waits_for_missing = self.hosts.get(&host).is_some_and(just_back);
         self.searches.push(Search { host, run, key, epoch: self.epoch, until, waits_for_missing });
@@ -97,13 +103,15 @@ impl Coordinator {
     /// Answers the searches that have waited for what they wait for; some now, the others in events that follow
     /// at once.
     pub(super) fn settle(&mut self, now: Time) {
-        let (unsettled, is_any_missing) = (self.newsroom.unsettled(), !self.missing.is_empty());
+        // Those that have waited long enough do not wait for it.
+        let unsettled = if self.is_giving_up(now) { 0 } else { self.newsroom.unsettled() };
+        let is_any_missing = !self.missing.is_empty();
         let ready = self.searches.take_ready(now, unsettled, is_any_missing, SEARCHES_ANSWERED_AT_ONCE_MAX);
         for search in ready {
             let Search { host, run, key, .. } = search;
-            self.send_below(now, host, run, key);
-            self.send(host, ToHost::Found { run, key });
+            self.begin_answer(now, host, Answer::to_search(run, key));
         }
+        self.send_answers(now);
         self.searches_wait = !self.searches.is_any_ready(now, unsettled, is_any_missing);
         self.assign_roots(now);
     }
@@ -112,6 +120,9 @@ impl Coordinator {
         if !self.searches_wait {
             return Some((Time(0), "more searches are to be answered"));
         }
-        Some((self.searches.next()?, "a search is answered without what some hosts may have"))
+        let waiting = self.searches.next();
+        let waiting = waiting.map(|time| (time, "a search is answered without what some hosts may have"));
+        let answer = self.answers.next().map(|time| (time, "a host is sent more of what it searched for"));
+        waiting.into_iter().chain(answer).min_by_key(|(time, _)| *time)
     }
 }

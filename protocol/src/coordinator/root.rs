@@ -1,6 +1,6 @@
 //! The root jobs of runs: who has them, and what becomes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::SETTLE_MAX;
 use crate::message::{RootClaim, ToHost};
@@ -9,9 +9,13 @@ use crate::{
     RunSpec, RunState, Time,
 };
 
+use super::answers::Answer;
 use super::part::RunPart;
+use super::slices::Slice;
 use super::{Coordinator, Event, Misbehaviour};
 
+/// Of more hosts than these, some are drawn to choose a root's host from.
+const CANDIDATES_MAX: usize = 64;
 /// Version of the ABI that a root's key names.
 const ABI_VERSION: u32 = 1;
 
@@ -38,7 +42,7 @@ impl Coordinator {
     /// kind are late, or lies.
     pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        self.hosts.get(&host).is_some_and(|state| state.ready.contains(&run))
+        part.readiness.is_ready(host)
             || part.claims.range((host, JobNumber(0))..).next().is_some_and(|(claimant, _)| *claimant == host)
     }
 
@@ -62,10 +66,9 @@ impl Coordinator {
 
     /// A host is back without root jobs that it was given: the messages that gave them were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
-        let unclaimed: Vec<(RunId, JobNumber)> = (self.runs.iter())
-            .filter(|(_, part)| part.is_active)
-            .filter_map(|(run, part)| {
-                let (_, number) = part.assigned.filter(|(assigned, _)| *assigned == host)?;
+        let unclaimed: Vec<(RunId, JobNumber)> = (self.active.iter())
+            .filter_map(|run| {
+                let (_, number) = self.runs.get(run)?.assigned.filter(|(assigned, _)| *assigned == host)?;
                 let has_it = claims.iter().any(|claim| claim.run == *run && claim.number == number);
                 (!has_it).then_some((*run, number))
             })
@@ -79,22 +82,18 @@ impl Coordinator {
     }
 
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
-        if let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none())
-            && self.runs.get(&run).is_some_and(|part| part.is_active)
+        if self.working.contains(&host)
+            && let Some(part) = self.runs.get_mut(&run).filter(|part| part.is_active)
         {
-            state.ready.insert(run);
-            state.unready.remove(&run);
+            part.readiness.set_ready(host);
             self.assign_roots(now);
         }
     }
 
     pub(super) fn on_unready(&mut self, now: Time, host: HostId, run: RunId, reason: String) {
-        if !self.runs.contains_key(&run) {
-            return;
-        }
-        if let Some(state) = self.hosts.get_mut(&host) {
-            state.ready.remove(&run);
-            state.unready.insert(run, reason.clone());
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if self.working.contains(&host) {
+            part.readiness.set_unready(host, reason.clone());
         }
         self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
@@ -126,11 +125,13 @@ impl Coordinator {
         if self.waits_until.is_some() {
             return;
         }
-        let free: Vec<RunId> = (self.runs.iter())
-            .filter(|(_, part)| part.is_active && part.assigned.is_none())
-            .filter(|(_, part)| self.has_settled(part.settles.0) || now >= part.settles.1)
-            .map(|(run, _)| *run)
-            .collect();
+        let is_giving_up = self.is_giving_up(now);
+        let is_free = |part: &RunPart| {
+            let has_settled = part.settles.0 == 0 || (self.has_settled(part.settles.0) && !is_giving_up);
+            part.assigned.is_none() && (has_settled || now >= part.settles.1)
+        };
+        let free: Vec<RunId> =
+            { self.active.iter() }.filter(|run| self.runs.get(run).is_some_and(is_free)).copied().collect();
         for run in free {
             self.assign_root(now, run);
         }
@@ -157,9 +158,10 @@ impl Coordinator {
         part.assigned = Some((host, number));
         part.claims.insert((host, number));
         part.root.redone |= !part.table.is_empty();
-        let spec = part.root.clone();
+        let mut spec = part.root.clone();
         if spec.redone {
-            self.send_below(now, host, run, spec.key);
+            spec.lookup_below = part.table.depth_below(spec.key.tag());
+            self.send_ahead(now, host, Answer::unasked(run, spec.key));
         }
         let proof = self.root_proof(run, number);
         self.send(host, ToHost::Assign { run, number, proof, spec });
@@ -172,24 +174,26 @@ impl Coordinator {
     /// Whoever steals from nobody but the master is to know it.
     fn introduce_master(&mut self, now: Time, run: RunId, master: HostId) {
         if self.runs.get(&run).is_some_and(RunPart::is_of_master_and_workers) {
-            let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
-            for host in hosts {
-                self.introduce(now, host, master);
-            }
+            self.in_slices(now, Slice::IntroduceMaster { after: None, run, master });
         }
     }
 
-    /// A host that is ready and has the fewest roots.
+    /// A host that is ready and has the fewest roots; of many, one that is drawn.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
         let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
-        for (host, _) in self.runs.values().filter_map(|part| part.assigned) {
+        let active = self.active.iter().filter_map(|run| self.runs.get(run));
+        for (host, _) in active.filter_map(|part| part.assigned) {
             *of_host.entry(host).or_default() += 1;
         }
         let roots = |host: HostId| of_host.get(&host).copied().unwrap_or_default();
-        let ready: Vec<(usize, HostId)> = (self.hosts.iter())
-            .filter(|(_, state)| state.link.is_some() && state.paused.is_none() && state.ready.contains(&run))
-            .map(|(id, _)| (roots(*id), *id))
-            .collect();
+        let ready = self.runs.get(&run)?.readiness.ready();
+        let mut candidates: BTreeSet<HostId> = if ready.len() <= CANDIDATES_MAX {
+            ready.iter().copied().collect()
+        } else {
+            (0..CANDIDATES_MAX).map(|_| ready[self.random.below(ready.len())]).collect()
+        };
+        candidates.retain(|host| self.hosts.get(host).is_some_and(|state| state.link.is_some()));
+        let ready: Vec<(usize, HostId)> = candidates.into_iter().map(|host| (roots(host), host)).collect();
         let fewest = ready.iter().map(|(roots, _)| *roots).min()?;
         let best: Vec<HostId> =
             ready.into_iter().filter(|(roots, _)| *roots == fewest).map(|(_, host)| host).collect();

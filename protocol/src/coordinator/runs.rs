@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::limits::{DRAIN_MAX, RUNS_ACTIVE_MAX};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_FREED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
-use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
+use crate::{Counts, Entry, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
-use super::part::RunPart;
+use super::part::{RunPart, Suspending};
 use super::slices::Slice;
-use super::turns::Turn;
 use super::{Command, CommandError, Coordinator, Event};
 
 /// Entries wait so long for company before they are saved.
@@ -42,10 +41,8 @@ impl Coordinator {
     /// # Errors
     /// When there is no such run, or it rests already.
     pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
-        let working: BTreeSet<HostId> = (self.hosts.iter())
-            .filter(|(_, host)| host.paused.is_none() && host.link.is_some())
-            .map(|(id, _)| *id)
-            .collect();
+        let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
+        let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
         let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
         match part.state {
             RunState::Queued | RunState::Running => {}
@@ -53,10 +50,13 @@ impl Coordinator {
         }
         part.root.redone |= part.state == RunState::Running;
         let was_active = std::mem::replace(&mut part.is_active, false);
-        if was_active && !working.is_empty() {
-            part.suspending = Some((working, now + DRAIN_MAX + DRAIN_MAX));
+        self.active.remove(&run);
+        if was_active && is_any_to_hear {
+            let (hosts, until) = (BTreeSet::new(), now + DRAIN_MAX + DRAIN_MAX);
+            part.suspending = Some(Suspending { hosts, is_asking: true, until });
+            self.attended.insert(run);
             self.set_state(run, RunState::Suspending);
-            self.broadcast(now, ToHost::SuspendRun { run });
+            self.in_slices(now, Slice::Suspend { after: None, run });
         } else {
             // Who comes back is told then.
             self.finish_suspending(run);
@@ -83,7 +83,8 @@ impl Coordinator {
             _ => return Err(CommandError::State(run, "resumed", "not suspended")),
         }
         // Hosts have dropped it.
-        part.turn = Turn::default();
+        part.turn = part.turn.anew();
+        self.resting.retain(|(_, resting)| *resting != run);
         self.set_state(run, RunState::Queued);
         self.activate(now);
         Ok(())
@@ -100,7 +101,8 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn start_runs_at(&mut self, now: Time, host: HostId) {
+    /// Gives a host the runs that are under way. One that was here before may not have heard which rest.
+    pub(super) fn start_runs_at(&mut self, now: Time, host: HostId, was_here: bool) {
         let (mut messages, mut masters) = (Vec::new(), Vec::new());
         for (run, part) in &self.runs {
             if part.is_active {
@@ -109,8 +111,7 @@ impl Coordinator {
                     masters.extend(part.is_of_master_and_workers().then_some(master));
                     messages.push(ToHost::Master { run: *run, host: master });
                 }
-            } else if matches!(part.state, RunState::Suspended | RunState::Suspending) {
-                // It may not have heard.
+            } else if was_here && matches!(part.state, RunState::Suspended | RunState::Suspending) {
                 messages.push(ToHost::SuspendRun { run: *run });
             }
         }
@@ -124,11 +125,16 @@ impl Coordinator {
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
         let Some(mut part) = self.runs.remove(&run) else { return };
-        part.tally.rest();
-        self.commands.push_back(Command::SaveEnd { run, end, counts: Box::new(part.counts()) });
+        self.active.remove(&run);
+        self.attended.remove(&run);
+        if let Some(until) = part.turn.rests_until.take() {
+            self.resting.remove(&(until, run));
+        }
+        // Nobody computes any more.
+        let counts = Counts { busy: 0, ..part.counts() };
+        self.commands.push_back(Command::SaveEnd { run, end, counts: Box::new(counts) });
         self.events.push_back(Event::RunChanged(run, state));
         self.broadcast(now, ToHost::StopRun { run });
-        self.searches.forget_run(run);
         self.in_slices(now, Slice::Forget { after: None, run });
         self.in_slices(now, Slice::Free(Box::new(part)));
         self.activate(now);
@@ -172,9 +178,7 @@ impl Coordinator {
         // came back with that in the meantime.
         let spec = part.spec.clone();
         let had_root = part.assigned.is_some_and(|(root, _)| root == host);
-        if let Some(state) = self.hosts.get_mut(&host) {
-            state.ready.remove(&run);
-        }
+        part.readiness.set_not_ready(host);
         if had_root {
             self.take_root(now, run);
             self.assign_roots(now);
@@ -184,11 +188,17 @@ impl Coordinator {
 
     /// A suspension does not wait for this host any more.
     fn suspend_without(&mut self, run: RunId, host: HostId) {
-        if let Some((waiting, _)) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
-            waiting.remove(&host);
-            if waiting.is_empty() {
-                self.finish_suspending(run);
-            }
+        if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
+            suspending.hosts.remove(&host);
+            self.finish_suspending_if_saved(run);
+        }
+    }
+
+    /// All hosts that were to save what they have of a run have done so, if they have.
+    pub(super) fn finish_suspending_if_saved(&mut self, run: RunId) {
+        let suspending = self.runs.get(&run).and_then(|part| part.suspending.as_ref());
+        if suspending.is_some_and(|suspending| !suspending.is_asking && suspending.hosts.is_empty()) {
+            self.finish_suspending(run);
         }
     }
 
@@ -197,15 +207,37 @@ impl Coordinator {
         part.suspending = None;
         part.assigned = None;
         part.claims.clear();
-        self.save_entries(run);
+        self.save_entries(run, &mut ENTRIES_FREED_AT_ONCE_MAX.clone());
         self.set_state(run, RunState::Suspended);
+    }
+
+    /// Runs that are under way, and those of which something is to be done at some time.
+    pub(super) fn urgent_runs(&self) -> Vec<RunId> {
+        self.active.union(&self.attended).copied().collect()
+    }
+
+    /// What a host has said of a run does not count any more.
+    pub(super) fn forget_readiness(&mut self, run: RunId, host: HostId) {
+        if let Some(part) = self.runs.get_mut(&run) {
+            part.readiness.forget_host(host);
+            part.turn.is_in_doubt = true;
+        }
     }
 
     pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId, departure: Departure) {
         // Those that remain may all be unable.
         self.note_unready(run);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.table.forget_host(host);
+        let is_more = part.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
+        if is_more {
+            self.in_slices(now, Slice::ForgetEntries { run, host });
+        }
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.readiness.forget_host(host);
+        if part.is_active && part.assigned.is_none() && part.settles.0 != 0 {
+            // Its root may be below what this host leaves behind, too.
+            part.settles.0 = self.epoch;
+        }
         let (hosts, missing) = (&self.hosts, &self.missing);
         part.tally.leave(host, |host| hosts.contains_key(&host) || missing.contains(host));
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
@@ -220,47 +252,56 @@ impl Coordinator {
     // ---- time ----
 
     pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
-        let saves = (self.runs.values())
+        let attended = || self.attended.iter().filter_map(|run| self.runs.get(run));
+        let saves = attended()
             .filter_map(|part| Some((part.unsaved_since? + SAVE_DELAY, "entries have waited for company")));
-        let suspends = (self.runs.values()).filter_map(|part| {
-            let (_, until) = part.suspending.as_ref()?;
-            Some((*until, "hosts have had their time to save what they have"))
+        let suspends = attended().filter_map(|part| {
+            let until = part.suspending.as_ref()?.until;
+            Some((until, "hosts have had their time to save what they have"))
         });
-        let roots = (self.runs.values())
-            .filter(|part| part.is_active && part.assigned.is_none())
+        let active = self.active.iter().filter_map(|run| self.runs.get(run));
+        let roots = active
+            .filter(|part| part.assigned.is_none())
             .filter(|part| !self.has_settled(part.settles.0))
             .map(|part| (part.settles.1, "a root job is given away without what some hosts may have"));
-        let turns = (self.runs.values()).filter_map(|part| {
-            Some((part.turn.rests_until?, "a run that no host could load is tried again"))
-        });
+        let turns = self.resting.first();
+        let turns = turns.map(|(until, _)| (*until, "a run that no host could load is tried again"));
         saves.chain(suspends).chain(roots).chain(turns).min_by_key(|(time, _)| *time)
     }
 
     pub(super) fn time_out_runs(&mut self, now: Time) {
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
+        let mut room = ENTRIES_FREED_AT_ONCE_MAX;
+        for run in self.urgent_runs() {
             let Some(part) = self.runs.get(&run) else { continue };
-            if part.unsaved_since.is_some_and(|since| now >= since + SAVE_DELAY) {
-                self.save_entries(run);
+            if room > 0 && part.unsaved_since.is_some_and(|since| now >= since + SAVE_DELAY) {
+                self.save_entries(run, &mut room);
             }
             let Some(part) = self.runs.get_mut(&run) else { continue };
             if now >= part.settles.1 {
                 part.settles.0 = 0;
             }
-            if part.suspending.as_ref().is_some_and(|(_, until)| now >= *until) {
+            if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
                 self.finish_suspending(run);
+            }
+            let is_attended = |part: &RunPart| part.unsaved_since.is_some() || part.suspending.is_some();
+            if !self.runs.get(&run).is_some_and(is_attended) {
+                self.attended.remove(&run);
             }
         }
         self.time_out_turns(now);
         self.assign_roots(now);
     }
 
-    fn save_entries(&mut self, run: RunId) {
+    /// Has entries saved; some now, the others in events that follow at once.
+    fn save_entries(&mut self, run: RunId, room: &mut usize) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.unsaved_since = None;
         let superfluous = part.table.take_superfluous();
         // Who runs what now is of no use after a restart.
-        let mut entries = std::mem::take(&mut part.unsaved);
+        let mut entries: Vec<Entry> = part.unsaved.drain(..part.unsaved.len().min(*room)).collect();
+        *room -= entries.len();
+        if part.unsaved.is_empty() {
+            part.unsaved_since = None;
+        }
         entries.retain(|entry| {
             !matches!(entry.state, EntryState::Running(_)) && part.table.get(&entry.key).is_some()
         });
@@ -284,17 +325,16 @@ impl Coordinator {
         if !part.is_active {
             return Some(format!("{RUNS_ACTIVE_MAX} other runs are under way, and this one waits its turn"));
         }
-        if self.hosts.is_empty() {
+        let Some(host) = self.hosts.values().next() else {
             return Some("no host is there; start one with `sateen-host`".to_owned());
-        }
-        let working = || self.hosts.values().filter(|host| host.paused.is_none());
-        if let Some(host) = self.hosts.values().find(|_| working().next().is_none()) {
+        };
+        if self.working.is_empty() {
             let reason = host.paused.clone().unwrap_or_default();
             return Some(format!("all hosts are paused ({} says: {reason})", host.report.name));
         }
         match self.why_unable(run) {
             Some(why) => Some(why),
-            None if working().any(|host| host.ready.contains(&run)) => {
+            None if !part.readiness.ready().is_empty() => {
                 Some("hosts tell what they have of it before it is begun again".to_owned())
             }
             None => Some("hosts load the app".to_owned()),

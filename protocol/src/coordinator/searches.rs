@@ -1,4 +1,6 @@
 //! Searches that wait for hosts to recover, to be found by what they wait for.
+//!
+//! None waits for long, so those of hosts and runs that are gone are not looked for: nobody gets their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +28,7 @@ pub struct Searches {
     /// Those that wait for missing hosts, too; they are not in `by_epoch`.
     by_epoch_and_missing: BTreeSet<(u64, u64)>,
     by_time: BTreeSet<(Time, u64)>,
-    by_host: BTreeSet<(HostId, u64)>,
-    by_run: BTreeSet<(RunId, u64)>,
+    of_host: BTreeMap<HostId, usize>,
 }
 
 impl Searches {
@@ -36,14 +37,18 @@ impl Searches {
         self.all.len()
     }
 
+    /// How many of a host's wait.
+    pub fn len_of(&self, host: HostId) -> usize {
+        self.of_host.get(&host).copied().unwrap_or_default()
+    }
+
     /// One more.
     pub fn push(&mut self, search: Search) {
         let number = self.next;
         self.next += 1;
         self.epochs(&search).insert((search.epoch, number));
         self.by_time.insert((search.until, number));
-        self.by_host.insert((search.host, number));
-        self.by_run.insert((search.run, number));
+        *self.of_host.entry(search.host).or_default() += 1;
         self.all.insert(number, search);
     }
 
@@ -82,20 +87,6 @@ impl Searches {
         self.by_time.first().map(|(until, _)| *until)
     }
 
-    /// Those of a host that is gone.
-    pub fn forget_host(&mut self, host: HostId) {
-        while let Some((_, number)) = self.by_host.range((host, 0)..=(host, u64::MAX)).next().copied() {
-            self.remove(number);
-        }
-    }
-
-    /// Those of a run that is over.
-    pub fn forget_run(&mut self, run: RunId) {
-        while let Some((_, number)) = self.by_run.range((run, 0)..=(run, u64::MAX)).next().copied() {
-            self.remove(number);
-        }
-    }
-
     fn epochs(&mut self, search: &Search) -> &mut BTreeSet<(u64, u64)> {
         if search.waits_for_missing { &mut self.by_epoch_and_missing } else { &mut self.by_epoch }
     }
@@ -104,8 +95,12 @@ impl Searches {
         let search = self.all.remove(&number)?;
         self.epochs(&search).remove(&(search.epoch, number));
         self.by_time.remove(&(search.until, number));
-        self.by_host.remove(&(search.host, number));
-        self.by_run.remove(&(search.run, number));
+        if let Some(count) = self.of_host.get_mut(&search.host) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_host.remove(&search.host);
+            }
+        }
         Some(search)
     }
 }
@@ -149,21 +144,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_hosts_and_runs_that_are_gone() {
+    fn nothing_is_left_of_those_that_were_taken() {
         let mut searches = Searches::default();
         for number in 0..20 {
             searches.push(search(number % 4, number % 5, number, number));
         }
-        searches.forget_host(HostId(1));
-        searches.forget_run(RunId(2));
-        assert!(searches.all.values().all(|search| search.host.0 != 1 && search.run.0 != 2));
-        (0..4).for_each(|host| searches.forget_host(HostId(host)));
+        assert_eq!((searches.len(), searches.len_of(HostId(1)), searches.len_of(HostId(9))), (20, 5, 0));
+        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 100).len(), 20);
         let left = [
             searches.by_epoch.len(),
             searches.by_time.len(),
-            searches.by_host.len(),
-            searches.by_run.len(),
+            searches.of_host.len(),
             searches.all.len(),
+            searches.len_of(HostId(1)),
         ];
         assert_eq!(left, [0; 5]);
     }

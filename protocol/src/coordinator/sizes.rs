@@ -15,7 +15,7 @@ pub struct Sizes {
     pub closing: usize,
     /// Hosts whose link is down.
     pub down: usize,
-    /// Searches that wait.
+    /// Searches that wait, and answers that are under way.
     pub searches: usize,
     /// Runs that are not over.
     pub runs: usize,
@@ -23,6 +23,8 @@ pub struct Sizes {
     pub claims: usize,
     /// Hosts that are told of new entries below some job, in all runs.
     pub subscribers: usize,
+    /// Hosts that have said whether they can take part, in all runs.
+    pub readiness: usize,
     /// Entries that wait to be saved, in all runs.
     pub unsaved: usize,
 }
@@ -36,14 +38,14 @@ impl Coordinator {
             links: self.links.len(),
             closing: self.closing.len(),
             down: self.down.len(),
-            searches: self.searches.len(),
+            searches: self.searches.len() + self.answers.len(),
             runs: self.runs.len(),
             ..Sizes::default()
         };
         for part in self.runs.values() {
             sizes.claims += part.claims.len();
-            sizes.subscribers +=
-                part.subscribers.values().map(std::collections::BTreeSet::len).sum::<usize>();
+            sizes.subscribers += part.subscriptions.len();
+            sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
             sizes.unsaved += part.unsaved.len();
         }
         sizes

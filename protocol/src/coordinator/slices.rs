@@ -8,12 +8,16 @@
 use std::collections::VecDeque;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use crate::limits::{BROADCAST_AT_ONCE_MAX, ENTRIES_FREED_AT_ONCE_MAX, RENEWED_AT_ONCE_MAX};
-use crate::message::ToHost;
-use crate::{HostId, JobTag, RunId, Time};
+use crate::limits::{
+    BROADCAST_AT_ONCE_MAX, ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX, RENEWED_AT_ONCE_MAX,
+    RUNS_LOOKED_AT_ONCE_MAX,
+};
+use crate::message::{Departure, ToHost};
+use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
 use super::part::RunPart;
+use super::ready::Readiness;
 
 /// Something that is being done slice by slice.
 pub enum Slice {
@@ -27,10 +31,30 @@ pub enum Slice {
     },
     /// Circles are renewed.
     Renew(VecDeque<HostId>),
+    /// A run is given to all hosts, in this turn of its; `before` is what they said of it in the turn before.
+    Start { after: Option<HostId>, run: RunId, turn: u32, before: Readiness },
+    /// All hosts are to save what they have of a run.
+    Suspend { after: Option<HostId>, run: RunId },
+    /// All hosts are introduced to the one that has a run's root.
+    IntroduceMaster { after: Option<HostId>, run: RunId, master: HostId },
+    /// Hosts are asked what they go on with, after a restart.
+    AskAll { after: Option<HostId>, epoch: u64 },
+    /// Hosts that did not come back after a restart are nobody's acquaintances.
+    ForgetAbsent { after: Option<HostId> },
     /// What hosts have to do with a run that is over.
     Forget { after: Option<HostId>, run: RunId },
-    /// A host that is gone is told of nothing any more.
-    Unsubscribe { run: RunId, host: HostId, jobs: Vec<JobTag> },
+    /// Runs lose a host that is gone.
+    Lose { after: Option<RunId>, host: HostId, departure: Departure },
+    /// What a paused host has said of runs that are not under way.
+    Unlist { after: Option<RunId>, host: HostId },
+    /// A run's entries that are with a host that is gone.
+    ForgetEntries { run: RunId, host: HostId },
+    /// A host that is gone is sent no entries any more.
+    Unsubscribe { from: RunId, host: HostId },
+    /// Entries of a run that are below results.
+    Sweep(RunId),
+    /// What hosts said of a run in a turn that is over.
+    Drop(Readiness),
     /// What there was of a run that is over.
     Free(Box<RunPart>),
 }
@@ -76,7 +100,7 @@ impl Coordinator {
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: false, message });
     }
 
-    /// Gives back what is left to do.
+    /// Returns what is left to do.
     fn do_slice(&mut self, now: Time, slice: Slice) -> Option<Slice> {
         match slice {
             Slice::Broadcast { after, is_for_paused, message } => {
@@ -96,31 +120,136 @@ impl Coordinator {
                 }
                 (!hosts.is_empty()).then_some(Slice::Renew(hosts))
             }
+            Slice::Start { after, run, turn, before } => {
+                let hosts = self.working_after(after, BROADCAST_AT_ONCE_MAX);
+                let is_under_way = hosts.iter().all(|host| self.start_at(run, turn, *host, &before));
+                if is_under_way && hosts.len() == BROADCAST_AT_ONCE_MAX {
+                    return Some(Slice::Start { after: hosts.last().copied(), run, turn, before });
+                }
+                self.do_slice(now, Slice::Drop(before))
+            }
+            Slice::Suspend { after, run } => self.do_suspend(after, run),
+            Slice::IntroduceMaster { after, run, master } => {
+                let hosts = self.working_after(after, INTRODUCED_AT_ONCE_MAX);
+                if self.runs.get(&run)?.root_host() != Some(master) {
+                    return None;
+                }
+                hosts.iter().for_each(|host| self.introduce(now, *host, master));
+                (hosts.len() == INTRODUCED_AT_ONCE_MAX).then(|| Slice::IntroduceMaster {
+                    after: hosts.last().copied(),
+                    run,
+                    master,
+                })
+            }
+            Slice::AskAll { after, epoch } => {
+                let hosts = self.working_after(after, RENEWED_AT_ONCE_MAX);
+                hosts.iter().for_each(|host| self.ask_after_restart(now, *host, epoch));
+                if hosts.len() == RENEWED_AT_ONCE_MAX {
+                    return Some(Slice::AskAll { after: hosts.last().copied(), epoch });
+                }
+                self.newsroom.release(epoch);
+                self.settle(now);
+                None
+            }
+            Slice::ForgetAbsent { after } => {
+                let hosts = self.circles.after(after, RENEWED_AT_ONCE_MAX);
+                for host in &hosts {
+                    if !self.hosts.contains_key(host) {
+                        self.circles.leave(*host);
+                    }
+                }
+                (hosts.len() == RENEWED_AT_ONCE_MAX)
+                    .then(|| Slice::ForgetAbsent { after: hosts.last().copied() })
+            }
             Slice::Forget { after, run } => {
                 let mut last = None;
                 for (host, state) in self.hosts.range_mut(from(after)).take(BROADCAST_AT_ONCE_MAX) {
                     last = Some(*host);
                     state.counts.remove(&run);
-                    state.ready.remove(&run);
-                    state.unready.remove(&run);
                 }
                 let after = self.if_more(last)?;
                 Some(Slice::Forget { after, run })
             }
-            Slice::Unsubscribe { run, host, mut jobs } => {
-                let part = self.runs.get_mut(&run)?;
-                for job in jobs.drain(jobs.len().saturating_sub(ENTRIES_FREED_AT_ONCE_MAX)..) {
-                    if let Some(hosts) = part.subscribers.get_mut(&job) {
-                        hosts.remove(&host);
-                        if hosts.is_empty() {
-                            part.subscribers.remove(&job);
-                        }
+            Slice::Lose { after, host, departure } => {
+                if self.hosts.contains_key(&host) {
+                    // It has come back.
+                    return None;
+                }
+                let runs = self.runs_after(after);
+                for run in &runs {
+                    if !self.active.contains(run) && !self.attended.contains(run) {
+                        self.lose_host_of_run(now, *run, host, departure);
                     }
                 }
-                (!jobs.is_empty()).then_some(Slice::Unsubscribe { run, host, jobs })
+                (runs.len() == RUNS_LOOKED_AT_ONCE_MAX).then(|| Slice::Lose {
+                    after: runs.last().copied(),
+                    host,
+                    departure,
+                })
+            }
+            Slice::Unlist { after, host } => {
+                if self.working.contains(&host) {
+                    return None;
+                }
+                let runs = self.runs_after(after);
+                runs.iter().for_each(|run| self.forget_readiness(*run, host));
+                (runs.len() == RUNS_LOOKED_AT_ONCE_MAX)
+                    .then(|| Slice::Unlist { after: runs.last().copied(), host })
+            }
+            Slice::ForgetEntries { run, host } => {
+                if self.hosts.contains_key(&host) {
+                    return None;
+                }
+                let is_more = self.runs.get_mut(&run)?.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
+                is_more.then_some(Slice::ForgetEntries { run, host })
+            }
+            Slice::Unsubscribe { from, host } => {
+                let mut runs = self.runs.range_mut(from..);
+                for (run, part) in runs.by_ref().take(RUNS_LOOKED_AT_ONCE_MAX) {
+                    if part.subscriptions.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX) {
+                        return Some(Slice::Unsubscribe { from: *run, host });
+                    }
+                }
+                let (next, _) = runs.next()?;
+                Some(Slice::Unsubscribe { from: *next, host })
+            }
+            Slice::Sweep(run) => {
+                let part = self.runs.get_mut(&run)?;
+                part.is_swept = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+                part.is_swept.then_some(Slice::Sweep(run))
+            }
+            Slice::Drop(mut readiness) => {
+                readiness.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Drop(readiness))
             }
             Slice::Free(mut part) => part.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Free(part)),
         }
+    }
+
+    /// Asks hosts to save what they have of a run.
+    fn do_suspend(&mut self, after: Option<HostId>, run: RunId) -> Option<Slice> {
+        let hosts = self.working_after(after, BROADCAST_AT_ONCE_MAX);
+        let suspending = self.runs.get_mut(&run)?.suspending.as_mut()?;
+        let is_more = hosts.len() == BROADCAST_AT_ONCE_MAX;
+        suspending.is_asking = is_more;
+        for host in &hosts {
+            if let Some(link) = self.hosts.get(host).and_then(|state| state.link) {
+                suspending.hosts.insert(*host);
+                self.transmits.push_back((link, ToHost::SuspendRun { run }));
+            }
+        }
+        self.finish_suspending_if_saved(run);
+        is_more.then_some(Slice::Suspend { after: hosts.last().copied(), run })
+    }
+
+    /// Up to `most` hosts that work, those after one of them.
+    fn working_after(&self, after: Option<HostId>, most: usize) -> Vec<HostId> {
+        self.working.range(from(after)).take(most).copied().collect()
+    }
+
+    /// Some runs, those after one of them.
+    fn runs_after(&self, after: Option<RunId>) -> Vec<RunId> {
+        let range = (after.map_or(Unbounded, Excluded), Unbounded);
+        self.runs.range::<RunId, _>(range).take(RUNS_LOOKED_AT_ONCE_MAX).map(|(run, _)| *run).collect()
     }
 
     /// The last host that a slice got to, if there are hosts beyond.

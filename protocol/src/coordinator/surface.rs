@@ -1,13 +1,11 @@
 //! What goes in and out of the coordinator's state machine, but for messages.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Circle;
-use crate::message::{Departure, HostReport, JobNote, LogLine, WorkerTimes};
-use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState, Time};
+use crate::message::{Departure, JobNote, LogLine, WorkerTimes};
+use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState};
 
 /// One websocket of a host, from open to close; the driver counts them and never uses a number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,65 +178,4 @@ pub enum Misbehaviour {
     /// It announced a parcel that is too long, changed it on the way, or it was not what was announced.
     #[error("it sent a parcel that breaks the rules")]
     Parcel,
-}
-
-/// A host as pages show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostView {
-    /// Who.
-    pub id: HostId,
-    /// What it says of itself.
-    pub report: HostReport,
-    /// When it joined.
-    pub since: Time,
-    /// Whether its link is open.
-    pub connected: bool,
-    /// Why it takes no new work.
-    pub paused: Option<String>,
-    /// Runs whose app it has loaded.
-    pub ready: Vec<RunId>,
-    /// Its counts over all runs that are not over.
-    pub counts: Counts,
-}
-
-/// A run as pages show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunView {
-    /// Which.
-    pub run: RunId,
-    /// What it is.
-    pub spec: Arc<RunSpec>,
-    /// How far it is.
-    pub state: RunState,
-    /// Why nothing happens, if nothing does.
-    pub waiting_for: Option<String>,
-    /// Who has the root job.
-    pub root_host: Option<HostId>,
-    /// How often the root was lost with its host.
-    pub root_losses: u32,
-    /// Summed over all hosts, those that are gone as well.
-    pub counts: Counts,
-    /// The counts of each host that worked on it, and whether it is still there.
-    pub by_host: Vec<(HostId, bool, Counts)>,
-    /// As in a [`Standing`].
-    pub counted: Vec<(HostId, Counts, Counts)>,
-    /// What the root reported: done, of how much.
-    pub progress: Option<(u64, u64)>,
-    /// Entries of its result table, and their bytes.
-    pub table: (usize, usize),
-    /// Since it was submitted or restored.
-    pub since: Time,
-}
-
-impl RunView {
-    /// What is to be saved of it now and then.
-    pub fn standing(&self) -> Standing {
-        Standing {
-            root_host: self.root_host,
-            root_losses: self.root_losses,
-            by_host: self.by_host.iter().map(|(host, _, counts)| (*host, *counts)).collect(),
-            counted: self.counted.clone(),
-            progress: self.progress,
-        }
-    }
 }

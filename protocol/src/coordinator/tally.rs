@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
-use crate::{Counts, HostId};
+use crate::{Counts, HostId, WideCounts};
 
 /// The row of all hosts that have no row any more; no host has this id.
 pub const LONG_GONE: HostId = HostId(0);
@@ -34,6 +34,12 @@ pub struct Tally {
     gone: VecDeque<HostId>,
     /// Of these, those without a row of their own, should they come back as others.
     folded: BTreeSet<HostId>,
+    /// Of all rows.
+    sum: WideCounts,
+    /// Hosts with a row that have counted nothing since they went, or since a restart.
+    away: BTreeSet<HostId>,
+    /// Of the others.
+    workers: u64,
 }
 
 impl Tally {
@@ -44,7 +50,12 @@ impl Tally {
         let counted = counted
             .into_iter()
             .map(|(host, before, last)| (host, Counted { before, last, series: None, is_folded: false }));
-        Self { rows: sums.into_iter().map(at_rest).collect(), counted: counted.collect(), ..Self::default() }
+        let mut tally = Self { counted: counted.collect(), ..Self::default() };
+        for (host, counts) in sums.into_iter().map(at_rest) {
+            tally.away.insert(host);
+            tally.set_row(host, counts);
+        }
+        tally
     }
 
     /// The counts of each host, of all its series.
@@ -61,28 +72,53 @@ impl Tally {
 
     /// Summed over all hosts, those that are gone as well.
     pub fn sum(&self) -> Counts {
-        let mut sum = Counts::default();
-        self.rows.values().for_each(|more| sum.add(more));
-        sum
+        self.sum.to_counts()
+    }
+
+    /// Workers of the hosts that are still there.
+    pub fn workers(&self) -> u32 {
+        u32::try_from(self.workers).unwrap_or(u32::MAX)
+    }
+
+    fn set_row(&mut self, host: HostId, counts: Counts) {
+        let before = self.rows.insert(host, counts).unwrap_or_default();
+        self.sum.replace(&before, &counts);
+        if !self.away.contains(&host) {
+            self.workers += u64::from(counts.workers);
+            self.workers -= u64::from(before.workers);
+        }
+    }
+
+    fn remove_row(&mut self, host: HostId) -> Option<Counts> {
+        let row = self.rows.remove(&host)?;
+        self.sum.replace(&row, &Counts::default());
+        if !self.away.remove(&host) {
+            self.workers -= u64::from(row.workers);
+        }
+        Some(row)
     }
 
     /// Frees up to `most` rows; whether some are left.
     pub fn shrink(&mut self, most: usize) -> bool {
         for _ in 0..most {
             self.counted.pop_first();
-            if self.rows.pop_first().is_none() && self.counted.is_empty() {
-                return false;
-            }
+            self.away.pop_first();
+            self.folded.pop_first();
+            self.rows.pop_first();
         }
-        !self.rows.is_empty() || !self.counted.is_empty()
+        let are_all_empty = self.rows.is_empty() && self.counted.is_empty();
+        !(are_all_empty && self.away.is_empty() && self.folded.is_empty())
     }
 
     /// A host says what it has counted in a series. Returns the sum of all its series.
     pub fn count(&mut self, host: HostId, series: u64, counts: Counts) -> Counts {
-        let row = self.rows.entry(host).or_default();
+        let mut row = self.rows.get(&host).copied().unwrap_or_default();
+        if self.away.remove(&host) {
+            self.workers += u64::from(row.workers);
+        }
         let counted = self.counted.entry(host).or_insert_with(|| Counted {
             before: Counts::default(),
-            last: *row,
+            last: row,
             series: None,
             is_folded: false,
         });
@@ -98,9 +134,10 @@ impl Tally {
             true => Counts { busy: counts.busy, workers: counts.workers, ..Counts::default() },
             false => counts,
         };
-        *row = counted.before;
+        row = counted.before;
         row.add(&counted.last);
-        *row
+        self.set_row(host, row);
+        row
     }
 
     /// A host's process has another id. Returns what it has counted so far.
@@ -108,9 +145,9 @@ impl Tally {
         if self.rows.contains_key(&is) || was == is {
             return None;
         }
-        let row = self.rows.remove(&was);
+        let row = self.remove_row(was);
         if let Some(row) = row {
-            self.rows.insert(is, row);
+            self.set_row(is, row);
             let counted = self.counted.remove(&was);
             let unknown = Counted { before: Counts::default(), last: row, series: None, is_folded: false };
             self.counted.insert(is, counted.unwrap_or(unknown));
@@ -123,8 +160,11 @@ impl Tally {
 
     /// A host is gone: it computes nothing.
     pub fn leave(&mut self, host: HostId, is_there: impl Fn(HostId) -> bool) {
-        let Some(row) = self.rows.get_mut(&host) else { return };
-        row.busy = 0;
+        let Some(row) = self.rows.get(&host).copied() else { return };
+        self.set_row(host, Counts { busy: 0, ..row });
+        if self.away.insert(host) {
+            self.workers -= u64::from(row.workers);
+        }
         self.gone.retain(|known| *known != host);
         self.gone.push_back(host);
         while self.gone.len() > GONE_HOSTS_LISTED_MAX {
@@ -136,18 +176,15 @@ impl Tally {
     }
 
     fn fold(&mut self, host: HostId) {
-        let Some(row) = self.rows.remove(&host) else { return };
+        let Some(row) = self.remove_row(host) else { return };
         self.counted.remove(&host);
         // Its workers are those of nobody.
-        self.rows.entry(LONG_GONE).or_default().add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..row });
+        let mut long_gone = self.rows.get(&LONG_GONE).copied().unwrap_or_default();
+        long_gone.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..row });
+        self.set_row(LONG_GONE, long_gone);
         if self.folded.len() < GONE_HOSTS_REMEMBERED_MAX {
             self.folded.insert(host);
         }
-    }
-
-    /// Nobody computes any more.
-    pub fn rest(&mut self) {
-        self.rows.values_mut().for_each(|counts| counts.busy = 0);
     }
 }
 
@@ -212,6 +249,29 @@ mod tests {
         // Then it begins the run anew.
         tally.count(HostId(hosts + 1), 2, counts(3));
         assert_eq!(tally.sum().work_ns, 10 * hosts + 3);
+    }
+
+    #[test]
+    fn the_sum_is_that_of_the_rows_whatever_happened() {
+        let mut tally = Tally::default();
+        let mut random = crate::Random::new(1);
+        for step in 0..20_000 {
+            let host = HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64);
+            match random.below(8) {
+                0 => tally.leave(host, |host| host.0 % 2 == 0),
+                1 => drop(tally.rename(host, HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64))),
+                2 => drop(tally.count(host, 1, Counts { workers: u32::MAX, ..counts(u64::MAX) })),
+                _ => drop(tally.count(host, 1, Counts { workers: 2, busy: 1, ..counts(step) })),
+            }
+            if step % 500 == 0 {
+                let mut sum = Counts::default();
+                tally.rows().for_each(|(_, row)| sum.add(&row));
+                assert_eq!(tally.sum(), sum);
+                let there = tally.rows().filter(|(host, _)| !tally.away.contains(host));
+                let workers = there.map(|(_, row)| u64::from(row.workers)).sum::<u64>();
+                assert_eq!(tally.workers, workers);
+            }
+        }
     }
 
     #[test]

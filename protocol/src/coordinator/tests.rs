@@ -204,7 +204,7 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
     let reborn = grid.hello(Some(identity), vec![root]);
     assert!(!grid.is_closed(reborn));
     assert_ne!(grid.identity(reborn).0, identity.0);
-    assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host), Some(grid.identity(reborn).0));
+    assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host()), Some(grid.identity(reborn).0));
 
     let standing = grid.machine.run(RUN).expect("the run").standing();
     let state = RunState::Running;
@@ -223,7 +223,7 @@ fn a_grid_of_another_secret_ignores_what_its_hosts_claim() {
     let root = RootClaim { run: RUN, number: JobNumber(1), proof: 5 };
     let link = grid.hello(Some((HostId(1), 2, GridId(8))), vec![root]);
     assert!(!grid.is_closed(link));
-    assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host), None);
+    assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host()), None);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn counts(series: u64, executed: u64) -> ToCoordinator {
 }
 
 fn executed(grid: &Grid) -> u64 {
-    grid.machine.run(RUN).expect("the run").counts.jobs.executed
+    grid.machine.run(RUN).expect("the run").counts().jobs.executed
 }
 
 #[test]
@@ -290,9 +290,9 @@ fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
         assert_eq!(executed(&grid), 34);
         grid.tell(link, counts(1, 34));
         assert_eq!(executed(&grid), 34);
-        let rows = grid.machine.run(RUN).expect("the run").by_host;
+        let rows: Vec<_> = grid.machine.run(RUN).expect("the run").by_host().collect();
         assert_eq!((rows.len(), rows[0].0, rows[0].1), (1, grid.identity(link).0, true));
-        assert_eq!(grid.machine.hosts()[0].counts.jobs.executed, 34);
+        assert_eq!(grid.machine.hosts().next().expect("a host").counts.jobs.executed, 34);
     }
     // It pauses: it leaves, and comes back as another that begins anew.
     let link = LinkId(grid.links);
@@ -302,7 +302,7 @@ fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
     let link = grid.hello(Some(was), Vec::new());
     grid.tell(link, counts(2, 50));
     assert_eq!(executed(&grid), 84);
-    assert_eq!(grid.machine.run(RUN).expect("the run").by_host.len(), 1);
+    assert_eq!(grid.machine.run(RUN).expect("the run").by_host().count(), 1);
 }
 
 /// What other hosts are told of a host, in order: whether it came, and with which incarnation, or went.
@@ -403,10 +403,10 @@ fn the_missing_are_bounded() {
     grid.cut(link);
     grid.advance(1_000, &[]);
     assert!(grid.machine.missing.contains(identity.0));
-    assert_eq!(grid.machine.runs[&RUN].subscribers.len(), 1);
+    assert_eq!(grid.machine.runs[&RUN].subscriptions.len(), 1);
     grid.advance(5_000, &[]);
     assert!(!grid.machine.missing.contains(identity.0));
-    assert_eq!(grid.machine.runs[&RUN].subscribers.len(), 0);
+    assert_eq!(grid.machine.runs[&RUN].subscriptions.len(), 0);
 }
 
 fn unready(run: RunId) -> ToCoordinator {

@@ -3,11 +3,14 @@
 //! A run that every working host has declared itself unable to run gives its turn up to others. It gets
 //! another when a host comes, which alone is asked then, and after a while, when all are asked again.
 
-use crate::limits::{RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN};
 use crate::message::ToHost;
-use crate::{RunId, RunState, Time};
+use crate::{HostId, RunId, RunState, Time};
 
 use super::Coordinator;
+use super::part::RunPart;
+use super::ready::Readiness;
+use super::slices::Slice;
 
 /// Which hosts are to load a run at its next turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,15 +32,23 @@ pub struct Turn {
     /// It gave its turn up, and is not given another before then.
     pub rests_until: Option<Time>,
     asked: Asked,
+    /// Counts the turns.
+    number: u32,
     /// Hosts may all be unable now.
-    is_in_doubt: bool,
+    pub is_in_doubt: bool,
+}
+
+impl Turn {
+    /// As of a run that no host has been given since.
+    pub fn anew(&self) -> Self {
+        Self { number: self.number, ..Self::default() }
+    }
 }
 
 impl Coordinator {
     /// Gives runs that wait their turn to the hosts, as far as there is room.
     pub(super) fn activate(&mut self, now: Time) {
-        let active = self.runs.values().filter(|part| part.is_active).count();
-        let room = RUNS_ACTIVE_MAX.saturating_sub(active);
+        let room = RUNS_ACTIVE_MAX.saturating_sub(self.active.len());
         if room == 0 {
             return;
         }
@@ -57,28 +68,35 @@ impl Coordinator {
         let epoch = self.epoch;
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.is_active = true;
+        part.turn.number += 1;
+        self.active.insert(run);
         part.settles = (epoch, now + SETTLE_MAX);
         part.turn.is_in_doubt = true;
-        let asked = part.turn.asked;
-        let spec = part.spec.clone();
-        if !std::mem::replace(&mut part.was_active, true) {
-            // No host has said anything of it before.
-            return self.broadcast(now, ToHost::StartRun { run, spec });
+        let (asked, turn) = (part.turn.asked, part.turn.number);
+        part.was_active = true;
+        let before = match asked {
+            Asked::New => part.readiness.take_ready(),
+            Asked::All | Asked::Again => std::mem::take(&mut part.readiness),
+        };
+        self.in_slices(now, Slice::Start { after: None, run, turn, before });
+    }
+
+    /// Gives a run to a host; false if that turn is over. `before` is what hosts had said of it.
+    pub(super) fn start_at(&mut self, run: RunId, turn: u32, host: HostId, before: &Readiness) -> bool {
+        let Some(part) = self.runs.get(&run) else { return false };
+        if !part.is_active || part.turn.number != turn {
+            return false;
         }
-        for host in self.hosts.values_mut() {
-            host.ready.remove(&run);
-            let was_unready = host.unready.contains_key(&run);
-            if asked != Asked::New {
-                host.unready.remove(&run);
+        let Some(link) = self.hosts.get(&host).and_then(|state| state.link) else { return true };
+        match part.turn.asked {
+            Asked::New if part.readiness.is_unready(host) => return true,
+            Asked::Again if before.is_unready(host) => {
+                self.transmits.push_back((link, ToHost::SuspendRun { run }));
             }
-            let Some(link) = host.link.filter(|_| host.paused.is_none()) else { continue };
-            match asked {
-                Asked::New if was_unready => continue,
-                Asked::Again if was_unready => self.transmits.push_back((link, ToHost::SuspendRun { run })),
-                _ => {}
-            }
-            self.transmits.push_back((link, ToHost::StartRun { run, spec: spec.clone() }));
+            Asked::All | Asked::New | Asked::Again => {}
         }
+        self.transmits.push_back((link, ToHost::StartRun { run, spec: part.spec.clone() }));
+        true
     }
 
     /// Some host cannot run it, or one that could is gone.
@@ -90,9 +108,10 @@ impl Coordinator {
 
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
-        let doubtful: Vec<RunId> = (self.runs.iter())
-            .filter(|(_, part)| part.is_active && part.assigned.is_none() && part.turn.is_in_doubt)
-            .map(|(run, _)| *run)
+        let is_doubtful = |part: &RunPart| part.assigned.is_none() && part.turn.is_in_doubt;
+        let doubtful: Vec<RunId> = { self.active.iter() }
+            .filter(|run| self.runs.get(run).is_some_and(is_doubtful))
+            .copied()
             .collect();
         let mut have_yielded = false;
         for run in doubtful {
@@ -103,7 +122,10 @@ impl Coordinator {
                 let rest = UNREADY_REST_MIN.saturating_mul(1 << part.turn.yields.min(16));
                 part.is_active = false;
                 part.turn.yields = part.turn.yields.saturating_add(1);
-                part.turn.rests_until = Some(now + rest.min(UNREADY_REST_MAX));
+                let until = now + rest.min(UNREADY_REST_MAX);
+                part.turn.rests_until = Some(until);
+                self.resting.insert((until, run));
+                self.active.remove(&run);
                 part.turn.asked = Asked::New;
                 have_yielded = true;
             }
@@ -115,21 +137,27 @@ impl Coordinator {
 
     /// A host has come: it may be able to run what others cannot.
     pub(super) fn wake_turns(&mut self, now: Time) {
-        let resting = self.runs.values_mut().filter(|part| part.turn.rests_until.is_some());
-        let woken = resting.map(|part| part.turn.rests_until = None).count();
-        if woken > 0 {
+        let resting = std::mem::take(&mut self.resting);
+        for (_, run) in &resting {
+            if let Some(part) = self.runs.get_mut(run) {
+                part.turn.rests_until = None;
+            }
+        }
+        if !resting.is_empty() {
             self.activate(now);
         }
     }
 
     /// Runs that have rested long enough are tried again, by all.
     pub(super) fn time_out_turns(&mut self, now: Time) {
-        let is_due = |turn: &Turn| turn.rests_until.is_some_and(|until| now >= until);
         let mut is_any = false;
-        for part in self.runs.values_mut().filter(|part| is_due(&part.turn)) {
-            part.turn.rests_until = None;
-            part.turn.asked = Asked::Again;
-            is_any = true;
+        while let Some((until, run)) = self.resting.first().copied().filter(|(until, _)| now >= *until) {
+            self.resting.remove(&(until, run));
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.turn.rests_until = None;
+                part.turn.asked = Asked::Again;
+                is_any = true;
+            }
         }
         if is_any {
             self.activate(now);
@@ -137,8 +165,12 @@ impl Coordinator {
     }
 
     fn is_unable_everywhere(&self, run: RunId) -> bool {
-        let mut working = self.hosts.values().filter(|host| host.paused.is_none()).peekable();
-        working.peek().is_some() && working.all(|host| host.unready.contains_key(&run))
+        let Some(part) = self.runs.get(&run) else { return false };
+        let unready = part.readiness.unready();
+        // What hosts have said that are gone is forgotten a moment later.
+        !self.working.is_empty()
+            && unready.len() >= self.working.len()
+            && self.working.iter().take(BROADCAST_AT_ONCE_MAX).all(|host| unready.contains_key(host))
     }
 
     /// Why no host can run it, if none can.
@@ -146,9 +178,9 @@ impl Coordinator {
         if !self.is_unable_everywhere(run) {
             return None;
         }
-        let working = self.hosts.values().filter(|host| host.paused.is_none());
-        let (name, reason) =
-            { working }.find_map(|host| Some((&host.report.name, host.unready.get(&run)?)))?;
+        let unready = self.runs.get(&run)?.readiness.unready();
+        let (name, reason) = { unready.iter() }
+            .find_map(|(host, reason)| Some((&self.hosts.get(host)?.report.name, reason)))?;
         Some(format!("no host can run it; {name} says: {reason}"))
     }
 

@@ -453,10 +453,8 @@ impl Host {
         };
         let held_set: std::collections::BTreeSet<JobNumber> = held.iter().copied().collect();
         let (mut again, mut lost) = (Vec::new(), Vec::new());
-        for (number, loan) in &mut part.loans {
-            if loan.thief != from {
-                continue;
-            }
+        for number in &part.loans_to(from).collect::<Vec<_>>() {
+            let Some(loan) = part.loans.get_mut(number) else { continue };
             if held_set.contains(number) {
                 loan.heard = now;
                 loan.is_heard = true;
@@ -476,9 +474,7 @@ impl Host {
         let refused: Vec<StealId> = (pending.iter().copied())
             .filter(|steal| {
                 let waits = part.parked.iter().any(|parked| parked.thief == from && parked.steal == *steal);
-                let lent = (part.loans.values())
-                    .any(|loan| loan.thief == from && loan.state == LoanState::Given(*steal));
-                !waits && !lent
+                !waits && !part.is_lent(from, *steal)
             })
             .collect();
         for message in again {

@@ -7,7 +7,7 @@ use crate::limits::ACQUAINTANCES_MAX;
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
-use super::part::{Owner, Part, Stage};
+use super::part::{Announced, Owner, Part, Stage};
 use super::{Command, Event, Host, Transmit};
 
 impl Host {
@@ -119,6 +119,7 @@ impl Host {
         for part in self.runs.values_mut() {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();
+            part.announced = None;
         }
         self.disclaim_roots();
         let before = std::mem::replace(&mut self.incarnation, incarnation);
@@ -195,34 +196,32 @@ impl Host {
 
     /// The coordinator may have lost what it was told last.
     fn announce_again(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let own: Vec<_> = part.table.iter().cloned().collect();
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.announced = Some(Announced { place: None, count: 0 });
         let orphans: Vec<JobNumber> =
             part.held.iter().filter(|(_, held)| held.owners.is_empty()).map(|(token, _)| *token).collect();
         let ended: Vec<JobNumber> =
             part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| *token).collect();
-        for entry in own {
-            if matches!(entry.state, crate::EntryState::Done(_)) {
-                self.share(now, run, &entry);
-            }
-        }
         for token in orphans {
             self.announce_orphan(now, run, token);
         }
-        self.flush(now, run);
+        self.announce_more(now, run);
         for token in ended {
             self.deliver(run, token);
         }
     }
 
     fn join(&mut self, now: Time, info: HostInfo) {
-        if Some(info.id) == self.id() || self.cut_off.contains(&info.id) {
+        if Some(info.id) == self.id() || self.cut_off.contains_key(&info.id) {
             return;
         }
         let id = info.id;
         if self.peers.get(&id).is_some_and(|known| known.incarnation != info.incarnation) {
             // It was given up and came back while this host's link was away.
             self.lose_peer(now, id);
+        }
+        for part in self.runs.values_mut() {
+            part.forgetting.remove(&id);
         }
         if self.peers.insert(id, info).is_none() {
             self.events.push_back(Event::PeerJoined(id));
@@ -334,7 +333,7 @@ impl Host {
             return;
         }
         if spec.redone {
-            spec.lookup_below = part.expect_below(&spec);
+            spec.lookup_below = spec.lookup_below.max(part.expect_below(&spec));
             self.tell_lookups(run);
         }
         self.take_in(now, run, Owner::Coordinator, number, spec);
@@ -381,6 +380,7 @@ impl Host {
             part.loans.iter().map(|(number, loan)| (loan.thief, *number)).collect();
         part.loans.clear();
         part.loan_by_number.clear();
+        part.loans_by_thief.clear();
         part.unresolved.clear();
         part.drop_requests(|_| true);
         part.idle = 0;

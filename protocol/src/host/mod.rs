@@ -6,6 +6,8 @@
 //! suspending; `membership` is the link to the coordinator and who else is there; `parcels` carries what is too
 //! large for one message.
 
+#[cfg(test)]
+mod bounds;
 mod departure;
 mod loans;
 mod membership;
@@ -25,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN,
-    SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX, shortened,
+    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES,
+    PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
 use crate::parcel::{Contents, Incoming, Outgoing};
@@ -57,7 +59,8 @@ pub struct Host {
     far: Vec<HostId>,
     /// Peers that are reached by a link of their own, says the driver.
     direct: BTreeSet<HostId>,
-    cut_off: BTreeSet<HostId>,
+    /// Peers that are not heard any more, by when that began.
+    cut_off: BTreeMap<HostId, Time>,
     /// Peers that were given up a moment ago, and may not know yet.
     given_up: BTreeMap<HostId, Time>,
     epoch: u64,
@@ -103,7 +106,7 @@ impl Host {
             near: Vec::new(),
             far: Vec::new(),
             direct: BTreeSet::new(),
-            cut_off: BTreeSet::new(),
+            cut_off: BTreeMap::new(),
             given_up: BTreeMap::new(),
             epoch: 0,
             runs: BTreeMap::new(),
@@ -207,7 +210,7 @@ impl Host {
     /// A peer said something.
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
         self.latest = now;
-        if self.cut_off.contains(&from) || Some(from) == self.id() {
+        if self.cut_off.contains_key(&from) || Some(from) == self.id() {
             return;
         }
         if let Err(misbehaviour) = self.peer_message(now, from, message) {
@@ -218,7 +221,7 @@ impl Host {
 
     fn peer_message(&mut self, now: Time, from: HostId, message: PeerMessage) -> Result<(), Misbehaviour> {
         match message {
-            PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding)?,
+            PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding),
             PeerMessage::Job { run, steal, number, spec } => {
                 self.on_job(now, from, run, steal, number, spec)?;
             }
@@ -385,6 +388,7 @@ impl Host {
             self.time_out_steals(now, run);
             self.reconcile(now, run);
             self.time_out_recovery(now, run);
+            self.tidy(now, run);
             self.flush_if_due(now, run);
             self.time_out_sharing(now, run);
             self.report(now, run);
@@ -418,6 +422,7 @@ impl Host {
                 self.next_steal_timeout(*run, part),
                 self.next_reconcile(part),
                 self.next_recovery_timeout(*run, part),
+                self.next_tidying(part),
                 Self::next_flush(part),
                 self.next_report(part),
                 self.next_sharing(*run, part),
@@ -457,7 +462,7 @@ impl Host {
 
     /// A peer hears no more of this host: what was lent to it and held for it is as if it were gone.
     fn on_refused(&mut self, now: Time, peer: HostId, reason: String) {
-        if self.cut_off.insert(peer) {
+        if self.note_cut_off(now, peer) {
             self.events.push_back(Event::RefusedBy(peer, reason));
             self.commands.push_back(Command::CutOff { peer });
             self.lose_peer(now, peer);
@@ -466,13 +471,25 @@ impl Host {
 
     /// Tells a peer why, and hears no more of it.
     fn cut_off(&mut self, now: Time, peer: HostId, reason: String) {
-        if !self.cut_off.insert(peer) {
+        if !self.note_cut_off(now, peer) {
             return;
         }
         self.tell_peer(peer, PeerMessage::Refused { reason: shortened(&reason) });
         self.tell_coordinator(ToCoordinator::Misbehaved { host: peer, reason });
         self.commands.push_back(Command::CutOff { peer });
         self.lose_peer(now, peer);
+    }
+
+    /// Notes that a peer is heard no more; false if it was not before.
+    fn note_cut_off(&mut self, now: Time, peer: HostId) -> bool {
+        if self.cut_off.insert(peer, now).is_some() {
+            return false;
+        }
+        if self.cut_off.len() > CUT_OFF_HOSTS_MAX {
+            let first = self.cut_off.iter().min_by_key(|(_, since)| **since).map(|(host, _)| *host);
+            first.map(|first| self.cut_off.remove(&first));
+        }
+        true
     }
 
     fn next_report(&self, part: &Part) -> Option<(Time, &'static str)> {

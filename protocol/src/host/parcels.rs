@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::frugal;
+use crate::limits::PARCEL_BYTES_MAX;
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::{HostId, JobNumber, RunId, StealId, Time};
@@ -46,11 +47,34 @@ impl Host {
         let announcement = again.or_else(|| {
             // Encoding into memory fails only where a type cannot be encoded, which no message's is.
             let bytes = postcard::to_allocvec(message).ok()?;
+            if bytes.len() > PARCEL_BYTES_MAX {
+                self.end_with_too_large(contents, bytes.len());
+                return None;
+            }
             self.outgoing.add(self.latest, to, contents, bytes)
         });
         if let Some(announcement) = announcement {
             self.tell_of_parcel(to, announcement);
         }
+    }
+
+    /// Something can never be sent, and whatever waits for it would wait for ever: the run ends.
+    fn end_with_too_large(&mut self, contents: Contents, bytes: usize) {
+        let what = match contents {
+            Contents::Job { .. } => "a job's parameters",
+            Contents::Result { .. } | Contents::RootFinished { .. } | Contents::Have { .. } => {
+                "a job's result"
+            }
+            Contents::Updates { .. } => "an update of a shared object",
+            Contents::Replica { .. } => "the replica of a shared object",
+        };
+        let (mib, mib_max) = (bytes.div_ceil(1 << 20), PARCEL_BYTES_MAX >> 20);
+        let reason = format!(
+            "{what} takes {mib} MiB, and hosts send one another at most {mib_max} MiB in one piece; divide it into \
+             smaller ones"
+        );
+        let run = contents.run();
+        self.judge(self.latest, run, ToCoordinator::Limit { run, reason });
     }
 
     fn tell_of_parcel(&mut self, to: Receiver, message: ParcelMessage) {
@@ -137,7 +161,7 @@ impl Host {
             ParcelMessage::Chunk { parcel, offset, bytes } => {
                 let arrival = self.incoming.on_chunk(now, from, parcel, offset, &bytes);
                 match arrival.map_err(|_| Misbehaviour::Parcel)? {
-                    Arrival::Part => {}
+                    Arrival::Part | Arrival::Ignored => {}
                     Arrival::Unknown => {
                         self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Refused { parcel });
                     }

@@ -1,6 +1,7 @@
 //! What a host knows of one run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
 use crate::limits::{
@@ -118,6 +119,14 @@ pub enum Stage {
     Unable,
 }
 
+/// How far a host is with announcing again what it has.
+#[derive(Debug, Clone, Copy)]
+pub struct Announced {
+    /// The last entry, and what it took.
+    pub place: Option<(u64, JobKey)>,
+    pub count: usize,
+}
+
 /// When to ask for jobs again.
 #[derive(Debug)]
 pub struct Rest {
@@ -167,20 +176,31 @@ pub struct Part {
     pub wanted: usize,
     pub loans: BTreeMap<JobNumber, Loan>,
     pub loan_by_number: BTreeMap<JobNumber, JobNumber>,
+    pub loans_by_thief: BTreeSet<(HostId, JobNumber)>,
     pub unresolved: BTreeMap<JobNumber, Unresolved>,
     pub next_number: u64,
     pub next_reconcile: Time,
 
     // The result table.
     pub table: Table,
+    /// Hosts that are gone, and of whose entries there may be more.
+    pub forgetting: BTreeSet<HostId>,
+    /// Announcing its entries again, the host has come to this one.
+    pub announced: Option<Announced>,
     /// Lost jobs that are run again here.
     pub redoing: BTreeSet<JobTag>,
+    /// The same, the first lost first.
+    pub redoing_order: VecDeque<JobTag>,
+    /// Of these, those below which there are more entries to be looked at, after the last one.
+    pub expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
     /// Entries that one of their descendants may still find.
     pub sought: BTreeSet<JobKey>,
+    /// Those up to this one have been looked at lately, whether they are in the table still.
+    pub sought_checked: Option<JobKey>,
     /// What of it the runtime was not told, and whether it was told that there is any.
     pub untold: BTreeSet<JobTag>,
     pub lookups_wanted: bool,
-    pub outbox: Vec<Entry>,
+    pub outbox: VecDeque<Entry>,
     pub outbox_since: Option<Time>,
     pub owner_outbox: BTreeMap<HostId, Vec<Entry>>,
 
@@ -233,15 +253,21 @@ impl Part {
             wanted: 0,
             loans: BTreeMap::new(),
             loan_by_number: BTreeMap::new(),
+            loans_by_thief: BTreeSet::new(),
             unresolved: BTreeMap::new(),
             next_number: 0,
             next_reconcile: now,
             table: Table::new(table_bytes_max),
+            forgetting: BTreeSet::new(),
+            announced: None,
             redoing: BTreeSet::new(),
+            redoing_order: VecDeque::new(),
+            expecting: VecDeque::new(),
             sought: BTreeSet::new(),
+            sought_checked: None,
             untold: BTreeSet::new(),
             lookups_wanted: false,
-            outbox: Vec::new(),
+            outbox: VecDeque::new(),
             outbox_since: None,
             owner_outbox: BTreeMap::new(),
             shared: BTreeMap::new(),
@@ -267,7 +293,7 @@ impl Part {
         (self.spec.stealing == Stealing::MasterWorker && self.master == Some(host))
             || self.requests.values().any(|request| request.victim == host)
             || self.parked.iter().any(|parked| parked.thief == host)
-            || self.loans.values().any(|loan| loan.thief == host)
+            || self.loans_to(host).next().is_some()
             || (self.held_by_loan.range((Owner::Host(host), JobNumber(0))..).next())
                 .is_some_and(|((owner, _), _)| *owner == Owner::Host(host))
             || self.unresolved.values().any(|unresolved| unresolved.wanted_from == Some(host))
@@ -390,12 +416,37 @@ impl Part {
 
     pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
         self.loan_by_number.insert(entry.number, loan);
+        self.loans_by_thief.insert((entry.thief, loan));
         self.loans.insert(loan, entry);
     }
 
     pub fn end_loan(&mut self, loan: JobNumber) -> Option<Loan> {
         let entry = self.loans.remove(&loan)?;
         self.loan_by_number.remove(&entry.number);
+        self.loans_by_thief.remove(&(entry.thief, loan));
         Some(entry)
+    }
+
+    /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time
+    /// of others.
+    pub fn check_sought(&mut self, most: usize) {
+        let range = (self.sought_checked.map_or(Unbounded, Excluded), Unbounded);
+        let keys: Vec<JobKey> = self.sought.range(range).take(most).copied().collect();
+        self.sought_checked = keys.last().filter(|_| keys.len() == most).copied();
+        for key in keys.iter().filter(|key| self.table.get(key).is_none()) {
+            self.sought.remove(key);
+        }
+    }
+
+    /// Whether a job was lent to a host in answer to this request.
+    pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
+        let mut loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
+        loans.any(|loan| loan.state == LoanState::Given(steal))
+    }
+
+    /// The numbers of what was lent to a host.
+    pub fn loans_to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
+        let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
+        self.loans_by_thief.range(range).map(|(_, number)| *number)
     }
 }

@@ -4,15 +4,20 @@
 //! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
 //! too. Entries wait a little for company (message combining).
 
-use crate::limits::{FLUSH, LINEAGE_LENGTH_MAX};
+use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, FLUSH, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::part::{Owner, Part};
+use super::part::{Announced, Owner, Part};
 use super::{Command, Host, in_parts};
 
-/// Entries that wait for a coordinator that is away; older ones give way, and remain with this host.
+/// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
+/// announced again to a coordinator that may have lost them.
 const OUTBOX_MAX: usize = 16 * 1024;
+/// Entries that one event announces again; the others follow at once.
+const ANNOUNCED_AT_ONCE_MAX: usize = 128;
+/// Entries that may still be found, of which one event looks whether they are there.
+const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 512;
 /// About what a line of a log takes besides its texts.
 const LINE_BYTES: usize = 16;
 
@@ -34,11 +39,13 @@ impl Host {
             // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
             FaultTolerance::FinishedOrphans if !part.held_by_key.contains_key(&key) => {
                 part.table.insert(entry);
+                part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
                 return;
             }
             FaultTolerance::FinishedOrphans | FaultTolerance::Full => {}
         }
         if part.table.insert(entry.clone()) {
+            part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
             self.share(now, run, &entry);
             self.commands.push_back(Command::Save { run, entry });
         }
@@ -58,9 +65,9 @@ impl Host {
             }
         }
         if part.outbox.len() >= OUTBOX_MAX {
-            part.outbox.remove(0);
+            part.outbox.pop_front();
         }
-        part.outbox.push(shared);
+        part.outbox.push_back(shared);
         part.outbox_since.get_or_insert(now);
     }
 
@@ -76,11 +83,52 @@ impl Host {
         let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
         let key = entry.key;
         part.table.insert(entry.clone());
-        part.outbox.push(entry);
+        part.outbox.push_back(entry);
         part.outbox_since.get_or_insert(now);
         if is_sought {
             part.seek_entry(key);
         }
+    }
+
+    /// Announces again results that a coordinator may have lost, those that took most first.
+    pub(super) fn announce_more(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(announced) = part.announced else { return };
+        let entries: Vec<_> = (part.table.results_after(announced.place))
+            .take(ANNOUNCED_AT_ONCE_MAX)
+            .map(|(place, entry)| (place, entry.clone()))
+            .collect();
+        let count = announced.count + entries.len();
+        let is_more = entries.len() == ANNOUNCED_AT_ONCE_MAX && count < OUTBOX_MAX;
+        part.announced = is_more.then(|| Announced { place: entries.last().map(|(place, _)| *place), count });
+        for (_, entry) in entries {
+            self.share(now, run, &entry);
+        }
+        self.flush(now, run);
+    }
+
+    /// Goes on with what one event could not do.
+    pub(super) fn tidy(&mut self, now: Time, run: RunId) {
+        self.announce_more(now, run);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if let Some(gone) = part.forgetting.first().copied()
+            && !part.table.forget_host(gone, ENTRIES_FREED_AT_ONCE_MAX)
+        {
+            part.forgetting.remove(&gone);
+        }
+        part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+        if !part.expecting.is_empty() {
+            part.expect_more();
+            self.tell_lookups(run);
+        }
+    }
+
+    pub(super) fn next_tidying(&self, part: &Part) -> Option<(Time, &'static str)> {
+        let is_more = part.announced.is_some()
+            || !part.forgetting.is_empty()
+            || !part.expecting.is_empty()
+            || part.table.is_to_be_swept();
+        is_more.then_some((self.latest, "more is to be done of what was begun"))
     }
 
     pub(super) fn next_flush(part: &Part) -> Option<(Time, &'static str)> {
@@ -104,7 +152,7 @@ impl Host {
             self.report_soon(now, run, false);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.sought.retain(|key| part.table.get(key).is_some());
+        part.check_sought(SOUGHT_CHECKED_AT_ONCE_MAX);
         let mut for_owners = std::mem::take(&mut part.owner_outbox);
         // Of what was finished within the same moment, only the largest is of use.
         for entries in for_owners.values_mut() {
@@ -114,7 +162,7 @@ impl Host {
         let mut messages = Vec::new();
         part.outbox_since = None;
         if self.is_connected {
-            for entries in Entry::batches(&part.outbox) {
+            for entries in Entry::batches(part.outbox.make_contiguous()) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }
             part.outbox.clear();
@@ -157,6 +205,7 @@ impl Host {
                 part.seek_entry(key);
             }
         }
+        part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
         self.tell_lookups(run);
     }
 
@@ -164,7 +213,7 @@ impl Host {
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let jobs = std::mem::take(&mut part.untold);
-        let wanted = !part.sought.is_empty();
+        let wanted = !part.sought.is_empty() || !part.expecting.is_empty();
         if wanted && !jobs.is_empty() {
             let jobs = jobs.into_iter().collect();
             self.commands.push_back(Command::Lookups { run, jobs });
@@ -185,7 +234,8 @@ impl Host {
         // Nothing is known of those below it that nobody exposed. But a redoer goes into what was begun
         // before, and thieves take what is begun last.
         spec.lookup_below = part.table.depth_below(tag);
-        let entries: Vec<Entry> = part.table.below(tag).map(|entry| entry.to_share(me)).collect();
+        let below = part.table.below(tag).take(FORWARDED_ENTRIES_MAX);
+        let entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
         for entry in &entries {
             part.sought.remove(&entry.key);
         }

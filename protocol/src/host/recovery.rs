@@ -11,7 +11,10 @@
 
 use std::time::Duration;
 
-use crate::limits::{ACQUAINTANCES_MAX, FIND_TIMEOUT, IDENTITY_KEPT};
+use crate::limits::{
+    ACQUAINTANCES_MAX, ENTRIES_FREED_AT_ONCE_MAX, EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, IDENTITY_KEPT,
+    REDOING_MAX,
+};
 use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
@@ -61,16 +64,18 @@ impl Host {
         part.owner_outbox.remove(&peer);
         self.lose_sharer(now, run, peer);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.table.forget_host(peer);
+        if part.table.forget_host(peer, ENTRIES_FREED_AT_ONCE_MAX) {
+            part.forgetting.insert(peer);
+        }
         if part.master == Some(peer) {
             part.master = None;
         }
-        let orphaned: Vec<(JobNumber, JobNumber)> = (part.held_by_loan.iter())
-            .filter(|((owner, _), _)| *owner == Owner::Host(peer))
-            .map(|((_, number), token)| (*number, *token))
-            .collect();
-        let lost: Vec<JobNumber> =
-            part.loans.iter().filter(|(_, loan)| loan.thief == peer).map(|(number, _)| *number).collect();
+        let orphaned: Vec<(JobNumber, JobNumber)> =
+            (part.held_by_loan.range((Owner::Host(peer), JobNumber(0))..))
+                .take_while(|((owner, _), _)| *owner == Owner::Host(peer))
+                .map(|((_, number), token)| (*number, *token))
+                .collect();
+        let lost: Vec<JobNumber> = part.loans_to(peer).collect();
         let unanswered: Vec<JobNumber> = (part.unresolved.iter())
             .filter(|(_, unresolved)| unresolved.wanted_from == Some(peer))
             .map(|(number, _)| *number)
@@ -379,10 +384,34 @@ impl Part {
     /// A job is run again: notes what may be found below it, and gives how deep.
     pub fn expect_below(&mut self, spec: &JobSpec) -> u32 {
         let tag = spec.key.tag();
-        self.redoing.insert(tag);
-        let below: Vec<JobKey> = self.table.below(tag).map(|entry| entry.key).collect();
-        below.into_iter().for_each(|key| self.seek_entry(key));
+        if self.redoing.insert(tag) {
+            self.redoing_order.push_back(tag);
+        }
+        if self.redoing_order.len() > REDOING_MAX
+            && let Some(first) = self.redoing_order.pop_front()
+        {
+            self.redoing.remove(&first);
+        }
+        self.expecting.retain(|(expected, _)| *expected != tag);
+        self.expecting.push_back((tag, None));
+        self.expect_more();
         self.table.depth_below(tag)
+    }
+
+    /// Looks at some more of what may be found below jobs that are run again, the nearest entries first.
+    pub fn expect_more(&mut self) {
+        let mut room = EXPECTED_AT_ONCE_MAX;
+        while room > 0
+            && let Some((tag, after)) = self.expecting.pop_front()
+        {
+            let below: Vec<_> =
+                self.table.below_after(tag, after).take(room).map(|(place, _)| place).collect();
+            room -= below.len();
+            below.iter().for_each(|(_, key)| self.seek_entry(*key));
+            if room == 0 {
+                self.expecting.push_front((tag, below.last().copied()));
+            }
+        }
     }
 
     /// A descendant of a job that is run again here may find this entry.

@@ -57,9 +57,10 @@ impl Host {
             }
         }
         between.holds |= part.requests.values().any(|request| request.victim == peer);
-        for (number, loan) in part.loans.iter().filter(|(_, loan)| loan.thief == peer) {
+        for number in part.loans_to(peer) {
+            let Some(loan) = part.loans.get(&number) else { continue };
             match loan.state {
-                LoanState::Asked => between.asked.push((*number, loan.spec.key)),
+                LoanState::Asked => between.asked.push((number, loan.spec.key)),
                 LoanState::Given(_) | LoanState::Agreed => between.lends = true,
             }
         }

@@ -31,6 +31,8 @@ pub struct Sizes {
     pub outbox_hosts: usize,
     /// Entries that may still be found.
     pub sought: usize,
+    /// Lost jobs that it has run again.
+    pub redoing: usize,
     /// Entries of its tables.
     pub entries: usize,
     /// Notes and lines that wait to be sent, in the run that has most.
@@ -59,6 +61,7 @@ impl Host {
             sizes.outbox += part.outbox.len();
             sizes.outbox_hosts += part.owner_outbox.len();
             sizes.sought += part.sought.len();
+            sizes.redoing += part.redoing_order.len().max(part.redoing.len()) + part.expecting.len();
             sizes.entries += part.table.len();
             sizes.waiting_texts = sizes.waiting_texts.max(part.notes.len()).max(part.log.len());
         }

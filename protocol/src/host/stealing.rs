@@ -268,33 +268,21 @@ impl Host {
 
     // ---- the victim ----
 
-    pub(super) fn on_steal(
-        &mut self,
-        now: Time,
-        thief: HostId,
-        run: RunId,
-        steal: StealId,
-        holding: u64,
-    ) -> Result<(), Misbehaviour> {
+    pub(super) fn on_steal(&mut self, now: Time, thief: HostId, run: RunId, steal: StealId, holding: u64) {
         let is_far = self.is_far(thief);
         let knows_thief = !is_far || self.peers.contains_key(&thief);
         let threads = self.config.report.threads as usize;
         let nothing = PeerMessage::Nothing { run, steal };
         let Some(part) = self.runs.get_mut(&run) else {
-            self.tell_peer(thief, nothing);
-            return Ok(());
+            return self.tell_peer(thief, nothing);
         };
         if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief {
-            self.tell_peer(thief, nothing);
-            return Ok(());
-        }
-        if part.parked.iter().filter(|parked| parked.thief == thief).count() >= PARKED_STEALS_PER_THIEF_MAX {
-            return Err(Misbehaviour::Flood);
+            return self.tell_peer(thief, nothing);
         }
         if part.parked.iter().any(|parked| parked.thief == thief && parked.steal == steal)
-            || part.loans.values().any(|loan| loan.thief == thief && loan.state == LoanState::Given(steal))
+            || part.is_lent(thief, steal)
         {
-            return Ok(());
+            return;
         }
         // Whoever computes nothing has nothing, unless it is in the queue right now.
         let patience = if part.idle >= threads {
@@ -305,8 +293,15 @@ impl Host {
             PARK
         };
         part.parked.push_back(Parked { thief, steal, holding, until: now + patience });
-        self.commands.push_back(Command::Offer { run });
-        Ok(())
+        // A host that was stopped for long finds all that a thief has asked meanwhile: it has given the oldest up.
+        let oldest = part.parked.iter().position(|parked| parked.thief == thief);
+        let of_thief = part.parked.iter().filter(|parked| parked.thief == thief).count();
+        let oldest = oldest.filter(|_| of_thief > PARKED_STEALS_PER_THIEF_MAX);
+        if let Some(given_up) = oldest.and_then(|oldest| part.parked.remove(oldest)) {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal: given_up.steal });
+        } else {
+            self.commands.push_back(Command::Offer { run });
+        }
     }
 
     pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {

@@ -329,9 +329,6 @@ pub enum Misbehaviour {
     /// It confirmed an adoption that was never asked for.
     #[error("it adopted a job that it was never asked to")]
     AdoptionOfNoJob,
-    /// It sent more requests than it may have under way.
-    #[error("it flooded this host with requests")]
-    Flood,
     /// It sent more entries in a message, or longer texts, than are allowed.
     #[error("it sent a message larger than allowed")]
     TooMuch,

@@ -9,9 +9,9 @@ use crate::message::{HostReport, ToHost};
 use crate::shared::Versions;
 use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
 
-const RUN: RunId = RunId(1);
+pub const RUN: RunId = RunId(1);
 const ME: HostId = HostId(10);
-const PEER: HostId = HostId(20);
+pub const PEER: HostId = HostId(20);
 
 fn report(name: &str) -> HostReport {
     HostReport {
@@ -27,7 +27,7 @@ fn info(id: HostId) -> HostInfo {
     HostInfo { id, report: Arc::new(report("peer")), direct_secret: 1, incarnation: 0 }
 }
 
-fn spec() -> RunSpec {
+pub fn spec() -> RunSpec {
     RunSpec {
         app: BlobHash([7; 32]),
         function: "main".to_owned(),
@@ -55,7 +55,7 @@ fn welcome(host: HostId, secret: u64) -> ToHost {
 }
 
 /// A host that takes part in the run.
-fn host() -> Host {
+pub fn host() -> Host {
     let config = HostConfig { report: report("me"), seed: 1, table_bytes_max: HOST_TABLE_BYTES_MAX };
     let now = Time::default();
     let mut host = Host::new(config, now);
@@ -67,7 +67,7 @@ fn host() -> Host {
     host
 }
 
-fn said(host: &mut Host) -> Vec<Transmit> {
+pub fn said(host: &mut Host) -> Vec<Transmit> {
     std::iter::from_fn(|| host.poll_transmit()).collect()
 }
 

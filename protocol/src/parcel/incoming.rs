@@ -12,8 +12,9 @@ use thiserror::Error;
 use super::{Contents, ParcelId, ParcelMessage};
 use crate::limits::{
     CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCELS_INCOMING_BYTES_MAX, PARCELS_PULLED_MAX,
-    PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX,
+    PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX, REFUSAL_EVERY, REFUSALS_AT_ONCE_MAX,
 };
+use crate::pace::Pace;
 use crate::{RunId, Time};
 use arriving::{Arriving, Due};
 
@@ -27,11 +28,16 @@ pub struct Unsound;
 pub enum Arrival {
     /// More is to come.
     Part,
-    /// There is no such parcel.
+    /// There is no such parcel, which its sender is to hear.
     Unknown,
+    /// There is no such parcel, and its sender has heard that of many.
+    Ignored,
     /// All bytes are there.
     Whole(Contents, Vec<u8>),
 }
+
+/// Senders whose refusals are counted.
+const REFUSED_SENDERS_MAX: usize = 1024;
 
 type Name<K> = (K, ParcelId);
 
@@ -47,6 +53,8 @@ pub struct Incoming<K> {
     begun: BTreeSet<Name<K>>,
     begun_bytes: usize,
     messages: VecDeque<(K, ParcelMessage)>,
+    /// How often senders were told that a parcel is unknown.
+    refusals: BTreeMap<K, Pace>,
 }
 
 impl<K> Default for Incoming<K> {
@@ -59,6 +67,7 @@ impl<K> Default for Incoming<K> {
             begun: BTreeSet::new(),
             begun_bytes: 0,
             messages: VecDeque::new(),
+            refusals: BTreeMap::new(),
         }
     }
 }
@@ -137,7 +146,7 @@ impl<K: Copy + Ord> Incoming<K> {
         if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
             return Err(Unsound);
         }
-        let Some(arriving) = self.parcels.get_mut(&name) else { return Ok(Arrival::Unknown) };
+        let Some(arriving) = self.parcels.get_mut(&name) else { return Ok(self.unknown(now, from)) };
         arriving.add(now, offset, bytes)?;
         if arriving.is_whole() {
             let Some(arriving) = self.remove(name) else { return Ok(Arrival::Unknown) };
@@ -151,6 +160,16 @@ impl<K: Copy + Ord> Incoming<K> {
             self.messages.push_back((from, ParcelMessage::Pull { parcel, from: from_byte, until }));
         }
         Ok(Arrival::Part)
+    }
+
+    fn unknown(&mut self, now: Time, from: K) -> Arrival {
+        if self.refusals.len() >= REFUSED_SENDERS_MAX {
+            self.refusals.retain(|_, pace| !pace.is_at_rest(now));
+        }
+        let is_known = self.refusals.contains_key(&from) || self.refusals.len() < REFUSED_SENDERS_MAX;
+        let may =
+            is_known && self.refusals.entry(from).or_default().take(now, REFUSAL_EVERY, REFUSALS_AT_ONCE_MAX);
+        if may { Arrival::Unknown } else { Arrival::Ignored }
     }
 
     /// The sender has withdrawn a parcel; what it was.

@@ -245,12 +245,12 @@ fn status(world: &mut World) {
     let Some(view) = world.coordinator.as_ref().and_then(|server| server.machine.run(RUN)) else {
         return world.say("C has no such run");
     };
-    let waiting = view.waiting_for.map(|reason| format!(", waits: {reason}")).unwrap_or_default();
-    let root = view.root_host.map_or("nobody".to_owned(), |host| world.names.host(host));
-    let counts = view.counts;
+    let waiting = view.waiting_for.as_ref().map(|reason| format!(", waits: {reason}")).unwrap_or_default();
+    let root = view.root_host().map_or("nobody".to_owned(), |host| world.names.host(host));
+    let counts = view.counts();
     world.say(format!(
         "C has the run as {:?}, {ROOT} at {root}, lost {} times; stolen {}, redone {}, reused {}, adopted {}{waiting}",
-        view.state, view.root_losses, counts.jobs.stolen, counts.jobs.redone, counts.jobs.reused, counts.jobs.adopted
+        view.state(), view.root_losses(), counts.jobs.stolen, counts.jobs.redone, counts.jobs.reused, counts.jobs.adopted
     ));
 }
 

@@ -129,9 +129,9 @@ fn drain(coordinator: &mut Coordinator) -> usize {
 
 /// What outputs may be proportional to: each departure is told to each host.
 fn size(coordinator: &Coordinator) -> usize {
-    let hosts = coordinator.hosts().len() + 1;
-    let entries: usize = coordinator.runs().iter().map(|run| run.table.0).sum();
-    hosts * (hosts + coordinator.runs().len() + entries + 1)
+    let hosts = coordinator.hosts().count() + 1;
+    let entries: usize = coordinator.runs().map(|run| run.table().0).sum();
+    hosts * (hosts + coordinator.runs().count() + entries + 1)
 }
 
 /// A timer that has gone off does not go off again at the same time for ever.
@@ -151,6 +151,6 @@ fn check_timers(coordinator: &mut Coordinator, now: Time) -> u64 {
 
 fn check(coordinator: &Coordinator) {
     for run in coordinator.runs() {
-        assert!(run.table.1 <= TABLE_BYTES_MAX, "a table of {} bytes", run.table.1);
+        assert!(run.table().1 <= TABLE_BYTES_MAX, "a table of {} bytes", run.table().1);
     }
 }

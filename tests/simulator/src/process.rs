@@ -117,7 +117,7 @@ pub struct Process {
     /// It has not ended.
     pub is_alive: bool,
     /// It is stopped, with what happened meanwhile.
-    pub frozen: Option<VecDeque<(Time, Event)>>,
+    pub frozen: Option<VecDeque<Event>>,
     /// The earliest timer on the heap.
     pub timer_at: Time,
     /// Under which id others reach it.

@@ -143,8 +143,9 @@ impl World {
                 }
             }
             Fault::CrashRoot => {
-                let runs = self.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
-                let root = runs.iter().find_map(|view| view.root_host);
+                let root = { self.server.machine.iter() }
+                    .flat_map(Coordinator::runs)
+                    .find_map(|view| view.root_host());
                 if let Some(process) = root.and_then(|root| self.directory.get(root)) {
                     self.crash(process, false, None);
                 }

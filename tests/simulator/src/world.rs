@@ -244,7 +244,7 @@ impl World {
                 return;
             }
             if let Some(waiting) = &mut process.frozen {
-                waiting.push_back((at, event));
+                waiting.push_back(event);
                 return;
             }
         }

@@ -217,13 +217,13 @@ pub struct HostOfRun {
 impl Figures {
     /// Of a run that is not over. `name_of` gives a host's name and site.
     pub fn of_view(view: &RunView, name_of: impl Fn(sateen_protocol::HostId) -> (String, String)) -> Self {
-        let by_host = view.by_host.iter().map(|(host, there, counts)| {
-            let (name, site) = name_of(*host);
+        let by_host = view.by_host().map(|(host, there, counts)| {
+            let (name, site) = name_of(host);
             HostOfRun {
                 host: host.to_string(),
                 name,
                 site,
-                there: *there,
+                there,
                 jobs: counts.jobs,
                 work_s: seconds(counts.work_ns),
                 updates: counts.updates,
@@ -232,16 +232,18 @@ impl Figures {
                 workers: counts.workers,
             }
         });
+        let by_host: Vec<HostOfRun> = by_host.collect();
+        let (entries, bytes) = view.table();
         let mut figures = Self {
-            hosts: view.by_host.len(),
-            progress: view.progress.map(|(done, total)| Progress { done, total }),
-            root_host: view.root_host.map(|host| host.to_string()),
-            root_losses: view.root_losses,
-            table: TableSize { entries: view.table.0, bytes: view.table.1 },
-            by_host: by_host.collect(),
+            hosts: by_host.len(),
+            progress: view.progress().map(|(done, total)| Progress { done, total }),
+            root_host: view.root_host().map(|host| host.to_string()),
+            root_losses: view.root_losses(),
+            table: TableSize { entries, bytes },
+            by_host,
             ..Self::default()
         };
-        figures.count(&view.counts);
+        figures.count(&view.counts());
         figures
     }
 

@@ -1,14 +1,15 @@
-//! Prints an experiment: `experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]`.
+//! Prints an experiment: `experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--repetitions N] [--json]`.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
 
+use rustix::time::{ClockId, clock_gettime};
 use sateen_simulator::experiments::{Outcome, faults, machine, slow, throughput, wide};
 
-/// Time on the wall.
+/// This thread's processor time: what else runs makes no event longer.
 fn now_ns() -> u64 {
-    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 struct Arguments {
@@ -17,6 +18,7 @@ struct Arguments {
     jobs: Option<u64>,
     hosts: Option<usize>,
     seconds: u64,
+    repetitions: Option<usize>,
     json: bool,
 }
 
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("experiment: {error}");
             eprintln!(
-                "usage: experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--json]"
+                "usage: experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--repetitions N] [--json]"
             );
             return ExitCode::from(2);
         }
@@ -88,10 +90,14 @@ fn main() -> ExitCode {
             });
         }
         "machine" => {
-            let hosts = arguments.hosts.unwrap_or(100_000) as u64;
-            let entries = arguments.jobs.unwrap_or(1_000_000);
-            let mut rows = machine::coordinator(now_ns, hosts, entries);
-            rows.extend(machine::host(now_ns, entries / 2));
+            let scale = machine::Scale::default();
+            let scale = machine::Scale {
+                hosts: arguments.hosts.map_or(scale.hosts, |hosts| hosts as u64),
+                entries: arguments.jobs.unwrap_or(scale.entries),
+                repetitions: arguments.repetitions.unwrap_or(scale.repetitions),
+                ..scale
+            };
+            let rows = machine::measure(now_ns, scale);
             print(arguments.json, rows, |row| {
                 format!(
                     "{:26} {:8} events, median {:.4} ms, longest {:.3} ms",
@@ -137,7 +143,8 @@ fn outcome(outcome: &Outcome) -> String {
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let name = words.next().ok_or("which experiment?")?;
-    let mut arguments = Arguments { name, seed: 1, jobs: None, hosts: None, seconds: 3_600, json: false };
+    let mut arguments =
+        Arguments { name, seed: 1, jobs: None, hosts: None, seconds: 3_600, repetitions: None, json: false };
     while let Some(word) = words.next() {
         let mut number = || -> Result<u64, String> {
             let text = words.next().ok_or_else(|| format!("{word} needs a number"))?;
@@ -146,6 +153,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         match word.as_str() {
             "--seed" => arguments.seed = number()?,
             "--jobs" => arguments.jobs = Some(number()?),
+            "--repetitions" => arguments.repetitions = Some((number()? as usize).max(1)),
             "--seconds" => arguments.seconds = number()?,
             "--hosts" => arguments.hosts = Some(number()? as usize),
             "--json" => arguments.json = true,

@@ -2,30 +2,50 @@
 //! a million entries, and a host with half a million.
 //!
 //! The time is real, the machine's own is not. It is read from a clock that the caller brings, best one of the
-//! thread's processor time: what else runs on the computer makes no event longer then.
+//! thread's processor time. That still counts what others do to caches, and interrupts; but machines do the same
+//! again and again, so all is repeated, and an event takes the median of its repetitions.
 
 mod at_a_host;
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId};
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::message::{HostReport, ToCoordinator, ToHost};
 use sateen_protocol::{
     BlobHash, Counts, Entry, EntryState, FaultTolerance, Finished, GridId, HostId, JobKey, JobNumber, Jobs,
-    Lineage, Outcome, RunId, RunLimits, RunSpec, Stealing, Time, limits,
+    Lineage, Outcome, RunId, RunLimits, RunSpec, RunState, Stealing, Time, limits,
 };
 
-pub use at_a_host::host;
+use at_a_host::host;
 
 use super::{RUN, S};
 
-/// Entries of one message.
-const ENTRIES_PER_MESSAGE: u64 = 32;
+/// Entries of one message: as many as may be.
+const ENTRIES_PER_MESSAGE: u64 = limits::ENTRIES_PER_MESSAGE_MAX as u64;
 /// Searches that wait while hosts recover.
 const SEARCHES: u64 = 10_000;
 
 /// A clock, in nanoseconds.
 pub type Clock = fn() -> u64;
+
+/// How large a measurement is.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Hosts of the grid.
+    pub hosts: u64,
+    /// Entries of the largest run's table; a host has half as many.
+    pub entries: u64,
+    /// Runs beside that one, each with some entries.
+    pub runs: u64,
+    /// How often all is done.
+    pub repetitions: usize,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self { hosts: 100_000, entries: 1_000_000, runs: 1_000, repetitions: 3 }
+    }
+}
 
 /// How long the events of one kind took.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -59,19 +79,28 @@ impl Times {
         self.of.entry(kind).or_default().push(took);
         done
     }
+}
 
-    fn rows(self) -> Vec<Row> {
-        let row = |(kind, mut times): (&'static str, Vec<u64>)| {
-            times.sort_unstable();
-            Row {
-                kind,
-                events: times.len(),
-                median_ms: times[times.len() / 2] as f64 / 1e6,
-                longest_ms: times[times.len() - 1] as f64 / 1e6,
-            }
+/// Each event's median over repetitions, by kind.
+fn rows(mut repetitions: Vec<Times>) -> Vec<Row> {
+    let Some(first) = repetitions.pop() else { return Vec::new() };
+    let row = |(kind, times): (&'static str, Vec<u64>)| {
+        let median_of = |(place, time): (usize, u64)| {
+            let others = repetitions.iter().filter_map(|times| times.of.get(kind)?.get(place).copied());
+            let mut all: Vec<u64> = others.chain([time]).collect();
+            all.sort_unstable();
+            all[(all.len() - 1) / 2]
         };
-        self.of.into_iter().map(row).collect()
-    }
+        let mut times: Vec<u64> = times.into_iter().enumerate().map(median_of).collect();
+        times.sort_unstable();
+        Row {
+            kind,
+            events: times.len(),
+            median_ms: times[times.len() / 2] as f64 / 1e6,
+            longest_ms: times[times.len() - 1] as f64 / 1e6,
+        }
+    };
+    first.of.into_iter().map(row).collect()
 }
 
 /// Entry number `job` of a tree in which each job has two children: its ancestors are the halves of its number.
@@ -117,6 +146,8 @@ struct Grid {
     times: Times,
     now: Time,
     hosts: Vec<(HostId, LinkId)>,
+    /// What the coordinator said last who is at the end of a link.
+    identities: BTreeMap<LinkId, (HostId, u64)>,
     /// The root job's host and number.
     root: Option<(LinkId, JobNumber)>,
     /// Hosts that are to answer a departure.
@@ -129,9 +160,15 @@ impl Grid {
     fn drain(&mut self) {
         while let Some((link, message)) = self.machine.poll_transmit() {
             match message {
-                ToHost::Welcome { host, .. } => self.hosts.push((host, link)),
+                ToHost::Welcome { host, secret, complete, .. } => {
+                    if complete {
+                        self.hosts.push((host, link));
+                        self.identities.insert(link, (host, secret));
+                    }
+                }
                 ToHost::Assign { number, .. } => self.root = Some((link, number)),
                 ToHost::Hosts { epoch, gone, .. } if !gone.is_empty() => self.to_recover.push((link, epoch)),
+                ToHost::Present { epoch, .. } => self.to_recover.push((link, epoch)),
                 _ => {}
             }
         }
@@ -148,11 +185,25 @@ impl Grid {
     /// Lets time pass, and all that is due happen.
     fn pass(&mut self, kind: &'static str, ns: u64) {
         self.now = Time(self.now.0 + ns);
-        while self.machine.poll_timeout().is_some_and(|(when, _)| when <= self.now) {
+        loop {
+            let machine = &self.machine;
+            let next = self.times.take("poll_timeout", || machine.poll_timeout());
+            if next.is_none_or(|(when, _)| when > self.now) {
+                break;
+            }
             let (machine, now) = (&mut self.machine, self.now);
             self.times.take(kind, || machine.handle_timeout(now));
             self.drain();
         }
+    }
+
+    /// A command of a user's.
+    fn order<T>(&mut self, kind: &'static str, order: impl FnOnce(&mut Coordinator, Time) -> T) -> T {
+        let (machine, now) = (&mut self.machine, self.now);
+        let done = self.times.take(kind, || order(machine, now));
+        self.drain();
+        self.pass("timeout: broadcast", 1);
+        done
     }
 
     /// All hosts are heard.
@@ -163,6 +214,7 @@ impl Grid {
     }
 
     fn leave(&mut self, kind: &'static str, count: usize) {
+        self.hear_all();
         for (_, link) in self.hosts.split_off(self.hosts.len() - count) {
             let (machine, now) = (&mut self.machine, self.now);
             self.times.take("link closed", || machine.handle_closed(now, link));
@@ -179,18 +231,20 @@ impl Grid {
     }
 }
 
-/// The coordinator's events, with so many hosts and entries.
-pub fn coordinator(clock: Clock, hosts: u64, entries: u64) -> Vec<Row> {
-    let config = CoordinatorConfig {
-        grid: GridId(1),
-        secret: [1; 32],
-        seed: 1,
-        table_bytes_max: usize::MAX,
-        circle: limits::CIRCLE,
-        restarted: false,
-    };
+/// The coordinator's events, and those of a host.
+pub fn measure(clock: Clock, scale: Scale) -> Vec<Row> {
+    let repeat =
+        |once: fn(Clock, Scale) -> Times| (0..scale.repetitions).map(|_| once(clock, scale)).collect();
+    let mut all = rows(repeat(coordinator));
+    all.extend(rows(repeat(|clock, scale| host(clock, scale.entries / 2))));
+    all
+}
+
+fn coordinator(clock: Clock, scale: Scale) -> Times {
+    let Scale { hosts, entries, runs, .. } = scale;
     let mut grid = Grid {
-        machine: Coordinator::new(config, Vec::new(), Time(0)),
+        machine: Coordinator::new(config(), Vec::new(), Time(0)),
+        identities: BTreeMap::new(),
         times: Times::new(clock),
         now: Time(0),
         hosts: Vec::new(),
@@ -201,20 +255,37 @@ pub fn coordinator(clock: Clock, hosts: u64, entries: u64) -> Vec<Row> {
     join(&mut grid, hosts);
     work(&mut grid, entries);
     search(&mut grid, entries);
+    crowd(&mut grid, runs);
     depart(&mut grid, entries);
+    restart(&mut grid);
     end(&mut grid);
-    grid.times.rows()
+    grid.times
+}
+
+fn config() -> CoordinatorConfig {
+    CoordinatorConfig {
+        grid: GridId(1),
+        secret: [1; 32],
+        seed: 1,
+        table_bytes_max: usize::MAX,
+        circle: limits::CIRCLE,
+        restarted: false,
+    }
+}
+
+fn report(host: u64) -> HostReport {
+    HostReport {
+        name: format!("host {host}"),
+        site: format!("site {}", host % 100),
+        threads: 2,
+        version: "1".to_owned(),
+        direct: None,
+    }
 }
 
 fn join(grid: &mut Grid, hosts: u64) {
     for link in 1..=hosts {
-        let report = HostReport {
-            name: format!("host {link}"),
-            site: format!("site {}", link % 100),
-            threads: 2,
-            version: "1".to_owned(),
-            direct: None,
-        };
+        let report = report(link);
         let hello =
             ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
         grid.say("hello", LinkId(link), hello);
@@ -227,10 +298,7 @@ fn join(grid: &mut Grid, hosts: u64) {
 
 fn work(grid: &mut Grid, entries: u64) {
     let run = grid.run;
-    let (machine, now) = (&mut grid.machine, grid.now);
-    grid.times.take("submit", || machine.submit(now, run, spec()));
-    grid.drain();
-    grid.pass("timeout: broadcast", 1);
+    grid.order("submit", |machine, now| machine.submit(now, run, spec()));
     for (_, link) in grid.hosts.clone() {
         grid.say("Ready", link, ToCoordinator::Ready { run });
         grid.pass("timeout: broadcast", 1000);
@@ -270,8 +338,83 @@ fn work(grid: &mut Grid, entries: u64) {
         grid.say("Pong", link, ToCoordinator::Pong { ping: 1 });
     }
     let machine = &grid.machine;
-    grid.times.take("runs()", || drop(machine.runs()));
-    grid.times.take("hosts()", || drop(machine.hosts()));
+    for _ in 0..100 {
+        grid.times.take("a run's view", || machine.run(run).map(|view| (view.counts(), view.workers())));
+        grid.times.take("a host's view", || machine.hosts().next());
+    }
+}
+
+/// Many other runs, most of which wait.
+fn crowd(grid: &mut Grid, runs: u64) {
+    let of_crowd = |number: u64| RunId(RUN.0 + 1 + number);
+    for number in 0..runs {
+        grid.order("submit", |machine, now| machine.submit(now, of_crowd(number), spec()));
+    }
+    for number in 0..runs {
+        let (run, (_, link)) = (of_crowd(number), grid.hosts[number as usize % grid.hosts.len()]);
+        for first in [1, 1 + ENTRIES_PER_MESSAGE] {
+            let entries =
+                (first..first + ENTRIES_PER_MESSAGE).rev().map(|job| entry(job + (1 << 40))).collect();
+            grid.say("Entries, of many runs", link, ToCoordinator::Entries { run, entries });
+        }
+        grid.pass("timeout: saves", 100_000);
+    }
+    // Those under way are loaded by some, and not by others.
+    for (index, (_, link)) in grid.hosts.clone().into_iter().take(10_000).enumerate() {
+        let run = of_crowd(index as u64 % 7);
+        if index % 2 == 0 {
+            grid.say("Ready, of many runs", link, ToCoordinator::Ready { run });
+        } else {
+            let reason = "it has not enough memory".to_owned();
+            grid.say("Unready", link, ToCoordinator::Unready { run, reason });
+        }
+    }
+    grid.hear_all();
+    for _ in 0..3 {
+        let run = of_crowd(0);
+        grid.order("suspend", |machine, now| machine.suspend(now, run).is_ok());
+        for (_, link) in grid.hosts.clone() {
+            grid.say("Suspended", link, ToCoordinator::Suspended { run });
+        }
+        grid.pass("timeout: broadcast", 1);
+        grid.order("resume", |machine, now| machine.resume(now, run).is_ok());
+        grid.hear_all();
+    }
+    for number in 0..3 {
+        grid.order("cancel", |machine, now| machine.cancel(now, of_crowd(number)).is_ok());
+    }
+    let links: Vec<LinkId> =
+        grid.hosts.split_off(grid.hosts.len() - 20).iter().map(|(_, link)| *link).collect();
+    for link in links {
+        grid.say("Leaving", link, ToCoordinator::Leaving);
+        grid.pass("timeout: pings, news", S / 50);
+        grid.recover();
+    }
+    let (_, link) = grid.hosts[0];
+    grid.say("Paused", link, ToCoordinator::Paused { reason: Some("its battery is low".to_owned()) });
+    grid.say("Paused", link, ToCoordinator::Paused { reason: None });
+}
+
+/// All hosts come back to a coordinator that was started again.
+fn restart(grid: &mut Grid) {
+    let config = CoordinatorConfig { restarted: true, ..config() };
+    let spec = spec();
+    let (run, state) = (RunId(RUN.0 - 1), RunState::Running);
+    let stored = StoredRun { run, spec, state, entries: Vec::new(), standing: Standing::default() };
+    let before = std::mem::replace(&mut grid.machine, Coordinator::new(config, vec![stored], grid.now));
+    for (link, (host, secret)) in grid.identities.clone() {
+        let report = report(link.0);
+        let was = Some((host, secret, GridId(1)));
+        let hello = ToCoordinator::Hello { report, was, incarnation: 0, roots: Vec::new(), paused: None };
+        grid.say("hello, after a restart", link, hello);
+        let hosts = before.circle(host).collect();
+        grid.say("Knows", link, ToCoordinator::Knows { hosts });
+    }
+    grid.to_recover.clear();
+    grid.pass("timeout: after a restart", limits::RESTART_GRACE.as_nanos() as u64);
+    grid.recover();
+    grid.pass("timeout: after a restart", S / 2);
+    grid.machine = before;
 }
 
 fn search(grid: &mut Grid, entries: u64) {
@@ -319,17 +462,10 @@ fn depart(grid: &mut Grid, entries: u64) {
 }
 
 fn end(grid: &mut Grid) {
-    let next = RunId(grid.run.0 + 1);
-    let (machine, now) = (&mut grid.machine, grid.now);
-    grid.times.take("submit", || machine.submit(now, next, spec()));
-    grid.drain();
-    let machine = &mut grid.machine;
-    grid.times.take("cancel", || machine.cancel(now, next).is_ok());
-    grid.drain();
-    grid.pass("timeout: broadcast", 1);
     let Some((link, number)) = grid.root else { return };
     let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
     let run = grid.run;
     grid.say("end", link, ToCoordinator::RootFinished { run, number, finished });
+    grid.hear_all();
     grid.pass("timeout: a run is freed", 1);
 }

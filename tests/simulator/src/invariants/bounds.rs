@@ -25,8 +25,7 @@ pub fn check(world: &World) -> Option<String> {
             }
         }
     }
-    let runs = world.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
-    runs.iter()
-        .find(|view| view.table.1 > world.config.coordinator_table_bytes_max)
-        .map(|view| format!("the coordinator's table for run {} has {} bytes", view.run, view.table.1))
+    let mut runs = world.server.machine.iter().flat_map(Coordinator::runs);
+    runs.find(|view| view.table().1 > world.config.coordinator_table_bytes_max)
+        .map(|view| format!("the coordinator's table for run {} has {} bytes", view.run, view.table().1))
 }

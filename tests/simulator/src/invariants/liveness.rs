@@ -8,7 +8,7 @@ pub fn check(world: &World) -> Option<String> {
             return None;
         }
         let view = world.server.machine.as_ref().and_then(|machine| machine.run(*run));
-        let view = view.map(|view| (view.state, view.waiting_for, view.root_host));
+        let view = view.map(|view| (view.state(), view.root_host(), view.waiting_for));
         Some(format!("run {run} has not ended; the coordinator says {view:?}"))
     })
 }

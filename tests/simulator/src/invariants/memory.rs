@@ -8,7 +8,7 @@ use crate::world::World;
 /// Requests to other sites that a host has under way beside those within its site, for each run.
 const WIDE_STEALS_MAX: usize = 4;
 /// Entries that wait for company: what comes in that time, and more while the link is down.
-const OUTBOX_MAX: usize = 16 * limits::ENTRIES_PER_MESSAGE_MAX;
+const OUTBOX_MAX: usize = 4096;
 /// What is not in the table any more is swept when entries are sent.
 const UNSWEPT_MAX: usize = 4096;
 /// Hosts that went just now and whose entries wait still.
@@ -32,6 +32,8 @@ pub fn check(world: &World) -> Option<String> {
             ("lent", sizes.lent, away),
             ("outbox", sizes.outbox, OUTBOX_MAX),
             ("outbox_hosts", sizes.outbox_hosts, runs * sizes.peers),
+            ("cut_off", sizes.cut_off, limits::CUT_OFF_HOSTS_MAX),
+            ("redoing", sizes.redoing, runs * 2 * limits::REDOING_MAX),
             ("sought", sizes.sought, sizes.entries + UNSWEPT_MAX),
             ("waiting_texts", sizes.waiting_texts, limits::LOG_LINES_WAITING_MAX + 1),
         ];
@@ -47,6 +49,8 @@ pub fn check(world: &World) -> Option<String> {
         ("down", sizes.down, sizes.hosts),
         ("claims", sizes.claims, sizes.runs * CLAIMS_PER_RUN_MAX),
         ("searches", sizes.searches, limits::SEARCHES_WAITING_MAX),
+        ("subscribers", sizes.subscribers, sizes.runs * limits::SUBSCRIBED_JOBS_MAX),
+        ("readiness", sizes.readiness, sizes.runs * sizes.hosts),
         ("unsaved", sizes.unsaved, sizes.runs * (sizes.hosts + GONE_MAX) * OUTBOX_MAX),
     ];
     let (what, has, most) = bounds.into_iter().find(|(_, has, most)| has > most)?;

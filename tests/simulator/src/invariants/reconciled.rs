@@ -9,7 +9,7 @@ use crate::world::World;
 
 pub fn check(world: &World) -> Option<String> {
     let machine = world.server.machine.as_ref()?;
-    let listed: BTreeSet<HostId> = machine.hosts().iter().map(|view| view.id).collect();
+    let listed: BTreeSet<HostId> = machine.host_ids().collect();
     for (index, process) in world.alive() {
         let Some(id) = process.host.id().filter(|_| process.host.is_connected()) else {
             return Some(format!("host {index} is not connected"));

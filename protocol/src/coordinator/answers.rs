@@ -1,0 +1,239 @@
+//! Answers to searches, sent in pieces.
+//!
+//! A request of a few bytes may have an answer of megabytes. So an answer is read from the table a piece at a time,
+//! the nearest entries first, and each host is sent pieces at a bounded rate after a first burst. Entries that come
+//! while an answer is under way reach its host as those of any job to which it is subscribed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use crate::limits::{
+    ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND, ENTRIES_PER_MESSAGE_MAX, INTRODUCED_AT_ONCE_MAX,
+    MESSAGE_PART_BYTES, SEARCHES_ANSWERED_AT_ONCE_MAX,
+};
+use crate::message::ToHost;
+use crate::{Entry, HostId, JobKey, RunId, Time};
+
+use super::Coordinator;
+use super::part::RunPart;
+
+/// What an answer without entries is counted for.
+const EMPTY_BYTES: usize = 64;
+
+/// What is known of a job and below it, on its way to a host.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    pub run: RunId,
+    pub key: JobKey,
+    /// The host waits for the end.
+    is_awaited: bool,
+    /// The job's own entry was read.
+    is_begun: bool,
+    /// The last entry below it that was read.
+    after: Option<(u32, JobKey)>,
+}
+
+impl Answer {
+    /// To a search, whose host waits for the end.
+    pub fn to_search(run: RunId, key: JobKey) -> Self {
+        Self { run, key, is_awaited: true, is_begun: false, after: None }
+    }
+
+    /// What nobody has asked for.
+    pub fn unasked(run: RunId, key: JobKey) -> Self {
+        Self { is_awaited: false, ..Self::to_search(run, key) }
+    }
+
+    /// Reads the next piece, of at most `most` entries; and whether it is the last.
+    fn read(&mut self, part: &RunPart, most: usize) -> (Vec<Entry>, bool) {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let tag = self.key.tag();
+        if !std::mem::replace(&mut self.is_begun, true) {
+            entries.extend(part.table.get(&self.key).cloned());
+        }
+        for (place, entry) in part.table.below_after(tag, self.after) {
+            bytes += entry.bytes();
+            if entries.len() >= most || (bytes > MESSAGE_PART_BYTES && !entries.is_empty()) {
+                return (entries, false);
+            }
+            self.after = Some(place);
+            entries.push(entry.clone());
+        }
+        (entries, true)
+    }
+}
+
+/// What one event may still do for answers.
+pub struct Room {
+    entries: usize,
+    introductions: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { entries: ENTRIES_PER_MESSAGE_MAX, introductions: INTRODUCED_AT_ONCE_MAX }
+    }
+}
+
+/// What a host is being sent.
+struct Asker {
+    due: Time,
+    answers: VecDeque<Answer>,
+}
+
+/// All answers that are under way.
+#[derive(Default)]
+pub struct Answers {
+    askers: BTreeMap<HostId, Asker>,
+    due: BTreeSet<(Time, HostId)>,
+    len: usize,
+}
+
+impl Answers {
+    /// How many are under way.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many are under way to a host.
+    pub fn len_of(&self, host: HostId) -> usize {
+        self.askers.get(&host).map_or(0, |asker| asker.answers.len())
+    }
+
+    /// One more, to be sent from `due` on unless others to the same host are under way.
+    pub fn push(&mut self, host: HostId, due: Time, answer: Answer) {
+        let asker = self.askers.entry(host).or_insert_with(|| {
+            self.due.insert((due, host));
+            Asker { due, answers: VecDeque::new() }
+        });
+        asker.answers.push_back(answer);
+        self.len += 1;
+    }
+
+    /// The host is gone, or waits for none of them any more.
+    pub fn forget_host(&mut self, host: HostId) {
+        if let Some(asker) = self.askers.remove(&host) {
+            self.due.remove(&(asker.due, host));
+            self.len -= asker.answers.len();
+        }
+    }
+
+    /// When the next piece is due.
+    pub fn next(&self) -> Option<Time> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    fn pop(&mut self, now: Time) -> Option<(HostId, Answer)> {
+        let (due, host) = self.due.first().copied().filter(|(due, _)| now >= *due)?;
+        self.due.remove(&(due, host));
+        let answer = self.askers.get_mut(&host)?.answers.pop_front()?;
+        self.len -= 1;
+        Some((host, answer))
+    }
+
+    /// After [`pop`](Self::pop): what is left of the answer, and when the host may be sent more.
+    fn put_back(&mut self, host: HostId, due: Time, rest: Option<Answer>) {
+        let Some(asker) = self.askers.get_mut(&host) else { return };
+        if let Some(rest) = rest {
+            asker.answers.push_front(rest);
+            self.len += 1;
+        }
+        if asker.answers.is_empty() {
+            self.askers.remove(&host);
+        } else {
+            asker.due = due;
+            self.due.insert((due, host));
+        }
+    }
+}
+
+impl Coordinator {
+    /// A host is to be sent what is known of a job and below it, and from now on what comes.
+    pub(super) fn begin_answer(&mut self, now: Time, host: HostId, answer: Answer) {
+        let Some(state) = self.hosts.get(&host) else { return };
+        let due = now.max(state.answers_from());
+        if let Some(part) = self.runs.get_mut(&answer.run) {
+            part.subscriptions.add(host, answer.key.tag());
+        }
+        self.answers.push(host, due, answer);
+    }
+
+    /// Sends the first piece at once, whatever else is under way to the host.
+    pub(super) fn send_ahead(&mut self, now: Time, host: HostId, answer: Answer) {
+        if let Some(part) = self.runs.get_mut(&answer.run) {
+            part.subscriptions.add(host, answer.key.tag());
+        }
+        if let Some(rest) = self.send_piece(now, host, answer, &mut Room::default()) {
+            self.begin_answer(now, host, rest);
+        }
+    }
+
+    /// Sends pieces that are due; some now, the others in events that follow at once.
+    pub(super) fn send_answers(&mut self, now: Time) {
+        let mut room = Room::default();
+        for _ in 0..SEARCHES_ANSWERED_AT_ONCE_MAX {
+            if room.entries == 0 {
+                break;
+            }
+            let Some((host, answer)) = self.answers.pop(now) else { break };
+            let rest = self.send_piece(now, host, answer, &mut room);
+            let due = self.hosts.get(&host).map_or(now, |state| now.max(state.answers_from()));
+            self.answers.put_back(host, due, rest);
+        }
+    }
+
+    /// Sends the next piece of an answer, and returns what is left of it.
+    pub(super) fn send_piece(
+        &mut self,
+        now: Time,
+        host: HostId,
+        mut answer: Answer,
+        room: &mut Room,
+    ) -> Option<Answer> {
+        let (entries, is_last) = match self.runs.get(&answer.run) {
+            Some(part) => answer.read(part, room.entries),
+            None => (Vec::new(), true),
+        };
+        room.entries -= entries.len().min(room.entries);
+        let bytes = EMPTY_BYTES + entries.iter().map(Entry::bytes).sum::<usize>();
+        if let Some(state) = self.hosts.get_mut(&host) {
+            let takes_ns = bytes as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND;
+            state.answers_paid = state.answers_paid.max(now) + Duration::from_nanos(takes_ns);
+        }
+        let Answer { run, key, .. } = answer;
+        if !entries.is_empty() {
+            self.send_entries(now, host, run, entries, &mut room.introductions);
+        }
+        if is_last && answer.is_awaited {
+            self.send(host, ToHost::Found { run, key });
+        }
+        (!is_last).then_some(answer)
+    }
+
+    /// Sends entries of one message, after an introduction to where the first of them are. A host that needs one
+    /// of the others searches for it, and is introduced then.
+    pub(super) fn send_entries(
+        &mut self,
+        now: Time,
+        host: HostId,
+        run: RunId,
+        entries: Vec<Entry>,
+        introductions: &mut usize,
+    ) {
+        let mut introduced = BTreeSet::new();
+        for place in entries.iter().filter_map(|entry| entry.state.place()) {
+            if *introductions == 0 {
+                break;
+            }
+            if introduced.insert(place) {
+                *introductions -= 1;
+                self.introduce(now, host, place);
+            }
+        }
+        self.send(host, ToHost::Entries { run, entries });
+    }
+}
+
+/// How long a burst would take at the rate at which more is sent.
+pub const BURST: Duration =
+    Duration::from_nanos(ANSWER_BURST_BYTES as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND);

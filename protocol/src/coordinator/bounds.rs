@@ -1,0 +1,175 @@
+//! What hosts may ask for without end, and what comes of it.
+
+use crate::limits::{
+    ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND,
+    BROADCAST_AT_ONCE_MAX, CHUNK_BYTES_MAX, MESSAGE_PART_BYTES, PING, REFUSALS_AT_ONCE_MAX,
+    SEARCHES_PER_HOST_MAX, SETTLE_MAX,
+};
+use crate::message::{ToCoordinator, ToHost};
+use crate::parcel::{ParcelId, ParcelMessage};
+use crate::{Entry, EntryState, HostId, JobKey, Lineage, RunId, Time};
+
+use super::tests::Grid;
+use super::{Event, LinkId};
+
+const RUN: RunId = RunId(1);
+
+fn key(job: u64) -> JobKey {
+    let mut bytes = [1; 32];
+    bytes[..8].copy_from_slice(&job.to_le_bytes());
+    JobKey(bytes)
+}
+
+/// A grid with a host that has a run, and many entries below the run's root.
+fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    grid.submit(RUN);
+    let part = grid.machine.runs.get_mut(&RUN).expect("the run");
+    let root = part.root.key;
+    for job in 0..count {
+        let state = EntryState::DoneAt { host: HostId(99), work_ns: 1 };
+        let depth = 1 + (count - job) as u32 % 20;
+        let above = Lineage(vec![root.tag(); depth as usize]);
+        assert!(part.table.insert(Entry { key: key(job), depth, lineage: above, state }));
+    }
+    (grid, link, root)
+}
+
+/// The entries that a link was sent, and whether that was all.
+fn answer(grid: &Grid, link: LinkId) -> (Vec<&Entry>, bool) {
+    let said = &grid.said[&link];
+    let entries = said.iter().filter_map(|message| match message {
+        ToHost::Entries { entries, .. } => Some(entries),
+        _ => None,
+    });
+    (entries.flatten().collect(), said.iter().any(|message| matches!(message, ToHost::Found { .. })))
+}
+
+fn bytes(entries: &[&Entry]) -> usize {
+    entries.iter().map(|entry| entry.bytes()).sum()
+}
+
+#[test]
+fn a_search_is_answered_at_a_bounded_rate() {
+    let (mut grid, link, root) = with_entries(20_000);
+    grid.tell(link, ToCoordinator::Find { run: RUN, key: root });
+    let (entries, is_all) = answer(&grid, link);
+    assert!(
+        !entries.is_empty() && bytes(&entries) <= 2 * MESSAGE_PART_BYTES && !is_all,
+        "one event does little"
+    );
+    grid.advance(0, &[link]);
+    let (entries, is_all) = answer(&grid, link);
+    let burst = bytes(&entries);
+    let about = ANSWER_BURST_BYTES - MESSAGE_PART_BYTES..ANSWER_BURST_BYTES + MESSAGE_PART_BYTES;
+    assert!(about.contains(&burst) && !is_all, "{burst} bytes at once");
+    grid.advance(250, &[link]);
+    let (entries, is_all) = answer(&grid, link);
+    let more = bytes(&entries) - burst;
+    let at_most = ANSWER_BYTES_PER_SECOND as usize / 4 + MESSAGE_PART_BYTES;
+    assert!(!is_all && (at_most / 2..at_most).contains(&more), "{more} more bytes in 250 ms");
+    for _ in 0..20 {
+        grid.advance(500, &[link]);
+    }
+    let (entries, is_all) = answer(&grid, link);
+    assert!(is_all && entries.len() == 20_000, "{} entries came", entries.len());
+    assert!(entries.is_sorted_by_key(|entry| entry.depth), "the nearest first");
+    assert_eq!(grid.machine.sizes().searches, 0);
+}
+
+#[test]
+fn a_second_search_has_no_burst_of_its_own() {
+    let (mut grid, link, root) = with_entries(20_000);
+    for _ in 0..50 {
+        grid.tell(link, ToCoordinator::Find { run: RUN, key: root });
+    }
+    grid.advance(0, &[link]);
+    let (entries, _) = answer(&grid, link);
+    assert!(bytes(&entries) < ANSWER_BURST_BYTES + MESSAGE_PART_BYTES);
+    // Nor is anything kept for one that is gone.
+    grid.cut(link);
+    assert_eq!(grid.machine.answers.len(), 0);
+}
+
+#[test]
+fn searches_that_wait_are_bounded() {
+    let (mut grid, link, _) = with_entries(10);
+    let epoch = grid.machine.epoch;
+    grid.machine.newsroom.hold(epoch);
+    for job in 0..SEARCHES_PER_HOST_MAX as u64 + 10 {
+        grid.tell(link, ToCoordinator::Find { run: RUN, key: key(job) });
+    }
+    assert_eq!(grid.machine.sizes().searches, SEARCHES_PER_HOST_MAX);
+    let found = |grid: &Grid| {
+        grid.said[&link].iter().filter(|message| matches!(message, ToHost::Found { .. })).count()
+    };
+    assert_eq!(found(&grid), 10, "the others find nothing, and need not wait");
+    grid.advance(SETTLE_MAX.as_millis() as u64, &[link]);
+    grid.advance(PING.as_millis() as u64, &[link]);
+    assert_eq!((grid.machine.sizes().searches, found(&grid)), (0, SEARCHES_PER_HOST_MAX + 10));
+}
+
+#[test]
+fn accusations_are_passed_on_at_a_bounded_rate() {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    let mut accuse = |now: Time| {
+        let count = (0..1000).filter(|number| {
+            let accusation =
+                ToCoordinator::Misbehaved { host: HostId(*number), reason: "it lies".to_owned() };
+            grid.machine.handle_message(now, link, accusation);
+            let events = std::iter::from_fn(|| grid.machine.poll_event());
+            events.filter(|event| matches!(event, Event::Misbehaved { .. })).count() > 0
+        });
+        count.count()
+    };
+    assert_eq!(accuse(Time(0)), ACCUSATIONS_AT_ONCE_MAX as usize);
+    assert_eq!(accuse(Time(0) + ACCUSATION_EVERY), 1);
+}
+
+#[test]
+fn chunks_of_unknown_parcels_are_refused_at_a_bounded_rate() {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    for parcel in 0..1000 {
+        let bytes = vec![1; CHUNK_BYTES_MAX].into();
+        let chunk = ParcelMessage::Chunk { parcel: ParcelId(parcel), offset: 0, bytes };
+        grid.tell(link, ToCoordinator::Parcel(chunk));
+    }
+    let is_refusal = |message: &&ToHost| matches!(message, ToHost::Parcel(ParcelMessage::Refused { .. }));
+    assert_eq!(grid.said[&link].iter().filter(is_refusal).count(), REFUSALS_AT_ONCE_MAX as usize);
+    assert!(!grid.is_closed(link), "they may be late");
+}
+
+#[test]
+fn a_run_of_many_hosts_is_suspended_when_all_have_saved_it() {
+    let mut grid = Grid::new();
+    let links: Vec<LinkId> = (0..2 * BROADCAST_AT_ONCE_MAX + 50).map(|_| grid.join().0).collect();
+    grid.submit(RUN);
+    grid.advance(1, &links);
+    assert!(grid.machine.suspend(grid.now, RUN).is_ok());
+    grid.drain();
+    let state = |grid: &Grid| grid.machine.run(RUN).map(|run| run.state());
+    // The first of them answer before the last have been asked.
+    for link in &links[..links.len() - 1] {
+        assert_eq!(state(&grid), Some(crate::RunState::Suspending));
+        grid.tell(*link, ToCoordinator::Suspended { run: RUN });
+    }
+    grid.advance(1, &links);
+    let is_asked =
+        |link: &&LinkId| grid.said[link].iter().any(|message| matches!(message, ToHost::SuspendRun { .. }));
+    assert_eq!(links.iter().filter(is_asked).count(), links.len());
+    for link in &links {
+        grid.tell(*link, ToCoordinator::Suspended { run: RUN });
+    }
+    assert_eq!(state(&grid), Some(crate::RunState::Suspended));
+    // And given to all again.
+    grid.said.clear();
+    assert!(grid.machine.resume(grid.now, RUN).is_ok());
+    grid.drain();
+    grid.advance(1, &links);
+    let is_started =
+        |link: &&LinkId| grid.said[link].iter().any(|message| matches!(message, ToHost::StartRun { .. }));
+    assert_eq!(links.iter().filter(is_started).count(), links.len());
+}

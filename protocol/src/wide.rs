@@ -1,0 +1,203 @@
+//! Sums of counts that can be taken back.
+
+use crate::steals::{Latencies, StealCounts, Steals};
+use crate::{Counts, HeldCounts, Jobs};
+
+/// The numbers of a [`Counts`].
+const WORDS: usize = 80;
+
+/// A sum of the counts of many hosts. Hosts may say anything, so each number has room for the largest ones of all
+/// hosts: what was added can be taken away again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WideCounts([u128; WORDS]);
+
+impl Default for WideCounts {
+    fn default() -> Self {
+        Self([0; WORDS])
+    }
+}
+
+impl WideCounts {
+    /// Adds `after` and takes away `before`, which was added before.
+    pub fn replace(&mut self, before: &Counts, after: &Counts) {
+        for ((sum, before), after) in self.0.iter_mut().zip(words(before)).zip(words(after)) {
+            *sum = *sum + u128::from(after) - u128::from(before);
+        }
+    }
+
+    /// The sum; numbers that are too large for it are as large as can be.
+    pub fn to_counts(&self) -> Counts {
+        from_words(&self.0)
+    }
+}
+
+fn words(counts: &Counts) -> [u64; WORDS] {
+    // Named one by one, so that none that is added is forgotten.
+    let Counts {
+        jobs,
+        steal_requests,
+        work_ns,
+        saved_work_ns,
+        redone_work_ns,
+        orphaned,
+        orphans_saved,
+        held,
+        steals,
+        updates,
+        shared_bytes,
+        busy,
+        workers,
+    } = counts;
+    let Jobs {
+        spawned,
+        exposed,
+        executed,
+        stolen_local,
+        stolen,
+        stolen_wide,
+        reused,
+        redone,
+        adopted,
+        recorded,
+        aborted,
+    } = jobs;
+    let mut words = [0; WORDS];
+    let mut next = words.iter_mut();
+    let mut put = |word: u64| {
+        if let Some(place) = next.next() {
+            *place = word;
+        }
+    };
+    for word in [
+        spawned,
+        exposed,
+        executed,
+        stolen_local,
+        stolen,
+        stolen_wide,
+        reused,
+        redone,
+        adopted,
+        recorded,
+        aborted,
+        steal_requests,
+        work_ns,
+        saved_work_ns,
+        redone_work_ns,
+        orphaned,
+        orphans_saved,
+        updates,
+        shared_bytes,
+    ] {
+        put(*word);
+    }
+    put(u64::from(*busy));
+    put(u64::from(*workers));
+    for HeldCounts { begun, done, failed, aborted } in held {
+        [begun, done, failed, aborted].into_iter().for_each(|word| put(*word));
+    }
+    let Steals { scopes } = steals;
+    for StealCounts { jobs, refused, unanswered, latencies: Latencies { buckets, sum_ns } } in scopes {
+        [jobs, refused, unanswered, sum_ns].into_iter().chain(buckets).for_each(|word| put(*word));
+    }
+    words
+}
+
+fn from_words(words: &[u128; WORDS]) -> Counts {
+    let mut words = words.iter().map(|word| u64::try_from(*word).unwrap_or(u64::MAX));
+    let mut next = || words.next().unwrap_or_default();
+    let mut counts = Counts::default();
+    let Jobs {
+        spawned,
+        exposed,
+        executed,
+        stolen_local,
+        stolen,
+        stolen_wide,
+        reused,
+        redone,
+        adopted,
+        recorded,
+        aborted,
+    } = &mut counts.jobs;
+    for word in [
+        spawned,
+        exposed,
+        executed,
+        stolen_local,
+        stolen,
+        stolen_wide,
+        reused,
+        redone,
+        adopted,
+        recorded,
+        aborted,
+    ] {
+        *word = next();
+    }
+    for word in [
+        &mut counts.steal_requests,
+        &mut counts.work_ns,
+        &mut counts.saved_work_ns,
+        &mut counts.redone_work_ns,
+        &mut counts.orphaned,
+        &mut counts.orphans_saved,
+        &mut counts.updates,
+        &mut counts.shared_bytes,
+    ] {
+        *word = next();
+    }
+    counts.busy = u32::try_from(next()).unwrap_or(u32::MAX);
+    counts.workers = u32::try_from(next()).unwrap_or(u32::MAX);
+    for HeldCounts { begun, done, failed, aborted } in &mut counts.held {
+        [begun, done, failed, aborted].into_iter().for_each(|word| *word = next());
+    }
+    for StealCounts { jobs, refused, unanswered, latencies: Latencies { buckets, sum_ns } } in
+        &mut counts.steals.scopes
+    {
+        [jobs, refused, unanswered, sum_ns].into_iter().chain(buckets).for_each(|word| *word = next());
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts in which no two numbers are the same.
+    fn distinct(first: u64) -> Counts {
+        let mut words = [0_u128; WORDS];
+        words.iter_mut().enumerate().for_each(|(place, word)| *word = u128::from(first) + place as u128);
+        from_words(&words)
+    }
+
+    #[test]
+    fn every_number_has_a_place_of_its_own() {
+        let counts = distinct(1);
+        let mut numbers = words(&counts);
+        assert_eq!(
+            numbers.map(u128::from).as_slice(),
+            std::array::from_fn::<u128, WORDS, _>(|n| n as u128 + 1)
+        );
+        numbers.sort_unstable();
+        assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]));
+        // As many as there are: none is left out.
+        assert_eq!(size_of::<Counts>(), 8 * (WORDS - 2) + 2 * 4);
+    }
+
+    #[test]
+    fn it_is_the_sum_and_can_be_taken_back() {
+        let (one, other) = (distinct(1), distinct(1000));
+        let mut sum = one;
+        sum.add(&other);
+        let mut wide = WideCounts::default();
+        wide.replace(&Counts::default(), &one);
+        wide.replace(&Counts::default(), &other);
+        assert_eq!(wide.to_counts(), sum);
+        let absurd = from_words(&[u128::MAX; WORDS]);
+        wide.replace(&other, &absurd);
+        assert_eq!(wide.to_counts(), absurd);
+        wide.replace(&absurd, &Counts::default());
+        assert_eq!(wide.to_counts(), one);
+    }
+}
