@@ -285,6 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn a_root_goes_from_a_host_that_cannot_run_it_to_one_that_can() {
+        let mut grid = Grid::new();
+        let (unable, able) = (grid.join().0, grid.join().0);
+        grid.submit(RUN);
+        for link in [unable, able] {
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+        }
+        grid.advance(1_000, &[unable, able]);
+        assert!(grid.root(unable).is_some() && grid.root(able).is_none());
+        grid.tell(unable, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
+        grid.advance(30_000, &[unable, able]);
+        assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
+    }
+
+    #[test]
     fn inputs_are_part_of_a_roots_identity() {
         let with =
             |name: &str, byte| RunSpec { inputs: vec![(name.to_owned(), BlobHash([byte; 32]))], ..spec() };

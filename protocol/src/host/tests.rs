@@ -162,3 +162,18 @@ fn an_entry_that_comes_before_not_held_is_used() {
         assert_eq!(host.runs[&RUN].table.get(&key).is_some(), has_come);
     }
 }
+
+#[test]
+fn a_run_that_is_given_again_uses_no_number_a_second_time() {
+    let now = Time::default();
+    // Whichever kind of number is ahead.
+    for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
+        let mut host = host();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        (part.next_steal, part.next_number, part.holding) = (steal, number, holding);
+        host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+        host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+        let part = &host.runs[&RUN];
+        assert!(part.next_steal >= steal && part.next_number >= number && part.holding >= holding);
+    }
+}
