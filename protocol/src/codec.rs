@@ -251,7 +251,9 @@ mod tests {
         let mut decode = |frame: &[u8]| decoder.decode::<PeerMessage>(frame).map(|_| ());
         assert_eq!(decode(&[]), Err(FrameError::Empty(0)));
         assert_eq!(decode(&[PROTOCOL_VERSION]), Err(FrameError::Empty(1)));
-        assert_eq!(decode(&[9, 0, 0]), Err(FrameError::Version(9)));
+        for other in [PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1] {
+            assert_eq!(decode(&[other, 0, 0]), Err(FrameError::Version(other)));
+        }
         assert_eq!(decode(&[PROTOCOL_VERSION, 7, 0]), Err(FrameError::Kind(7)));
         assert!(matches!(decode(&[PROTOCOL_VERSION, 0, 99]), Err(FrameError::Message(_))));
         assert!(matches!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 172]), Err(FrameError::Message(_))));

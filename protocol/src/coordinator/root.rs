@@ -250,3 +250,66 @@ impl Coordinator {
 fn is_result(outcome: &[u8]) -> bool {
     matches!(outcome.first(), Some(0 | 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::coordinator::tests::{Grid, spec};
+    use crate::coordinator::{LinkId, Standing, StoredRun};
+    use crate::message::ToCoordinator;
+    use crate::{BlobHash, Entry};
+
+    const RUN: RunId = RunId(1);
+
+    /// A coordinator that was started again and knows that the root goes on at this host.
+    fn restarted(at: HostId) -> Grid {
+        let root = root_job(&spec());
+        let entry =
+            Entry { key: root.key, depth: 0, lineage: Lineage::default(), state: EntryState::Running(at) };
+        let run = StoredRun {
+            run: RUN,
+            spec: spec(),
+            state: RunState::Running,
+            entries: vec![entry],
+            standing: Standing::default(),
+        };
+        Grid::of(true, vec![run])
+    }
+
+    #[test]
+    fn a_root_does_not_wait_at_a_host_that_never_comes_back() {
+        let mut grid = restarted(HostId(99));
+        let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Knows { hosts: Vec::new() });
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(60_000, &[link]);
+        assert_eq!(grid.root(link).map(|claim| claim.run), Some(RUN));
+    }
+
+    #[test]
+    fn a_root_goes_from_a_host_that_cannot_run_it_to_one_that_can() {
+        let mut grid = Grid::new();
+        let (unable, able) = (grid.join().0, grid.join().0);
+        grid.submit(RUN);
+        for link in [unable, able] {
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+        }
+        grid.advance(1_000, &[unable, able]);
+        assert!(grid.root(unable).is_some() && grid.root(able).is_none());
+        grid.tell(unable, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
+        grid.advance(30_000, &[unable, able]);
+        assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
+    }
+
+    #[test]
+    fn inputs_are_part_of_a_roots_identity() {
+        let with =
+            |name: &str, byte| RunSpec { inputs: vec![(name.to_owned(), BlobHash([byte; 32]))], ..spec() };
+        let specs = [spec(), with("a", 1), with("a", 2), with("b", 1)];
+        let keys: BTreeSet<_> = specs.iter().map(|spec| root_job(spec).key).collect();
+        assert_eq!(keys.len(), specs.len());
+        assert_eq!(spec().salt(), Vec::<u8>::new());
+    }
+}

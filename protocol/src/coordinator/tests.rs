@@ -495,3 +495,29 @@ fn a_run_is_no_ones_when_the_only_host_that_can_load_it_goes() {
     grid.advance(1_000, &[unable, able]);
     assert!(grid.root(able).is_some());
 }
+
+#[test]
+fn the_end_of_a_run_lets_the_next_begin() {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    let active = crate::limits::RUNS_ACTIVE_MAX as u64;
+    for run in 1..=active + 1 {
+        grid.submit(RunId(run));
+    }
+    let last = RunId(active + 1);
+    assert_eq!(loads(&grid, link, last), (0, 0));
+    grid.machine.cancel(grid.now, RUN).expect("it is there");
+    grid.drain();
+    assert_eq!(loads(&grid, link, last), (1, 0));
+}
+
+#[test]
+fn a_link_that_was_closed_is_forgotten_when_it_is() {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Leaving);
+    assert!(grid.is_closed(link));
+    assert_eq!(grid.machine.sizes().closing, 1);
+    grid.cut(link);
+    assert_eq!(grid.machine.sizes().closing, 0);
+}

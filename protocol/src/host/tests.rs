@@ -243,3 +243,43 @@ fn an_entry_that_comes_before_not_held_is_used() {
         assert_eq!(host.runs[&RUN].table.get(&key).is_some(), has_come);
     }
 }
+
+#[test]
+fn a_run_that_is_given_again_uses_no_number_a_second_time() {
+    let now = Time::default();
+    // Whichever kind of number is ahead.
+    for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
+        let mut host = host();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        (part.next_steal, part.next_number, part.holding) = (steal, number, holding);
+        host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+        host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+        let part = &host.runs[&RUN];
+        assert!(part.next_steal >= steal && part.next_number >= number && part.holding >= holding);
+    }
+}
+
+#[test]
+fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
+    let now = Time::default();
+    let next_holding = 3;
+    // The thief's holding was sent before the request; with it; and after the reply was given up.
+    for (holding, next_steal, is_taken_back) in [(2, 4, false), (3, 5, false), (3, 4, false), (4, 5, true)] {
+        let mut host = host();
+        let steal = crate::StealId(4);
+        let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding };
+        host.handle_from_peer(now, PEER, message);
+        host.handle_offered(now, RUN, Some((JobNumber(7), root_job(&spec()))));
+        let is_lent =
+            |transmit: &Transmit| matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Job { .. }));
+        assert!(said(&mut host).iter().any(is_lent));
+        while host.poll_command().is_some() {}
+        let (held, pending) = (Vec::new(), Vec::new());
+        let next_steal = crate::StealId(next_steal);
+        let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
+        host.handle_from_peer(now, PEER, message);
+        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
+        let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
+        assert_eq!(is_back, is_taken_back, "holding {holding}, next {next_steal:?}: {commands:?}");
+    }
+}

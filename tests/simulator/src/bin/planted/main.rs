@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
-//! protocol, the simulator and the stories are copied to `target/planted` and built there once, with all bugs, of which
+//! protocol, the simulator and the stories are copied to `target/planted` (mutants to `target/mutants`) and built there once, with all bugs, of which
 //! a variable of the environment picks one. With `--mutants` the bugs are a random sample of what cargo-mutants would
 //! change, or all of that with `--mutants 0`; `--draw` repeats a sample.
 //!
 //! `--until-caught` runs what costs least first, and only until something catches the bug: stories, unit tests, seeds.
-//! What was found is kept in `target/planted/*.jsonl`. Bugs that were never tried come first, then those that
+//! What was found is kept in `caught.jsonl` of `target/planted` or `target/mutants`. Bugs that were never tried come first, then those that
 //! nothing caught; `--resume` leaves out those that were tried before. `--table` only prints what is kept. With
 //! `--json` each bug is an object on a line of its own. The exit code is 1 if nothing catches a bug, or fewer mutants
 //! are caught than must be, and 2 if a bug does not fit the source any more.
@@ -102,7 +102,7 @@ fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
         let share = caught as f64 / tried.max(1) as f64;
         let (from, to) = mutants::interval(caught, tried);
         println!(
-            "mutants: {caught} of {tried} caught, {:.1} % (95 % interval {:.1} to {:.1} %, bar {:.0} %); {misfits} do not compile",
+            "mutants: {caught} of {tried} caught, {:.1} % (95 % interval {:.1} to {:.1} %, bar {:.0} %); {misfits} are not counted: they do not compile, are constants or in functions that return `impl Trait`",
             100.0 * share,
             100.0 * from,
             100.0 * to,
@@ -118,12 +118,12 @@ fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
     }
 }
 
-/// The bugs to plant, and the file in which what catches them is kept.
+/// The bugs to plant, and the name of the folder in which.
 fn bugs(wishes: &Wishes, root: &Path) -> io::Result<(Vec<Bug>, &'static str)> {
     let Some(count) = wishes.mutants else {
         let mut bugs = Bug::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("planted"), root)?;
         bugs.retain(|bug| wishes.names.is_empty() || wishes.names.contains(&bug.name));
-        return Ok((bugs, "caught.jsonl"));
+        return Ok((bugs, "planted"));
     };
     let all = mutants::all(root)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
@@ -131,17 +131,18 @@ fn bugs(wishes: &Wishes, root: &Path) -> io::Result<(Vec<Bug>, &'static str)> {
     let of = all.len();
     let bugs = mutants::sample(all, if count == 0 { of } else { count }, draw);
     eprintln!("planted: {} of {of} mutants, drawn with --draw {draw}", bugs.len());
-    Ok((bugs, "mutants.jsonl"))
+    Ok((bugs, "mutants"))
 }
 
 fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
     let simulator = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = simulator.ancestors().nth(2).ok_or_else(|| io::Error::other("the repo has no root"))?;
-    let (mut bugs, kept) = bugs(wishes, root)?;
-    let mut ledger = Ledger::open(&root.join("target/planted").join(kept))?;
+    let (mut bugs, name) = bugs(wishes, root)?;
+    let folder = root.join("target").join(name);
+    let mut ledger = Ledger::open(&folder.join("caught.jsonl"))?;
     let mut totals = Totals::default();
     if !wishes.is_table {
-        totals.misfits = try_all(wishes, root, &bugs, &mut ledger)?;
+        totals.misfits = try_all(wishes, Workspace::copy(root, &folder)?, &bugs, &mut ledger)?;
     }
     bugs.sort_by(|one, other| one.name.cmp(&other.name));
     if !wishes.is_json {
@@ -159,8 +160,7 @@ fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
 }
 
 /// Tries bugs, and returns how many cannot be tried.
-fn try_all(wishes: &Wishes, root: &Path, bugs: &[Bug], ledger: &mut Ledger) -> io::Result<usize> {
-    let workspace = Workspace::copy(root)?;
+fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Ledger) -> io::Result<usize> {
     let mut by_number: BTreeMap<u32, Bug> = (1..).zip(bugs.iter().cloned()).collect();
     if wishes.is_resumed {
         by_number.retain(|_, bug| ledger.caught(bug).is_none());

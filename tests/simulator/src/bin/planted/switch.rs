@@ -72,15 +72,16 @@ pub fn arm_at(source: &str, byte: usize) -> Option<u32> {
     number.parse().ok()
 }
 
-/// The bodies of all functions, braces included.
+/// The bodies of functions, braces included, but for those that cannot have arms: all arms of a function that returns
+/// an `impl Trait` would have to be of one type, and a constant function reads no variable.
 fn bodies(source: &str) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
-    // Open braces, and whether each begins a function's body.
+    // Open braces, and whether each begins a body that may have arms.
     let mut braces: Vec<(usize, bool)> = Vec::new();
     let mut nesting = 0_i32;
-    // Of a function whose body has not begun: how deep in brackets its name is.
-    let mut signature = None;
+    // Of a function whose body has not begun: how deep in brackets it is, and where it is.
+    let mut signature: Option<(i32, usize)> = None;
     let mut at = 0;
     while at < bytes.len() {
         if let Some(end) = opaque(source, at) {
@@ -93,20 +94,17 @@ fn bodies(source: &str) -> Vec<Range<usize>> {
                 let names =
                     bytes.get(end + 1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
                 if &source[at..end] == "fn" && bytes[end] == b' ' && names {
-                    signature = Some(nesting);
+                    signature = Some((nesting, at));
                 }
                 at = end;
                 continue;
             }
             b'(' | b'[' => nesting += 1,
             b')' | b']' => nesting -= 1,
-            b';' if signature == Some(nesting) => signature = None,
+            b';' if signature.is_some_and(|(depth, _)| depth == nesting) => signature = None,
             b'{' => {
-                let begins = signature == Some(nesting);
-                braces.push((at, begins));
-                if begins {
-                    signature = None;
-                }
+                let begun = signature.take_if(|(depth, _)| *depth == nesting);
+                braces.push((at, begun.is_some_and(|(_, from)| may_have_arms(source, from, at))));
             }
             b'}' => {
                 if let Some((start, true)) = braces.pop() {
@@ -118,6 +116,12 @@ fn bodies(source: &str) -> Vec<Range<usize>> {
         at += 1;
     }
     found
+}
+
+fn may_have_arms(source: &str, signature: usize, body: usize) -> bool {
+    let is_constant = source[..signature].trim_end().ends_with("const");
+    let result = source[signature..body].split_once("->").map_or("", |(_, result)| result);
+    !is_constant && !result.contains("impl ")
 }
 
 fn word_end(bytes: &[u8], at: usize) -> usize {
@@ -182,6 +186,8 @@ fn first<'a>(text: &'a str) -> [u8; 2] { // a brace: {
 }
 trait Shape { fn area(&self) -> u32; }
 fn outer(go: impl Fn(u8) -> u8) { fn inner() { 4 } }
+fn some() -> Option<impl Iterator<Item = u8>> { None }
+const fn seven() -> u8 { 7 }
 const SIX: u8 = 6;
 "##;
 

@@ -18,12 +18,11 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Copies that of `root` to `target/planted`. Its target folder is kept.
+    /// Copies that of `root` to a folder. The target folder in it is kept.
     ///
     /// # Errors
     /// When something cannot be read or written.
-    pub fn copy(root: &Path) -> io::Result<Self> {
-        let folder = root.join("target/planted");
+    pub fn copy(root: &Path, folder: &Path) -> io::Result<Self> {
         for part in ["protocol", "tests/simulator", "tests/driven"] {
             copy_folder(&root.join(part), &folder.join(part))?;
         }
@@ -38,7 +37,7 @@ impl Workspace {
             .collect();
         write_if_changed(&folder.join("Cargo.toml"), lines.join("\n").as_bytes())?;
         write_if_changed(&folder.join("Cargo.lock"), &fs::read(root.join("Cargo.lock"))?)?;
-        Ok(Self { root: root.to_owned(), folder })
+        Ok(Self { root: root.to_owned(), folder: folder.to_owned() })
     }
 
     /// Plants all of them, each to be picked by its number, and returns those that do not compile so.
@@ -121,7 +120,7 @@ impl Workspace {
         let built = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         built
             .filter_map(|value| value["executable"].as_str().map(PathBuf::from))
-            .last()
+            .next_back()
             .ok_or_else(|| io::Error::other(format!("cargo {} builds no program", words.join(" "))))
     }
 
