@@ -6,6 +6,7 @@
 mod apps;
 mod copies;
 mod crowd;
+mod doors;
 mod events;
 mod faults;
 mod figure;
@@ -51,6 +52,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   hole    how soon steals continue by the relay when a direct path dies
+  doors   what a thousand hostile peers cost a grid, in time and memory
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
   tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
@@ -72,7 +74,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 14] = [
+const BENCHES: [(&str, Bench); 15] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
@@ -81,6 +83,7 @@ const BENCHES: [(&str, Bench); 14] = [
     ("apps", Whole(apps::bench)),
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
+    ("doors", Whole(doors::bench)),
     ("faults", Apps(faults::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
@@ -93,6 +96,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [copies::COMMAND, name, argument] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return ended(copies::run_here(name, argument));
+    }
+    if let [doors::COMMAND, orders] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return ended(doors::run_here(orders));
     }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
