@@ -124,7 +124,7 @@ impl Link {
             && others.sum_of(Self::fragments_bytes) > FRAGMENTS_BYTES_MAX
             && let Some(most) = others.most_by(Self::fragments_bytes)
         {
-            most.cut("it does not end a long message, and too many such messages wait");
+            most.close("it does not end a long message, and too many such messages wait");
         }
     }
 
