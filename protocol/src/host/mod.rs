@@ -58,6 +58,8 @@ pub struct Host {
     /// Peers that are reached by a link of their own, says the driver.
     direct: BTreeSet<HostId>,
     cut_off: BTreeSet<HostId>,
+    /// Peers that did not answer a steal request in time and have said nothing since.
+    silent: BTreeSet<HostId>,
     /// Peers that were given up a moment ago, and may not know yet.
     given_up: BTreeMap<HostId, Time>,
     epoch: u64,
@@ -102,6 +104,7 @@ impl Host {
             far: Vec::new(),
             direct: BTreeSet::new(),
             cut_off: BTreeSet::new(),
+            silent: BTreeSet::new(),
             given_up: BTreeMap::new(),
             epoch: 0,
             runs: BTreeMap::new(),
@@ -202,6 +205,7 @@ impl Host {
         if self.cut_off.contains(&from) || Some(from) == self.id() {
             return;
         }
+        self.silent.remove(&from);
         if let Err(misbehaviour) = self.peer_message(now, from, message) {
             self.events.push_back(Event::Misbehaved(from, misbehaviour.clone()));
             self.cut_off(now, from, misbehaviour.to_string());
