@@ -48,6 +48,8 @@ fn a_flood_of_log_lines_fills_nothing() {
             "what was left out is said"
         );
     }
+    let said = cluster.host("ada").log();
+    assert!(!said.contains("link to the coordinator broke"), "all else suffers: {said}");
     let (host, coordinator) = (peak_mib(cluster.host_process("ada")), peak_mib(cluster.coordinator().id()));
     eprintln!("peaks: host {host} MiB, coordinator {coordinator} MiB");
     assert!(host <= HOST_MIB_MAX && coordinator <= COORDINATOR_MIB_MAX, "{host}, {coordinator} MiB");

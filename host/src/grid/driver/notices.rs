@@ -1,20 +1,26 @@
 //! Notices of portions on their way to the driver, which is not to be buried under them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::message::LogLine;
 
 /// Notices on their way; beyond, those that nothing depends on are dropped.
 const NOTICES_MAX: usize = 100_000;
-/// Lines of apps' logs on their way, in bytes; beyond, further ones are left out and counted.
-const LOG_BYTES_MAX: usize = 4 << 20;
+/// Lines of apps' logs in each [`PERIOD`], in bytes; beyond, further ones are left out and counted. The link to the
+/// coordinator has more to carry, and the coordinator keeps little more of a run's log.
+const LOG_BYTES_MAX: usize = 1 << 20;
+/// See [`LOG_BYTES_MAX`].
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// What is on its way, of all runs.
 #[derive(Debug, Default)]
 pub struct Notices {
     count: AtomicUsize,
-    log_bytes: AtomicUsize,
+    /// When the period began, and the bytes of lines in it.
+    period: Mutex<Option<(Instant, usize)>>,
     lines_left_out: AtomicU64,
 }
 
@@ -28,7 +34,7 @@ impl Notices {
         );
         let is_crowded = can_be_missed && self.count.load(Relaxed) > NOTICES_MAX;
         if let Notice::Log(line) = &mut notice {
-            if is_crowded || self.log_bytes.load(Relaxed) > LOG_BYTES_MAX {
+            if is_crowded || !self.has_room_for(line, Instant::now()) {
                 self.lines_left_out.fetch_add(1, Relaxed);
                 return None;
             }
@@ -36,7 +42,6 @@ impl Notices {
             if left_out > 0 {
                 line.text.insert_str(0, &format!("({left_out} lines before this one are left out) "));
             }
-            self.log_bytes.fetch_add(bytes(line), Relaxed);
         } else if is_crowded {
             return None;
         }
@@ -44,17 +49,22 @@ impl Notices {
         Some(notice)
     }
 
-    /// The driver has taken a notice.
-    pub fn take(&self, notice: &Notice) {
-        self.count.fetch_sub(1, Relaxed);
-        if let Notice::Log(line) = notice {
-            self.log_bytes.fetch_sub(bytes(line), Relaxed);
+    fn has_room_for(&self, line: &LogLine, now: Instant) -> bool {
+        let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = period.filter(|(since, _)| now.duration_since(*since) < PERIOD);
+        let (since, before) = current.unwrap_or((now, 0));
+        let bytes = before + line.function.len() + line.text.len();
+        let has_room = bytes <= LOG_BYTES_MAX;
+        if has_room {
+            *period = Some((since, bytes));
         }
+        has_room
     }
-}
 
-fn bytes(line: &LogLine) -> usize {
-    line.function.len() + line.text.len()
+    /// The driver has taken a notice.
+    pub fn take(&self) {
+        self.count.fetch_sub(1, Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -66,26 +76,24 @@ mod tests {
     }
 
     #[test]
-    fn lines_beyond_what_may_wait_are_left_out_and_counted() {
+    fn lines_beyond_what_may_be_sent_are_left_out_and_counted() {
         let notices = Notices::default();
-        let mut waiting: Vec<Notice> = Vec::new();
-        let mut left_out = 0;
+        let (mut sent, mut left_out) = (0, 0);
         for _ in 0..10_000 {
             match notices.admit(line(8 << 10)) {
-                Some(notice) => waiting.push(notice),
+                Some(_) => sent += 1,
                 None => left_out += 1,
             }
         }
-        assert!(waiting.len() * (8 << 10) <= LOG_BYTES_MAX + (16 << 10), "{} lines wait", waiting.len());
+        assert!((1..LOG_BYTES_MAX / (8 << 10) * 20).contains(&sent), "{sent} lines are sent");
         assert!(notices.admit(Notice::Idle(1)).is_some(), "all else is sent");
-        notices.take(&Notice::Idle(1));
-        waiting.iter().for_each(|notice| notices.take(notice));
+        *notices.period.lock().expect("sound") = None;
         let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room again") };
-        assert_eq!(next.text, format!("({left_out} lines before this one are left out) xxx"));
-        notices.take(&Notice::Log(next));
+        assert!(next.text.contains(" lines before this one are left out) xxx"), "{}", next.text);
+        assert!(left_out > 0);
         let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room") };
         assert_eq!(next.text, "xxx");
-        notices.take(&Notice::Log(next));
-        assert_eq!((notices.count.load(Relaxed), notices.log_bytes.load(Relaxed)), (0, 0));
+        (0..sent + 3).for_each(|_| notices.take());
+        assert_eq!(notices.count.load(Relaxed), 0);
     }
 }

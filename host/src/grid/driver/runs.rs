@@ -111,7 +111,7 @@ impl Driver {
     }
 
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
-        self.notices.take(&notice);
+        self.notices.take();
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
