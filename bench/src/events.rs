@@ -16,7 +16,9 @@ fn now_ns() -> u64 {
 pub fn bench() -> Result<Vec<Figure>> {
     let scale = Scale::default();
     let Scale { hosts, entries, repetitions, .. } = scale;
-    eprintln!("machine: {repetitions} times a coordinator of {hosts} hosts with {entries} entries, and a host");
+    eprintln!(
+        "machine: {repetitions} times a coordinator of {hosts} hosts with {entries} entries, and a host"
+    );
     Ok(machine::measure(now_ns, scale).into_iter().map(figure).collect())
 }
 

@@ -6,6 +6,7 @@
 mod apps;
 mod copies;
 mod crowd;
+mod doors;
 mod events;
 mod faults;
 mod figure;
@@ -53,6 +54,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   steal   what a steal between hosts takes, directly and relayed
   hole    how soon steals continue by the relay when a direct path dies
   slow    how long large results take over slow links, over what they take on the wire, and whom that costs the grid
+  doors   what a thousand hostile peers cost a grid, in time and memory
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
   tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
@@ -74,7 +76,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 15] = [
+const BENCHES: [(&str, Bench); 16] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
@@ -84,6 +86,7 @@ const BENCHES: [(&str, Bench); 15] = [
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
     ("slow", Whole(slow::bench)),
+    ("doors", Whole(doors::bench)),
     ("faults", Apps(faults::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
@@ -96,6 +99,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [copies::COMMAND, name, argument] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return ended(copies::run_here(name, argument));
+    }
+    if let [doors::COMMAND, orders] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return ended(doors::run_here(orders));
     }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));

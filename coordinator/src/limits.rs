@@ -49,6 +49,12 @@ pub const REQUESTS_PER_PEER_MAX: usize = 16;
 pub const BODIES_MAX: usize = 128;
 /// Of those, bodies of one peer.
 pub const BODIES_PER_PEER_MAX: usize = 8;
+/// A shorter body of a request is read at once, however many others are on their way: connections bound them.
+pub const BODY_SMALL_BYTES: u64 = 16 << 10;
+/// Minimum time for which a connection has what it was granted, whoever else wants it.
+pub const HELD_AT_LEAST: Duration = Duration::from_secs(2);
+/// A connection that moves less loses what it was granted when others want it.
+pub const HELD_BYTES_PER_SECOND_MIN: f64 = 65_536.0;
 /// Blobs on their way in or out at once.
 pub const TRANSFERS_MAX: usize = 512;
 /// Of those, blobs of one peer.
@@ -89,6 +95,8 @@ pub const HELLO_FRAME_BYTES_MAX: usize = 8 << 10;
 pub const HELLO_READ_BYTES_MAX: u32 = 64 << 10;
 /// Frames of all links that wait for the state machine, while nobody reads on.
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
+/// Memory of messages of all links whose last fragments have not come; beyond, the link with the most is cut off.
+pub const FRAGMENTS_BYTES_MAX: usize = 32 << 20;
 /// What waits to be sent on all links; beyond, the link with the most is cut off.
 pub const LINKS_QUEUED_BYTES_MAX: usize = 256 << 20;
 /// Maximum websockets of hosts, if the system allows as many open files.

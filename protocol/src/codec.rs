@@ -163,6 +163,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// The bytes of a message whose last fragment has not come.
+    pub fn waiting_bytes(&self) -> usize {
+        self.fragments.capacity()
+    }
+
     /// The messages that `frame` completes.
     ///
     /// # Errors
@@ -260,6 +265,21 @@ mod tests {
         assert_eq!(decode(&vec![1; FRAME_BYTES_MAX + 1]), Err(FrameError::TooLong(FRAME_BYTES_MAX + 1)));
         assert_eq!(decode(&[PROTOCOL_VERSION, 1, 0]), Ok(()));
         assert_eq!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 1, 1]), Err(FrameError::Interrupted));
+    }
+
+    #[test]
+    fn what_waits_for_its_last_fragment_is_known() {
+        let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.waiting_bytes(), 0);
+        for frame in &frames[..frames.len() - 1] {
+            let before = decoder.waiting_bytes();
+            assert_eq!(decoder.decode::<PeerMessage>(frame), Ok(Vec::new()));
+            assert!(decoder.waiting_bytes() > before);
+        }
+        assert!(decoder.waiting_bytes() >= 2 * (FRAME_BYTES_MAX - HEADER_BYTES));
+        assert_eq!(decoder.decode(&frames[frames.len() - 1]), Ok(vec![large(2 * FRAME_BYTES_MAX)]));
+        assert_eq!(decoder.waiting_bytes(), 0);
     }
 
     #[test]

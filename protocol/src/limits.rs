@@ -82,6 +82,9 @@ pub const STEALS_IN_SITE_MAX: usize = 4;
 pub const HELD_JOBS_MAX: usize = 4096;
 /// Those who wait for the same job at one host; the equal jobs of further ones are run again.
 pub const OWNERS_PER_JOB_MAX: usize = 1024;
+/// Maximum requests to victims of a host's own site that wait for an answer, for each run, where these do not answer
+/// soon.
+pub const STEALS_UNANSWERED_MAX: usize = 64;
 /// Lines of an app's log that wait for a coordinator that is away; what comes beyond is left out.
 pub const LOG_LINES_WAITING_MAX: usize = 1024;
 /// Maximum hosts that are sent new entries below some job, counted for each of these jobs, for each run; the oldest
@@ -162,6 +165,8 @@ pub const RUNS_ACTIVE_MAX: usize = 8;
 pub const PARK: Duration = Duration::from_millis(3);
 /// The same for a request from another site, which has travelled for longer.
 pub const PARK_WIDE: Duration = Duration::from_millis(25);
+/// A victim that has not answered within this time keeps the thief from no other.
+pub const STEAL_SLOW: Duration = Duration::from_millis(50);
 /// A steal request that was not answered is given up.
 pub const STEAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// After a round of refusals a thief rests, and twice as long after each further one.

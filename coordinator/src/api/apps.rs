@@ -44,7 +44,7 @@ pub async fn publish(
     }
     let publisher = Publisher { name: by, address: Some(connection.address.ip().to_canonical().to_string()) };
     let _turn = turn(&api, &connection, Kind::Transfer).await?;
-    let incoming = body::in_file(&api, content).await?;
+    let incoming = body::in_file(&api, &connection, content).await?;
     let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
     let _inspection = api.inspections.acquire().await;
     let judge = move || {

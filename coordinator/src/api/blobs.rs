@@ -26,7 +26,7 @@ pub async fn upload(
 ) -> Result<(StatusCode, Json<Blob>), Problem> {
     let hash = parse(&hash)?;
     let _turn = turn(&api, &connection, Kind::Transfer).await?;
-    let incoming = body::in_file(&api, content).await?;
+    let incoming = body::in_file(&api, &connection, content).await?;
     let (found, length_bytes) = (incoming.hash(), incoming.length_bytes());
     if found != hash {
         return Err(Problem::unprocessable(format!("the blake3 hash of what came is {found}, not {hash}")));

@@ -10,10 +10,12 @@ use tokio::time::timeout;
 use super::Api;
 use super::problem::Problem;
 use crate::limits::{BLOB_BYTES_MAX, BLOB_PIECE_BYTES, READER_PATIENCE, UPLOAD_BYTES_PER_SECOND_MIN};
+use crate::server::Connection;
 use crate::store::{Incoming, StoreError};
 
 /// A body, piece by piece.
-struct Pieces {
+struct Pieces<'a> {
+    connection: &'a Connection,
     stream: BodyDataStream,
     /// Time that the sender has left: bytes add to it.
     patience: Duration,
@@ -21,14 +23,18 @@ struct Pieces {
     bytes_max: usize,
 }
 
-impl Pieces {
-    fn new(body: Body, bytes_max: usize) -> Self {
-        Self { stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max }
+impl<'a> Pieces<'a> {
+    fn new(connection: &'a Connection, body: Body, bytes_max: usize) -> Self {
+        Self { connection, stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max }
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         let began = Instant::now();
-        let piece = match timeout(self.patience, self.stream.next()).await {
+        // Meanwhile it is the peer that keeps others waiting, if they do.
+        self.connection.is_answered(false);
+        let next = timeout(self.patience, self.stream.next()).await;
+        self.connection.is_answered(true);
+        let piece = match next {
             Ok(None) => return Ok(None),
             Ok(Some(Ok(piece))) => piece,
             Ok(Some(Err(error))) => {
@@ -60,8 +66,8 @@ impl Pieces {
 }
 
 /// A body, in memory.
-pub async fn in_memory(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
-    let mut pieces = Pieces::new(body, bytes_max);
+pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let mut pieces = Pieces::new(connection, body, bytes_max);
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await? {
         bytes.extend_from_slice(&piece);
@@ -70,9 +76,9 @@ pub async fn in_memory(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem>
 }
 
 /// A body of a blob's size, in a file among the blobs.
-pub async fn in_file(api: &Api, body: Body) -> Result<Incoming, Problem> {
+pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<Incoming, Problem> {
     let unsaved = |error: StoreError| Problem::unsaved(&error);
-    let mut pieces = Pieces::new(body, BLOB_BYTES_MAX);
+    let mut pieces = Pieces::new(connection, body, BLOB_BYTES_MAX);
     let mut incoming = api.store.with_blobs(crate::store::Blobs::incoming).await.map_err(unsaved)?;
     let mut waiting = Vec::new();
     loop {

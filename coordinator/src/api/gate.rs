@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 use super::{Api, body};
-use crate::limits::{JSON_BYTES_MAX, RESPONSE_SMALL_BYTES, TURN_TIMEOUT};
+use crate::limits::{BODY_SMALL_BYTES, JSON_BYTES_MAX, RESPONSE_SMALL_BYTES, TURN_TIMEOUT};
 use crate::server::{Connection, Kind, Pass};
 
 /// Lets a request have its turn, with its body in memory; and sends the answer if there is room for one more.
@@ -44,8 +44,9 @@ async fn answer(
     let (content, _held) = if content.is_end_stream() {
         (Body::empty(), None)
     } else {
-        let held = turn(api, connection, Kind::Body).await?;
-        (Body::from(body::in_memory(content, JSON_BYTES_MAX).await?), Some(held))
+        let is_small = content.size_hint().upper().is_some_and(|bytes| bytes <= BODY_SMALL_BYTES);
+        let held = if is_small { None } else { Some(turn(api, connection, Kind::Body).await?) };
+        (Body::from(body::in_memory(connection, content, JSON_BYTES_MAX).await?), held)
     };
     let response = {
         let _turn = turn(api, connection, Kind::Request).await?;
@@ -64,8 +65,8 @@ async fn answer(
 }
 
 /// Waits until one more of a kind may be under way.
-pub async fn turn(api: &Api, connection: &Connection, kind: Kind) -> Result<Pass, Problem> {
-    timeout(TURN_TIMEOUT, api.gates.wait(connection.peer, kind, 1)).await.map_err(|_| {
+pub async fn turn(api: &Api, connection: &Arc<Connection>, kind: Kind) -> Result<Pass, Problem> {
+    timeout(TURN_TIMEOUT, api.gates.wait_for(connection, kind)).await.map_err(|_| {
         busy(
             "too many requests are under way, of this address or of all; wait for the answers to those that were sent, \
              and try again later",

@@ -38,7 +38,10 @@ pub async fn websocket(
         |kind| api.gates.take(connection.peer, kind, 1).map_err(|full| no_room(full, "hosts are connected"));
     let doors = Doors {
         _link: room(Kind::Link)?,
-        unknown: Some(room(Kind::UnknownLink)?),
+        unknown: Some(
+            (api.gates.take_for(&connection, Kind::UnknownLink))
+                .map_err(|full| no_room(full, "hosts are connected that have not said hello"))?,
+        ),
         connection: Arc::clone(&connection),
     };
     connection.becomes_websocket();

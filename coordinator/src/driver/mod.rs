@@ -17,6 +17,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId, RunView};
+use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -607,7 +608,7 @@ impl Drive {
             }
             Event::Unready(run, host, reason) => {
                 let named = self.named(host);
-                tracing::warn!(run = run.0, host = %named, reason, "host cannot take part in run");
+                tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
                 let text = format!("host {named} cannot take part: {reason}");
                 self.take_down(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
@@ -641,6 +642,8 @@ impl Drive {
             }
             Event::Misbehaved { by, host, reason } => {
                 counters.misbehaviours.fetch_add(1, Relaxed);
+                // A host that accuses others may be the one that lies, and at length.
+                let reason = shortened(&reason);
                 tracing::warn!(by = %self.named(by), host = %self.named(host), reason, "a host reports misbehaviour");
             }
         }

@@ -1,8 +1,8 @@
 //! One websocket of a host.
 
 use std::net::IpAddr;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use sateen_protocol::coordinator::LinkId;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Open;
 use super::queue::{Full, Queue};
-use crate::limits::LINKS_QUEUED_BYTES_MAX;
+use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX};
 use crate::metrics::Counters;
 
 /// How far a link is.
@@ -42,6 +42,8 @@ pub struct Link {
     others: Weak<Open>,
     /// When something came from it last, by the machine's clock in nanoseconds.
     heard_ns: AtomicU64,
+    /// Memory of a message whose last fragment has not come, in bytes.
+    fragments_bytes: AtomicUsize,
 }
 
 impl Link {
@@ -56,6 +58,7 @@ impl Link {
             id,
             address,
             heard_ns: AtomicU64::new(now.0),
+            fragments_bytes: AtomicUsize::new(0),
             queue: Queue::new(Arc::clone(&others.queued_bytes)),
             phase: watch::Sender::new(Phase::Open),
             host: OnceLock::new(),
@@ -96,12 +99,38 @@ impl Link {
 
     /// Cuts off the link on which most waits: its host takes the least of what it is sent.
     fn relieve(&self) {
-        let slowest = self.others.upgrade().and_then(|others| others.slowest());
+        let slowest = self.others.upgrade().and_then(|others| others.most_by(|link| link.queue.bytes()));
         if let Some(slowest) = slowest {
             self.counters.slow_links.fetch_add(1, Relaxed);
             slowest.cut("it takes too little of what it is sent, and too much waits on all links");
             slowest.queue.clear();
         }
+    }
+
+    /// A message whose last fragment has not come takes so much. If there is too much of that on all links, the one
+    /// with the most is cut off.
+    pub(super) fn holds_fragments(&self, bytes: usize) {
+        let Some(others) = self.others.upgrade() else { return };
+        let before = self.fragments_bytes.swap(bytes, Relaxed);
+        let all = &others.fragments_bytes;
+        // Within its own share of the sum, which therefore never falls below 0.
+        let sum = if bytes >= before {
+            all.fetch_add(bytes - before, Relaxed) + (bytes - before)
+        } else {
+            all.fetch_sub(before - bytes, Relaxed) - (before - bytes)
+        };
+        // Some may be cut off already and give theirs back at once.
+        if sum > FRAGMENTS_BYTES_MAX
+            && others.sum_of(Self::fragments_bytes) > FRAGMENTS_BYTES_MAX
+            && let Some(most) = others.most_by(Self::fragments_bytes)
+        {
+            most.close("it does not end a long message, and too many such messages wait");
+        }
+    }
+
+    /// See [`Self::holds_fragments`].
+    fn fragments_bytes(&self) -> usize {
+        if self.phase() == Phase::Open { self.fragments_bytes.load(Relaxed) } else { 0 }
     }
 
     /// Something came: whatever it is, the host is not silent.

@@ -69,6 +69,8 @@ pub struct Open {
     links: Mutex<HashMap<LinkId, Arc<Link>>>,
     /// What waits to be sent on all of them.
     queued_bytes: Arc<AtomicUsize>,
+    /// Memory of messages whose last fragments have not come.
+    fragments_bytes: AtomicUsize,
 }
 
 impl Open {
@@ -76,9 +78,13 @@ impl Open {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one on which most waits.
-    fn slowest(&self) -> Option<Arc<Link>> {
-        self.links().values().max_by_key(|link| link.queue().bytes()).cloned()
+    fn sum_of(&self, bytes: impl Fn(&Link) -> usize) -> usize {
+        self.links().values().map(|link| bytes(link)).sum()
+    }
+
+    /// The one that has the most of something.
+    fn most_by(&self, bytes: impl Fn(&Link) -> usize) -> Option<Arc<Link>> {
+        self.links().values().max_by_key(|link| bytes(link)).cloned()
     }
 }
 
@@ -203,7 +209,13 @@ pub async fn serve(
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
-    let end = Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await;
+    let connection = Arc::clone(&doors.connection);
+    let end = tokio::select! {
+        end = async { Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await } => end,
+        // Only links without a hello can lose their places.
+        () = connection.until_cut() => End::Closed("it said no hello, and others wait".to_owned()),
+    };
+    link.holds_fragments(0);
     let reason = match end {
         End::Closed(reason) => reason,
         End::Misbehaved(reason) => {

@@ -39,6 +39,8 @@ pub struct Reader<'a> {
     waiting: Arc<Semaphore>,
     pace: Pace,
     said_hello: bool,
+    /// The last fragment of a message has not come.
+    holds_fragments: bool,
     /// The link that was relayed to last: steals and their answers go to and fro.
     receiver: Option<(HostId, Arc<Link>)>,
 }
@@ -59,6 +61,7 @@ impl<'a> Reader<'a> {
             waiting: Arc::new(Semaphore::new(FRAMES_WAITING_PER_LINK_MAX)),
             pace: Pace { began: Instant::now(), messages: 0 },
             said_hello: false,
+            holds_fragments: false,
             receiver: None,
         }
     }
@@ -118,6 +121,11 @@ impl<'a> Reader<'a> {
             let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
             End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
         })?;
+        if messages.is_empty() || self.holds_fragments {
+            let bytes = self.decoder.waiting_bytes();
+            self.holds_fragments = bytes > 0;
+            self.link.holds_fragments(bytes);
+        }
         if !self.said_hello {
             let Some(ToCoordinator::Hello { .. }) = messages.first() else {
                 return Err(End::Misbehaved("it did not say hello first".to_owned()));

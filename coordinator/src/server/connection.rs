@@ -3,12 +3,13 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use super::gates::Pass;
 use super::pace::Pace;
@@ -26,18 +27,65 @@ pub struct Connection {
     pub address: SocketAddr,
     /// What is still read of it.
     to_read_bytes: AtomicI64,
+    /// What was read and written.
+    moved_bytes: AtomicU64,
+    /// It has sent a request, and the answer is being found.
+    is_answering: AtomicBool,
+    /// It is to be broken off.
+    is_cut: watch::Sender<bool>,
     /// Held until it becomes a websocket, which has a budget of its own.
     plain: Mutex<Option<Pass>>,
 }
 
 impl Connection {
-    pub(super) fn new(address: SocketAddr, plain: Pass) -> Self {
+    pub(super) fn new(address: SocketAddr) -> Self {
         Self {
             peer: Peer::of(address.ip()),
             address,
             to_read_bytes: AtomicI64::new(UNLIMITED),
-            plain: Mutex::new(Some(plain)),
+            moved_bytes: AtomicU64::new(0),
+            is_answering: AtomicBool::new(false),
+            is_cut: watch::Sender::new(false),
+            plain: Mutex::default(),
         }
+    }
+
+    /// It holds this until it becomes a websocket.
+    pub(super) fn hold(&self, plain: Pass) {
+        *self.plain.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain);
+    }
+
+    /// Whether the answer to a request of it is being found; otherwise it is its peer that has to do something.
+    pub fn is_answered(&self, is_answering: bool) {
+        self.is_answering.store(is_answering, Relaxed);
+    }
+
+    pub(super) fn is_answering(&self) -> bool {
+        self.is_answering.load(Relaxed)
+    }
+
+    pub(super) fn moved_bytes(&self) -> u64 {
+        self.moved_bytes.load(Relaxed)
+    }
+
+    pub(super) fn was_moved(&self, bytes: usize) {
+        self.moved_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Breaks it off.
+    pub(super) fn cut(&self) {
+        self.is_cut.send_replace(true);
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_cut(&self) -> bool {
+        *self.is_cut.borrow()
+    }
+
+    /// Waits until it is to be broken off.
+    pub async fn until_cut(&self) {
+        // The sender lives in this very connection.
+        let _ = self.is_cut.subscribe().wait_for(|is_cut| *is_cut).await;
     }
 
     /// It is a websocket from now on.
@@ -56,6 +104,7 @@ impl Connection {
     }
 
     fn was_read(&self, bytes: usize) {
+        self.was_moved(bytes);
         if self.to_read_bytes.load(Relaxed) != UNLIMITED {
             self.to_read_bytes.fetch_sub(i64::try_from(bytes).unwrap_or(UNLIMITED), Relaxed);
         }
@@ -83,6 +132,7 @@ impl Guarded {
         match result {
             Poll::Ready(result) => {
                 if let Ok(bytes) = result {
+                    self.connection.was_moved(bytes);
                     self.pace.took(bytes);
                 }
                 Poll::Ready(result)

@@ -22,7 +22,6 @@ use tokio::sync::{mpsc, watch};
 
 use crate::driver::stopped;
 use crate::limits::{HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
-use crate::peer::Peer;
 use connection::Guarded;
 
 pub use connection::Connection;
@@ -75,24 +74,33 @@ fn admit(
     stopping: &watch::Receiver<bool>,
     open: &mpsc::Sender<()>,
 ) {
-    let Ok(plain) = gates.take(Peer::of(address.ip()), Kind::Connection, 1) else {
+    let connection = Arc::new(Connection::new(address));
+    let Ok(plain) = gates.take_for(&connection, Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
         // It learns as much as its socket takes now.
         let _ = socket.try_write(BUSY);
         return;
     };
+    connection.hold(plain);
     // Steals go through here, and a delayed one is a slow one; it works without.
     let _ = socket.set_nodelay(true);
     // And pings are not to wait behind what the system has of large results.
     let _ = socket2::SockRef::from(&socket).set_send_buffer_size(crate::limits::SEND_BUFFER_BYTES);
-    let connection = Arc::new(Connection::new(address, plain));
     let (router, mut stopping, open) = (router.clone(), stopping.clone(), open.clone());
     tokio::spawn(async move {
         let io = TokioIo::new(Guarded::new(socket, Arc::clone(&connection)));
+        let cut = Arc::clone(&connection);
         let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(address));
             request.extensions_mut().insert(Arc::clone(&connection));
-            TowerToHyperService::new(router.clone()).call(request.map(Body::new))
+            let answer = TowerToHyperService::new(router.clone()).call(request.map(Body::new));
+            let connection = Arc::clone(&connection);
+            async move {
+                connection.is_answered(true);
+                let answer = answer.await;
+                connection.is_answered(false);
+                answer
+            }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -103,6 +111,7 @@ fn admit(
         tokio::pin!(served);
         let ended = tokio::select! {
             ended = &mut served => ended,
+            () = cut.until_cut() => return,
             () = stopped(&mut stopping) => {
                 served.as_mut().graceful_shutdown();
                 served.await

@@ -238,6 +238,7 @@ impl Host {
     }
 
     pub(super) fn unlist_peer(&mut self, peer: HostId) {
+        self.silent.remove(&peer);
         for listed in [&mut self.near, &mut self.far] {
             if let Ok(place) = listed.binary_search(&peer) {
                 listed.remove(place);

@@ -61,6 +61,8 @@ pub struct Host {
     direct: BTreeSet<HostId>,
     /// Peers that are not heard any more, by when that began.
     cut_off: BTreeMap<HostId, Time>,
+    /// Peers that did not answer a steal request in time and have said nothing since.
+    silent: BTreeSet<HostId>,
     /// Peers that were given up a moment ago, and may not know yet.
     given_up: BTreeMap<HostId, Time>,
     epoch: u64,
@@ -107,6 +109,7 @@ impl Host {
             far: Vec::new(),
             direct: BTreeSet::new(),
             cut_off: BTreeMap::new(),
+            silent: BTreeSet::new(),
             given_up: BTreeMap::new(),
             epoch: 0,
             runs: BTreeMap::new(),
@@ -213,6 +216,7 @@ impl Host {
         if self.cut_off.contains_key(&from) || Some(from) == self.id() {
             return;
         }
+        self.silent.remove(&from);
         if let Err(misbehaviour) = self.peer_message(now, from, message) {
             self.events.push_back(Event::Misbehaved(from, misbehaviour.clone()));
             self.cut_off(now, from, misbehaviour.to_string());

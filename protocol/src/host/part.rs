@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::limits::{
     NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
+    STEAL_SLOW, STEALS_UNANSWERED_MAX,
 };
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, Writer};
@@ -230,6 +231,16 @@ pub struct Part {
 }
 
 impl Part {
+    /// Requests to victims of this host's site that count against their number: those that are not answered soon
+    /// do not, as long as there are few.
+    pub fn requests_near(&self, now: Time) -> usize {
+        let near = || self.requests.values().filter(|request| !request.is_wide);
+        match near().count() {
+            count @ STEALS_UNANSWERED_MAX.. => count,
+            _ => near().filter(|request| now < request.since + STEAL_SLOW).count(),
+        }
+    }
+
     pub fn new(spec: RunSpec, table_bytes_max: usize, now: Time) -> Self {
         Self {
             spec,

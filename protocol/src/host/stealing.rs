@@ -4,13 +4,18 @@
 //! request to another site under way meanwhile, whose job goes into the queue when it arrives. After a
 //! round of refusals it rests, for longer each time.
 //!
+//! A peer that does not answer in time is *silent* until it says something: while there are others, these are
+//! asked. And a request that is not answered soon keeps the thief from no other, so that a site of peers that
+//! never answer costs moments and not minutes.
+//!
 //! A victim whose workers compute but which has nothing exposed *parks* the request for a moment: the
 //! demand makes a guest expose a job within microseconds, which is better than a refusal and another
 //! request.
 
 use crate::limits::{
     HELD_JOBS_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX,
-    STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    STEALS_UNANSWERED_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
@@ -45,13 +50,24 @@ impl Host {
 
     fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
         let part = self.runs.get(&run)?;
-        let waiting_near = part.requests.values().filter(|request| !request.is_wide).count();
-        let has_wide = part.requests.len() > waiting_near;
+        let waiting_near = part.requests_near(now);
+        let has_wide = part.requests.values().any(|request| request.is_wide);
         let may_near = waiting_near < part.idle.min(STEALS_IN_SITE_MAX) && now >= part.rest.until;
         let may_wide = !has_wide && now >= part.rest_wide.until;
+        let has_slow = part.requests.values().filter(|request| !request.is_wide).count() > waiting_near;
         let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
+        let silent = &self.silent;
         let mut pick = |peers: &[HostId]| {
-            let peers: &[HostId] = peers;
+            let mut likely: Vec<HostId> = Vec::new();
+            if has_slow || !silent.is_empty() {
+                likely = peers.iter().filter(|peer| !silent.contains(peer)).copied().collect();
+            }
+            let peers = if likely.is_empty() { peers } else { likely.as_slice() };
+            let free: Vec<HostId> = match has_slow {
+                true => peers.iter().filter(|peer| !is_asked(peer)).copied().collect(),
+                false => Vec::new(),
+            };
+            let peers = if has_slow { &free } else { peers };
             (!peers.is_empty()).then(|| peers[self.random.below(peers.len())])
         };
         match part.spec.stealing {
@@ -391,7 +407,23 @@ impl Host {
         let can_wide =
             may_seek && part.spec.stealing == Stealing::ClusterAware && !has_wide && !self.far.is_empty();
         let wide = can_wide.then_some((part.rest_wide.until, "a thief has rested between sites"));
-        [request, parked, near, wide].into_iter().flatten().min_by_key(|(time, _)| *time)
+        [request, parked, near, wide, self.next_slow_request(may_seek, part)]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(time, _)| *time)
+    }
+
+    /// When another victim is asked because those that were asked do not answer soon.
+    fn next_slow_request(&self, may_seek: bool, part: &Part) -> Option<(Time, &'static str)> {
+        let near = || part.requests.values().filter(|request| !request.is_wide);
+        let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
+        let may_ask = may_seek
+            && part.spec.stealing == Stealing::ClusterAware
+            && near().count() < STEALS_UNANSWERED_MAX
+            && self.near.iter().any(|peer| !self.silent.contains(peer) && !is_asked(peer));
+        // The last one: as soon as another is asked, it is that one.
+        let last = near().map(|request| request.since).max().filter(|_| may_ask)?;
+        Some(((last + STEAL_SLOW).max(part.rest.until), "a steal request was not answered soon"))
     }
 
     pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
@@ -405,6 +437,9 @@ impl Host {
             let Some(part) = self.runs.get_mut(&run) else { return };
             if let Some(request) = part.requests.remove(&steal) {
                 part.own_counts.steals.of(request.scope).unanswered += 1;
+                if self.peers.contains_key(&request.victim) {
+                    self.silent.insert(request.victim);
+                }
                 self.note_refusal(now, run, request.is_wide);
             }
         }

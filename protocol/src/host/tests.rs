@@ -283,3 +283,51 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
         assert_eq!(is_back, is_taken_back, "holding {holding}, next {next_steal:?}: {commands:?}");
     }
 }
+
+/// A thief that was told of so many peers of its site; `PEER` answers that it has nothing, and the others nothing.
+/// Whom it asks in this time, as often as it does.
+fn asks(silent: u64, for_ms: u64) -> Vec<(Time, HostId)> {
+    let mut host = host();
+    let mut now = Time::default();
+    let joined = (0..silent).map(|number| info(HostId(100 + number))).collect();
+    host.handle_from_coordinator(now, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    host.handle_notice(now, RUN, Notice::Idle(1));
+    let mut asked = Vec::new();
+    while now < Time(for_ms * 1_000_000) {
+        loop {
+            let said = said(&mut host);
+            if said.is_empty() {
+                break;
+            }
+            for transmit in said {
+                let Transmit::ToPeer(peer, PeerMessage::Steal { run, steal, .. }) = transmit else {
+                    continue;
+                };
+                asked.push((now, peer));
+                if peer == PEER {
+                    host.handle_from_peer(now, PEER, PeerMessage::Nothing { run, steal });
+                }
+            }
+        }
+        let Some((next, _)) = host.poll_timeout() else { break };
+        // What has just been said may have made it due at once.
+        now = now.max(next);
+        host.handle_timeout(now);
+    }
+    asked
+}
+
+#[test]
+fn a_thief_finds_its_victim_among_peers_that_never_answer() {
+    for silent in [1, 20, 60] {
+        let asked = asks(silent, 20_000);
+        let first = asked.iter().find(|(_, peer)| *peer == PEER).expect("the one that answers is asked");
+        assert!(first.0 <= Time((silent + 5) * 100_000_000), "{silent} are silent: only at {:?}", first.0);
+        // The others are asked once, and not again while they say nothing.
+        let others = asked.iter().filter(|(_, peer)| *peer != PEER);
+        let others: Vec<_> = others.collect();
+        assert_eq!(others.len() as u64, silent, "{others:?}");
+        let late = asked.iter().filter(|(now, _)| *now > Time(15_000_000_000));
+        assert!(late.count() > 50, "steals go on as if nobody else were there");
+    }
+}

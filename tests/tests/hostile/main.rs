@@ -8,6 +8,8 @@ mod compiling;
 mod host_memory;
 mod imports;
 mod jobs;
+#[cfg(target_os = "linux")]
+mod logs;
 mod refusals;
 mod resources;
 mod results;

@@ -31,7 +31,7 @@ pub async fn submit(
     Extension(connection): Extension<Arc<Connection>>,
     bytes: Body,
 ) -> Result<(StatusCode, Json<Submitted>), Problem> {
-    let bytes = body::in_memory(bytes, JSON_BYTES_MAX).await?;
+    let bytes = body::in_memory(&connection, bytes, JSON_BYTES_MAX).await?;
     let submission: Submission = serde_json::from_slice(&bytes)
         .map_err(|error| Problem::bad_request(format!("the request's body is no submission: {error}")))?;
     let app = apps::find(&api, &submission.app).await?;

@@ -7,6 +7,7 @@
 mod control;
 mod coordinator;
 mod direct;
+mod notices;
 mod peers;
 mod probe;
 mod routes;
@@ -19,7 +20,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -202,7 +202,7 @@ struct Driver {
     /// Commands that the machine has given and that are not done.
     commands: VecDeque<Command>,
     /// Notices on their way here.
-    notices: Arc<AtomicUsize>,
+    notices: Arc<notices::Notices>,
     steals: steals::Latencies,
     /// Jobs lost since the last tick, by run: a crash may lose hundreds.
     lost: BTreeMap<RunId, usize>,

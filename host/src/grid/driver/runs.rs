@@ -1,6 +1,5 @@
 //! Runs at this host.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 
 use sateen_protocol::host::Notice;
@@ -11,9 +10,6 @@ use super::{Driver, Input};
 use crate::grid::load::Cancel;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
-
-/// Notices on their way; beyond, those that nothing depends on are dropped.
-const NOTICES_MAX: usize = 100_000;
 
 /// A run here. A run that stops and starts again has another generation, so that nothing that comes late
 /// is taken for the new one's.
@@ -79,15 +75,7 @@ impl Driver {
     fn notify(&self, run: RunId, generation: u64) -> Notify {
         let (inputs, waiting) = (self.inputs.clone(), self.notices.clone());
         Arc::new(move |notice| {
-            // Updates that are missed here are sent when replicas are compared.
-            let can_be_missed = matches!(
-                notice,
-                Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. } | Notice::Updated { .. }
-            );
-            if can_be_missed && waiting.load(Relaxed) > NOTICES_MAX {
-                return;
-            }
-            waiting.fetch_add(1, Relaxed);
+            let Some(notice) = waiting.admit(notice) else { return };
             let _ = inputs.send(Input::Notice { run, generation, notice });
         })
     }
@@ -123,7 +111,7 @@ impl Driver {
     }
 
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
-        self.notices.fetch_sub(1, Relaxed);
+        self.notices.take();
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),

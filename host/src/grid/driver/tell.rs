@@ -2,6 +2,7 @@
 
 use sateen_protocol::Time;
 use sateen_protocol::host::{Command, Event, Host, Transmit};
+use sateen_protocol::limits::shortened;
 use tracing::{debug, info, warn};
 
 use super::{Driver, Stopped};
@@ -89,7 +90,9 @@ impl Driver {
                 self.forget_all_peers();
             }
             Event::Refused(why) => self.on_refused(why),
-            Event::RefusedBy(peer, why) => warn!(%peer, why, "peer hears no more of this host"),
+            Event::RefusedBy(peer, why) => {
+                warn!(%peer, why = shortened(&why), "peer hears no more of this host")
+            }
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => {
                     info!(peer = %id, name = info.report.name, site = info.report.site, "peer is there");

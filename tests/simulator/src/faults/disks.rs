@@ -157,9 +157,9 @@ impl World {
         if (draw >> 32).is_multiple_of(4) {
             return;
         }
-        let runs = self.server.machine.as_ref().map_or_else(Vec::new, Coordinator::runs);
+        let runs = self.server.machine.iter().flat_map(Coordinator::runs);
         let running: Vec<RunId> =
-            runs.iter().filter(|view| view.state == RunState::Running).map(|view| view.run).collect();
+            runs.filter(|view| view.state == RunState::Running).map(|view| view.run).collect();
         if let Some(run) = running.get((draw % running.len().max(1) as u64) as usize) {
             self.suspend_run(*run, for_ns / 2);
         }

@@ -1,0 +1,266 @@
+//! The process of the forged peers: one thread, which is nice to the others.
+
+use std::io::{Error, ErrorKind, Result as IoResult};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use sateen_protocol::{BlobHash, Random};
+use serde::{Deserialize, Serialize};
+use tokio::task::LocalSet;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// The hidden command that makes this binary the attackers.
+pub const COMMAND: &str = "attackers";
+/// How many they are.
+pub const PEERS: usize = 1000;
+/// They have machines of their own elsewhere; here they share the hosts' cores, and stand back.
+const NICE: i32 = 10;
+/// A peer that has finished an attack rests for at most this long.
+const REST_MAX_MS: usize = 2000;
+/// No attack is made for longer.
+const ATTACK_MAX: Duration = Duration::from_secs(20);
+
+/// An attack, and how often it is made among all of them.
+const ATTACKS: [(Attack, usize); 23] = [
+    (Attack::FloodHellos, 4),
+    (Attack::SayNoHello, 4),
+    (Attack::HostileName, 3),
+    (Attack::EmptyStrings, 3),
+    (Attack::EndlessFragments, 3),
+    (Attack::HalfAFrame, 3),
+    (Attack::Find, 4),
+    (Attack::ReadNothing, 3),
+    (Attack::ForgeRoots, 4),
+    (Attack::FailRuns, 4),
+    (Attack::Accuse, 4),
+    (Attack::Parcels, 3),
+    (Attack::Rubbish, 4),
+    (Attack::EndlessHeaders, 4),
+    (Attack::EndlessBodies, 4),
+    (Attack::UploadBytes, 4),
+    (Attack::ReadNoBlob, 4),
+    (Attack::Newlines, 1),
+    (Attack::ControlCharacters, 2),
+    (Attack::StealNames, 3),
+    (Attack::RebindNames, 4),
+    (Attack::WatchBlindly, 2),
+    (Attack::Direct, 9),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Attack {
+    FloodHellos,
+    SayNoHello,
+    HostileName,
+    EmptyStrings,
+    EndlessFragments,
+    HalfAFrame,
+    Find,
+    ReadNothing,
+    ForgeRoots,
+    FailRuns,
+    Accuse,
+    Parcels,
+    Rubbish,
+    EndlessHeaders,
+    EndlessBodies,
+    UploadBytes,
+    ReadNoBlob,
+    Newlines,
+    ControlCharacters,
+    StealNames,
+    RebindNames,
+    WatchBlindly,
+    Direct,
+}
+
+/// What there is to attack.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Orders {
+    /// The coordinator.
+    pub coordinator: SocketAddr,
+    /// Where its hosts listen for one another.
+    pub hosts: Vec<SocketAddr>,
+    /// A blob that it has.
+    pub blob: String,
+    /// From which all peers' dice follow.
+    pub seed: u64,
+    /// For how long.
+    pub seconds: u64,
+}
+
+/// What became of the attacks of one kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Made {
+    /// The kind.
+    pub attack: String,
+    /// So many were begun.
+    pub begun: u64,
+    /// Of those the peer was cut off or refused.
+    pub cut_off: u64,
+    /// And so many were let in, which should not have been.
+    pub let_in: u64,
+}
+
+/// The process.
+pub struct Attackers(Child);
+
+impl Attackers {
+    /// Starts it.
+    pub fn start(orders: &Orders) -> Result<Self> {
+        let program = std::env::current_exe().context("this program does not know where it is")?;
+        let mut command = Command::new(program);
+        command.args([COMMAND, &serde_json::to_string(orders)?]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Ok(Self(command.spawn().context("the attackers cannot be started")?))
+    }
+
+    /// The number of their process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Whether they still attack.
+    pub fn are_there(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_none())
+    }
+
+    /// Waits until they have finished.
+    pub fn end(self) -> Result<Vec<Made>> {
+        let output = self.0.wait_with_output()?;
+        ensure!(output.status.success(), "the attackers failed");
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+/// One of the forged peers.
+pub struct Peer {
+    pub coordinator: SocketAddr,
+    pub hosts: Vec<SocketAddr>,
+    pub random: Random,
+    blob: BlobHash,
+}
+
+#[derive(Debug)]
+struct LetIn(u16);
+
+impl std::fmt::Display for LetIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the attack was let in: {}", self.0)
+    }
+}
+
+impl std::error::Error for LetIn {}
+
+/// An attack was answered as if it were none.
+pub fn let_in(status: u16) -> Error {
+    Error::other(LetIn(status))
+}
+
+/// The body of the process: attacks, and says on stdout what came of it.
+pub fn run_here(orders: &str) -> Result<()> {
+    let orders: Orders = serde_json::from_str(orders)?;
+    nice(NICE)?;
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let made = LocalSet::new().block_on(&runtime, attack(&orders))?;
+    println!("{}", serde_json::to_string(&made)?);
+    Ok(())
+}
+
+async fn attack(orders: &Orders) -> Result<Vec<Made>> {
+    let until = Instant::now() + Duration::from_secs(orders.seconds);
+    let blob = BlobHash::parse(&orders.blob).context("a blob's hash")?;
+    let kinds =
+        ATTACKS.map(|(attack, _)| Made { attack: format!("{attack:?}"), begun: 0, cut_off: 0, let_in: 0 });
+    let made = Rc::new(std::cell::RefCell::new(kinds.to_vec()));
+    let mut dice = Random::new(orders.seed);
+    let peers: Vec<_> = (0..PEERS)
+        .map(|_| {
+            let mut peer = Peer {
+                coordinator: orders.coordinator,
+                hosts: orders.hosts.clone(),
+                random: Random::new(dice.next_u64()),
+                blob,
+            };
+            let made = Rc::clone(&made);
+            tokio::task::spawn_local(async move {
+                while Instant::now() < until {
+                    sleep(Duration::from_millis(peer.random.below(REST_MAX_MS) as u64)).await;
+                    let kind = peer.choose();
+                    made.borrow_mut()[kind].begun += 1;
+                    let latest = until.min(Instant::now() + ATTACK_MAX);
+                    let ended = timeout_at(latest, peer.make(ATTACKS[kind].0)).await;
+                    let Ok(Err(error)) = ended else { continue };
+                    let made = &mut made.borrow_mut()[kind];
+                    made.cut_off += 1;
+                    if error.kind() == ErrorKind::Other
+                        && error.get_ref().is_some_and(|inner| inner.is::<LetIn>())
+                    {
+                        made.let_in += 1;
+                    }
+                }
+            })
+        })
+        .collect();
+    for peer in peers {
+        peer.await?;
+    }
+    Ok(made.take())
+}
+
+impl Peer {
+    /// The number of an attack.
+    fn choose(&mut self) -> usize {
+        let all: usize = ATTACKS.iter().map(|(_, weight)| weight).sum();
+        let mut left = self.random.below(all);
+        let chosen = ATTACKS.iter().position(|(_, weight)| {
+            let is_chosen = left < *weight;
+            left = left.saturating_sub(*weight);
+            is_chosen
+        });
+        chosen.unwrap_or_default()
+    }
+
+    /// Up to so many.
+    pub fn seconds(&mut self, most: u64) -> Duration {
+        Duration::from_millis(self.random.below(most as usize * 1000) as u64)
+    }
+
+    async fn make(&mut self, attack: Attack) -> IoResult<()> {
+        match attack {
+            Attack::FloodHellos => self.floods_hellos().await,
+            Attack::SayNoHello => self.says_no_hello().await,
+            Attack::HostileName => self.has_a_hostile_name().await,
+            Attack::EmptyStrings => self.sends_empty_strings().await,
+            Attack::EndlessFragments => self.sends_endless_fragments().await,
+            Attack::HalfAFrame => self.sends_half_a_frame().await,
+            Attack::Find => self.asks_for_jobs().await,
+            Attack::ReadNothing => self.reads_nothing().await,
+            Attack::ForgeRoots => self.forges_roots().await,
+            Attack::FailRuns => self.fails_runs().await,
+            Attack::Accuse => self.accuses().await,
+            Attack::Parcels => self.announces_parcels().await,
+            Attack::Rubbish => self.relays_rubbish().await,
+            Attack::EndlessHeaders => self.sends_endless_headers().await,
+            Attack::EndlessBodies => self.sends_endless_bodies().await,
+            Attack::UploadBytes => self.uploads_by_bytes().await,
+            Attack::ReadNoBlob => self.reads_no_blob(self.blob).await,
+            Attack::Newlines => self.publishes_newlines().await,
+            Attack::ControlCharacters => self.publishes_control_characters().await,
+            Attack::StealNames => self.steals_names().await,
+            Attack::RebindNames => self.rebinds_names().await,
+            Attack::WatchBlindly => self.watches_blindly().await,
+            Attack::Direct => match self.random.below(3) {
+                0 => self.opens_many_direct_links().await,
+                1 => self.forges_proofs().await,
+                _ => self.holds_handshakes().await,
+            },
+        }
+    }
+}

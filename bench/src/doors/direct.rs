@@ -1,0 +1,79 @@
+//! Attacks on the ports where hosts listen for one another.
+
+use std::io::{Error, Result};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sateen_protocol::RunId;
+use sateen_protocol::message::PeerMessage;
+use sateen_protocol::message::direct::Caller;
+use tokio::io::AsyncWriteExt;
+use tokio::time::sleep;
+
+use super::attackers::Peer;
+use super::wire::{Socket, connect, dial, frames};
+
+/// More than a host has use for.
+const LINKS: usize = 12;
+
+impl Peer {
+    fn host(&mut self) -> SocketAddr {
+        self.hosts[self.random.below(self.hosts.len())]
+    }
+
+    /// Dials as itself, many times, and reads nothing of what it asks for.
+    pub async fn opens_many_direct_links(&mut self) -> Result<()> {
+        let mut member = self.join().await?;
+        let known = member.hosts.iter().find_map(|info| {
+            let address = info.report.direct.as_ref()?.parse().ok()?;
+            self.hosts.contains(&address).then_some((info.id, info.direct_secret, address))
+        });
+        // Not everybody knows everybody.
+        let Some((to, secret, address)) = known else { return self.idle(&mut member, 5).await };
+        let caller = Caller { grid: member.grid, from: member.id, to };
+        let mut links = Vec::new();
+        for _ in 0..LINKS {
+            links.push(dial(address, caller, secret).await?);
+        }
+        let asked = frames(&vec![PeerMessage::Lending { run: RunId(7) }; 4000]);
+        for link in &mut links {
+            for frame in &asked {
+                // The older ones are closed by now.
+                let _ = link.send(frame).await;
+            }
+        }
+        self.idle(&mut member, 3).await
+    }
+
+    /// Dials as another, or as itself with a secret that it does not have.
+    pub async fn forges_proofs(&mut self) -> Result<()> {
+        let mut member = self.join().await?;
+        let ids: Vec<_> = member.hosts.iter().map(|info| info.id).collect();
+        let Some(to) = ids.get(self.random.below(ids.len().max(1))).copied() else { return Ok(()) };
+        let from = [member.id, ids[self.random.below(ids.len())]][self.random.below(2)];
+        let caller = Caller { grid: member.grid, from, to };
+        let (address, secret) = (self.host(), self.random.next_u64());
+        if dial(address, caller, secret).await.is_ok() {
+            return Err(super::attackers::let_in(101));
+        }
+        self.idle(&mut member, 1).await
+    }
+
+    /// Dials and says nothing, or nothing of sense.
+    pub async fn holds_handshakes(&mut self) -> Result<()> {
+        let address = self.host();
+        if self.random.below(2) == 0 {
+            let mut stream = connect(address, None).await?;
+            stream.write_all(&vec![b'x'; 64 << 10]).await?;
+            sleep(Duration::from_secs(5)).await;
+            return Ok(());
+        }
+        let mut socket = Socket::open(address, "/ws/peer").await?;
+        let challenge = socket.next().await?;
+        if challenge.len() > 256 {
+            return Err(Error::other("a long challenge"));
+        }
+        socket.send(&vec![0; 256 << 10]).await?;
+        socket.next().await.map(drop)
+    }
+}

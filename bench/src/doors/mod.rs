@@ -1,0 +1,203 @@
+//! A grid under attack: a thousand forged peers do for a minute what they should not, and honest users beside them
+//! publish an app, submit it and wait for its result.
+//!
+//! *What the figures include.* All is on one machine, whose cores the attackers share with the coordinator and the
+//! hosts: the time that they take is part of the attacked runs' time, although they are nice to the others. All
+//! come from loopback, but those that steal names, as names belong to addresses: to the coordinator, attackers and
+//! honest users are behind one NAT. A run's time is from the begin of `sateen submit`, which publishes a module
+//! that no host has, to its result.
+//!
+//! *What forged peers do not do.* None takes part in a run: what hosts do to a run that say that they have its app
+//! loaded (wrong results, failures) is a matter of trust and not of doors.
+
+mod attackers;
+mod direct;
+mod links;
+mod memory;
+mod requests;
+mod wire;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use sateen_tests::cluster::{Cluster, free_address};
+
+use crate::figure::{Figure, shown};
+use crate::grid;
+use crate::measure::Samples;
+use crate::sandbox::dist;
+use attackers::{Attackers, Made, Orders, PEERS};
+use memory::{Watch, peak_mib};
+
+pub use attackers::{COMMAND, run_here};
+
+const BENCH: &str = "doors";
+const HOSTS: [&str; 2] = ["a", "b"];
+/// Some ten seconds on two hosts.
+const QUEENS: (&str, &str) = ("16", "14772512");
+/// Runs that are left alone.
+const ALONE: usize = 3;
+/// How long the attacks last, at least: on a slow machine, until some honest runs have ended.
+const ATTACK: Duration = Duration::from_secs(60);
+/// So many of them, if they take no longer than alone.
+const ATTACKED: u32 = 3;
+/// Before the first honest run, so that all attackers are there.
+const BEFORE: Duration = Duration::from_secs(8);
+/// Another of these repeats other dice.
+const SEED: &str = "SATEEN_SEED";
+
+/// Runs the benchmark.
+pub fn bench() -> Result<Vec<Figure>> {
+    let mut grid = Cluster::start(&[]);
+    let hosts = HOSTS.map(|name| {
+        let address = free_address();
+        let url = format!("http://{}", grid.address());
+        grid.start_host_with(name, "here", &url, &["--direct", &address.to_string()]);
+        address
+    });
+    grid.await_hosts(HOSTS.len());
+    let processes = [grid.coordinator().id(), grid.host_process(HOSTS[0]), grid.host_process(HOSTS[1])];
+
+    let mut alone = Vec::new();
+    for round in 0..=ALONE {
+        let took = honest(&grid, &format!("alone {round}"))?;
+        eprintln!("doors: a run alone takes {} s", shown(took));
+        // The first also finds the coordinator's folder, and all its pages, cold.
+        if round > 0 {
+            alone.push(took);
+        }
+    }
+    let alone: Samples = alone.into_iter().collect();
+    let calm: Vec<f64> = processes.iter().map(|process| peak_mib(*process)).collect::<Result<_>>()?;
+
+    let duration = ATTACK.max(BEFORE + Duration::from_secs_f64(alone.median()) * ATTACKED);
+    let (attacked, made, peak) = under_attack(&grid, &hosts, &processes, duration)?;
+    let peaks: Vec<f64> = processes.iter().map(|process| peak_mib(*process)).collect::<Result<_>>()?;
+    for Made { attack, begun, cut_off, .. } in &made {
+        eprintln!("doors: {attack}: {begun} times, of which {cut_off} were cut off or refused");
+    }
+    let let_in: Vec<&Made> = made.iter().filter(|made| made.let_in > 0).collect();
+    ensure!(let_in.is_empty(), "attacks were let in: {let_in:?}");
+    let attacks: u64 = made.iter().map(|made| made.begun).sum();
+
+    let ratio = attacked.iter().map(|took| took / alone.median()).collect::<Samples>();
+    let one = |value: f64| [value].into_iter().collect::<Samples>();
+    let before = |calm: f64| format!("before the attack, {} MiB", shown(calm));
+    Ok(vec![
+        Figure::ratio(BENCH, format!("{PEERS} peers attack, time of an honest run"), ratio)
+            .against(format!(
+                "the run alone, {} s; {attacks} attacks in {} s",
+                shown(alone.median()),
+                duration.as_secs()
+            ))
+            .goal(1.5, 1.2),
+        Figure::ratio(
+            BENCH,
+            "memory of coordinator and hosts, peaks of each together",
+            one(peaks.iter().sum()),
+        )
+        .unit("MiB")
+        .against(format!("{}; at one time {} MiB", before(calm.iter().sum()), shown(peak)))
+        .goal(1024.0, 512.0),
+        Figure::ratio(BENCH, "memory of the coordinator", one(peaks[0])).unit("MiB").against(before(calm[0])),
+        Figure::ratio(BENCH, "memory of the larger host", one(peaks[1].max(peaks[2])))
+            .unit("MiB")
+            .against(before(calm[1].max(calm[2]))),
+    ])
+}
+
+/// Attacks for so long, and one honest run after the other. The runs' times, what came of the attacks, and the most
+/// memory that all processes had at one time.
+fn under_attack(
+    grid: &Cluster,
+    hosts: &[SocketAddr],
+    processes: &[u32],
+    duration: Duration,
+) -> Result<(Vec<f64>, Vec<Made>, f64)> {
+    let seed = match std::env::var(SEED) {
+        Ok(seed) => seed.parse().with_context(|| format!("{SEED} is not a number"))?,
+        Err(_) => std::time::UNIX_EPOCH.elapsed()?.as_nanos() as u64,
+    };
+    eprintln!("doors: the attackers' seed is {seed}; {SEED}={seed} repeats it");
+    let orders = Orders {
+        coordinator: grid.address(),
+        hosts: hosts.to_vec(),
+        blob: upload(grid.address())?,
+        seed,
+        seconds: duration.as_secs(),
+    };
+    let watch = Watch::begin(processes.to_vec());
+    let used = |process: &u32| grid::process_s(*process);
+    let before: Vec<f64> = processes.iter().map(used).collect::<Result<_>>()?;
+    let mut attackers = Attackers::start(&orders)?;
+    let since = Instant::now();
+    thread::sleep(BEFORE);
+    let (mut attacked, mut processor_s) = (Vec::new(), 0.0);
+    while attacked.is_empty() || since.elapsed() < duration * 3 / 4 {
+        let took = honest(grid, &format!("attacked {}", attacked.len()))?;
+        let is_attacked = attackers.are_there()?;
+        eprintln!(
+            "doors: an honest run takes {} s{}",
+            shown(took),
+            if is_attacked { "" } else { ", and the attack was over before" }
+        );
+        ensure!(is_attacked || !attacked.is_empty(), "the first run took longer than the attack");
+        if is_attacked {
+            processor_s = grid::process_s(attackers.id())?;
+            attacked.push(took);
+        }
+    }
+    let after: Vec<f64> = processes.iter().map(used).collect::<Result<_>>()?;
+    let used: Vec<String> = after.iter().zip(before).map(|(after, before)| shown(after - before)).collect();
+    eprintln!(
+        "doors: processor time in {} s, in s: attackers {}, coordinator and hosts {}",
+        shown(since.elapsed().as_secs_f64()),
+        shown(processor_s),
+        used.join(", ")
+    );
+    Ok((attacked, attackers.end()?, watch.end()?))
+}
+
+/// Publishes an app that nobody knows, submits it, and waits for its result, which must be right: the time of all
+/// that, in seconds.
+fn honest(grid: &Cluster, name: &str) -> Result<f64> {
+    let module = fresh_module(grid, name)?.display().to_string();
+    let since = Instant::now();
+    let run = grid::submit(grid, &module, &[QUEENS.0])?;
+    let submitted = since.elapsed().as_secs_f64();
+    let took = grid::wait(grid, run, Some(QUEENS.1))?;
+    let all = since.elapsed().as_secs_f64();
+    eprintln!("doors: {name}: submitted in {} s, ran for {} s", shown(submitted), shown(took));
+    Ok(all)
+}
+
+/// The sample app with another hash: a custom section says `name`.
+fn fresh_module(grid: &Cluster, name: &str) -> Result<PathBuf> {
+    let mut module = std::fs::read(dist().join("apps/nqueens.wasm"))?;
+    module.extend([0, 2 + name.len() as u8, 1, b'x']);
+    module.extend(name.as_bytes());
+    let file = grid.folder().join(format!("{}.wasm", requests::STOLEN_NAME));
+    std::fs::write(&file, module)?;
+    Ok(file)
+}
+
+/// Uploads a blob; its hash.
+fn upload(address: SocketAddr) -> Result<String> {
+    let content: Vec<u8> = (0..requests::BLOB_BYTES as u32 / 4).flat_map(u32::to_le_bytes).collect();
+    let hash = sateen_protocol::BlobHash::of(&content).to_string();
+    let mut stream = TcpStream::connect(address)?;
+    let head = format!(
+        "PUT /api/v1/blobs/{hash} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        content.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(&content)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    ensure!(answer.starts_with("HTTP/1.1 201"), "the blob was not taken: {answer}");
+    Ok(hash)
+}

@@ -1,0 +1,200 @@
+//! What a forged peer says, byte by byte: HTTP, and websockets whose frames nobody masks.
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use sateen_protocol::codec::{Decoder, Encoder};
+use sateen_protocol::message::direct::{Caller, decode_challenge, encode};
+use sateen_protocol::message::{HostInfo, HostReport, PeerMessage, ToCoordinator, ToHost};
+use sateen_protocol::{GridId, HostId};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{Instant, timeout_at};
+
+/// A websocket's frames: binary, close, ping.
+const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
+/// More than any frame of the coordinator's.
+const FRAME_BYTES_MAX: u64 = 1 << 20;
+
+/// Connects, from `from` if that is given.
+pub async fn connect(to: SocketAddr, from: Option<IpAddr>) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    if let Some(from) = from {
+        socket.bind(SocketAddr::new(from, 0))?;
+    }
+    let stream = socket.connect(to).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// The status of an answer, whose body is not read.
+pub async fn status(stream: &mut TcpStream) -> Result<u16> {
+    let head = head(stream).await?;
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    status.ok_or_else(|| Error::other(head))
+}
+
+async fn head(stream: &mut TcpStream) -> Result<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && head.len() < 4096 {
+        stream.read_exact(&mut byte).await?;
+        head.push(byte[0]);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// Asks for a websocket as a client of `host` would.
+pub async fn upgrade(stream: &mut TcpStream, path: &str, host: &str) -> Result<()> {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    match status(stream).await? {
+        101 => Ok(()),
+        status => Err(Error::other(format!("{path}: {status}"))),
+    }
+}
+
+/// The header of a client's frame of so many bytes. The mask bit is set and the mask is zero.
+pub fn frame_header(bytes: usize) -> Vec<u8> {
+    let mut header = vec![0x80 | BINARY];
+    match bytes {
+        0..=125 => header.push(0x80 | bytes as u8),
+        126..=65535 => {
+            header.push(0x80 | 126);
+            header.extend((bytes as u16).to_be_bytes());
+        }
+        _ => {
+            header.push(0x80 | 127);
+            header.extend((bytes as u64).to_be_bytes());
+        }
+    }
+    header.extend([0; 4]);
+    header
+}
+
+/// A websocket, of the coordinator or of a host.
+pub struct Socket {
+    pub stream: TcpStream,
+}
+
+impl Socket {
+    /// Opens it.
+    pub async fn open(to: SocketAddr, path: &str) -> Result<Self> {
+        let mut stream = connect(to, None).await?;
+        upgrade(&mut stream, path, &to.to_string()).await?;
+        Ok(Self { stream })
+    }
+
+    /// Sends a binary message.
+    pub async fn send(&mut self, message: &[u8]) -> Result<()> {
+        self.stream.write_all(&frame_header(message.len())).await?;
+        self.stream.write_all(message).await
+    }
+
+    /// The next binary message.
+    pub async fn next(&mut self) -> Result<Vec<u8>> {
+        loop {
+            let mut start = [0; 2];
+            self.stream.read_exact(&mut start).await?;
+            let bytes = match start[1] {
+                126 => u64::from(self.stream.read_u16().await?),
+                127 => self.stream.read_u64().await?,
+                few => u64::from(few),
+            };
+            if bytes > FRAME_BYTES_MAX || start[0] & 0xf == CLOSE {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+            let mut payload = vec![0; bytes as usize];
+            self.stream.read_exact(&mut payload).await?;
+            if start[0] & 0xf == BINARY {
+                return Ok(payload);
+            }
+        }
+    }
+}
+
+/// A host that has joined the grid.
+pub struct Member {
+    pub socket: Socket,
+    decoder: Decoder,
+    pub id: HostId,
+    pub grid: GridId,
+    /// Its acquaintances.
+    pub hosts: Vec<HostInfo>,
+}
+
+impl Member {
+    /// Joins under a name and a site, and with a direct address.
+    pub async fn join(to: SocketAddr, report: HostReport) -> Result<Self> {
+        let mut socket = Socket::open(to, "/ws/host").await?;
+        let hello =
+            ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
+        for frame in frames(&[hello]) {
+            socket.send(&frame).await?;
+        }
+        let mut decoder = Decoder::default();
+        loop {
+            let messages = decoder.decode::<ToHost>(&socket.next().await?).map_err(Error::other)?;
+            for message in messages {
+                if let ToHost::Welcome { host, grid, hosts, .. } = message {
+                    return Ok(Self { socket, decoder, id: host, grid, hosts });
+                }
+            }
+        }
+    }
+
+    /// Sends messages in as few frames as they fit in.
+    pub async fn say(&mut self, messages: &[ToCoordinator]) -> Result<()> {
+        for frame in frames(messages) {
+            self.socket.send(&frame).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the coordinator pass messages on to another.
+    pub async fn relay(&mut self, to: HostId, messages: &[PeerMessage]) -> Result<()> {
+        let relayed: Vec<ToCoordinator> =
+            frames(messages).into_iter().map(|frame| ToCoordinator::Relay { to, frame }).collect();
+        self.say(&relayed).await
+    }
+
+    /// Does as an honest host does that has no work, for a while: it reads, and answers pings.
+    pub async fn idle(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        while let Ok(frame) = timeout_at(until, self.socket.next()).await {
+            for message in self.decoder.decode::<ToHost>(&frame?).map_err(Error::other)? {
+                match message {
+                    ToHost::Ping { ping } => self.say(&[ToCoordinator::Pong { ping }]).await?,
+                    ToHost::Refused { reason } => return Err(Error::other(reason)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Dials a host, as `caller` says, with a secret; an error when it does not let the caller in.
+pub async fn dial(to: SocketAddr, caller: Caller, secret: u64) -> Result<Socket> {
+    let mut socket = Socket::open(to, "/ws/peer").await?;
+    let challenge =
+        decode_challenge(&socket.next().await?).ok_or_else(|| Error::other("it is not a challenge"))?;
+    socket.send(&encode(&challenge.answer(caller, secret, [7; 16]))).await?;
+    socket.next().await?;
+    Ok(socket)
+}
+
+/// Messages in as few frames as they fit in.
+pub fn frames<M: Serialize>(messages: &[M]) -> Vec<Vec<u8>> {
+    let mut encoder = Encoder::default();
+    for message in messages {
+        // What is too long for any number of frames is left out.
+        let _ = encoder.push(message);
+    }
+    encoder.finish()
+}

@@ -1,0 +1,99 @@
+//! Notices of portions on their way to the driver, which is not to be buried under them.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sateen_protocol::host::Notice;
+use sateen_protocol::message::LogLine;
+
+/// Notices on their way; beyond, those that nothing depends on are dropped.
+const NOTICES_MAX: usize = 100_000;
+/// Lines of apps' logs in each [`PERIOD`], in bytes; beyond, further ones are left out and counted. The link to the
+/// coordinator has more to carry, and the coordinator keeps little more of a run's log.
+const LOG_BYTES_MAX: usize = 1 << 20;
+/// See [`LOG_BYTES_MAX`].
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What is on its way, of all runs.
+#[derive(Debug, Default)]
+pub struct Notices {
+    count: AtomicUsize,
+    /// When the period began, and the bytes of lines in it.
+    period: Mutex<Option<(Instant, usize)>>,
+    lines_left_out: AtomicU64,
+}
+
+impl Notices {
+    /// A notice that is sent to the driver from now on; `None` if it is not to be sent.
+    pub fn admit(&self, mut notice: Notice) -> Option<Notice> {
+        // Updates that are missed here are sent when replicas are compared.
+        let can_be_missed = matches!(
+            notice,
+            Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. } | Notice::Updated { .. }
+        );
+        let is_crowded = can_be_missed && self.count.load(Relaxed) > NOTICES_MAX;
+        if let Notice::Log(line) = &mut notice {
+            if is_crowded || !self.has_room_for(line, Instant::now()) {
+                self.lines_left_out.fetch_add(1, Relaxed);
+                return None;
+            }
+            let left_out = self.lines_left_out.swap(0, Relaxed);
+            if left_out > 0 {
+                line.text.insert_str(0, &format!("({left_out} lines before this one are left out) "));
+            }
+        } else if is_crowded {
+            return None;
+        }
+        self.count.fetch_add(1, Relaxed);
+        Some(notice)
+    }
+
+    fn has_room_for(&self, line: &LogLine, now: Instant) -> bool {
+        let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = period.filter(|(since, _)| now.duration_since(*since) < PERIOD);
+        let (since, before) = current.unwrap_or((now, 0));
+        let bytes = before + line.function.len() + line.text.len();
+        let has_room = bytes <= LOG_BYTES_MAX;
+        if has_room {
+            *period = Some((since, bytes));
+        }
+        has_room
+    }
+
+    /// The driver has taken a notice.
+    pub fn take(&self) {
+        self.count.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(bytes: usize) -> Notice {
+        Notice::Log(LogLine { job: None, function: "main".to_owned(), text: "x".repeat(bytes) })
+    }
+
+    #[test]
+    fn lines_beyond_what_may_be_sent_are_left_out_and_counted() {
+        let notices = Notices::default();
+        let (mut sent, mut left_out) = (0, 0);
+        for _ in 0..10_000 {
+            match notices.admit(line(8 << 10)) {
+                Some(_) => sent += 1,
+                None => left_out += 1,
+            }
+        }
+        assert!((1..LOG_BYTES_MAX / (8 << 10) * 20).contains(&sent), "{sent} lines are sent");
+        assert!(notices.admit(Notice::Idle(1)).is_some(), "all else is sent");
+        *notices.period.lock().expect("sound") = None;
+        let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room again") };
+        assert!(next.text.contains(" lines before this one are left out) xxx"), "{}", next.text);
+        assert!(left_out > 0);
+        let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room") };
+        assert_eq!(next.text, "xxx");
+        (0..sent + 3).for_each(|_| notices.take());
+        assert_eq!(notices.count.load(Relaxed), 0);
+    }
+}
