@@ -159,7 +159,7 @@ impl World {
         }
         let runs = self.server.machine.iter().flat_map(Coordinator::runs);
         let running: Vec<RunId> =
-            runs.filter(|view| view.state == RunState::Running).map(|view| view.run).collect();
+            runs.filter(|view| view.state() == RunState::Running).map(|view| view.run).collect();
         if let Some(run) = running.get((draw % running.len().max(1) as u64) as usize) {
             self.suspend_run(*run, for_ns / 2);
         }
