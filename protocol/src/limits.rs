@@ -47,7 +47,7 @@ pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 /// A result that the table holds itself; larger ones it holds by location.
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
 /// Maximum entries of one message: each is found by all the jobs above it, so they take time to add.
-pub const ENTRIES_PER_MESSAGE_MAX: usize = 64;
+pub const ENTRIES_PER_MESSAGE_MAX: usize = 32;
 /// Accusations of one host that are passed on at once.
 pub const ACCUSATIONS_AT_ONCE_MAX: u32 = 8;
 /// Refusals of unknown parcels that one sender gets at once; chunks beyond are dropped.
@@ -230,15 +230,19 @@ pub const BROADCAST_AT_ONCE_MAX: usize = 256;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
 pub const RENEWED_AT_ONCE_MAX: usize = 16;
 /// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.
-pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 64;
+pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
+/// Hosts that one event of the coordinator asks what they go on with, after a restart; the others follow at once.
+pub const ASKED_AT_ONCE_MAX: usize = 4;
 /// Entries that one event of the coordinator frees; the others follow at once.
-pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 64;
+pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 32;
 /// Searches that one event of the coordinator answers; the others follow at once.
 pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 16;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 2;
-/// Hosts that one event of the coordinator sends news; the others follow at once.
-pub const NEWS_AT_A_TIME_MAX: usize = 64;
+/// Hosts that one event of the coordinator tells others about; what is more follows at once.
+pub const NEWS_AT_A_TIME_MAX: usize = 256;
+/// Searches of a host that end without an answer in one event; the others follow at once.
+pub const SEARCHES_ENDED_AT_ONCE_MAX: usize = 64;
 /// A coordinator that was started again waits so long for its hosts before it gives them up.
 pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 /// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.

@@ -134,9 +134,12 @@ impl Coordinator {
 
     /// Tells what is due; some now, the rest in events that follow at once.
     pub(super) fn tell_news(&mut self, now: Time) {
-        for _ in 0..NEWS_AT_A_TIME_MAX {
+        let mut told = 0;
+        while told < NEWS_AT_A_TIME_MAX {
             let due = self.newsroom.due.first().copied().filter(|(due, _)| now >= *due);
             let Some((_, host)) = due else { break };
+            let news = self.hosts.get(&host).and_then(|state| state.mailbox.news.as_ref());
+            told += 1 + news.map_or(0, |news| news.joined.len());
             self.tell_news_to(now, host);
         }
     }

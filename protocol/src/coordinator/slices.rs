@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limits::{
-    BROADCAST_AT_ONCE_MAX, ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX, RENEWED_AT_ONCE_MAX,
-    RUNS_LOOKED_AT_ONCE_MAX,
+    ASKED_AT_ONCE_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX,
+    RENEWED_AT_ONCE_MAX, RUNS_LOOKED_AT_ONCE_MAX,
 };
 use crate::message::{Departure, ToHost};
 use crate::{HostId, RunId, Time};
@@ -142,9 +142,9 @@ impl Coordinator {
                 })
             }
             Slice::AskAll { after, epoch } => {
-                let hosts = self.working_after(after, RENEWED_AT_ONCE_MAX);
+                let hosts = self.working_after(after, ASKED_AT_ONCE_MAX);
                 hosts.iter().for_each(|host| self.ask_after_restart(now, *host, epoch));
-                if hosts.len() == RENEWED_AT_ONCE_MAX {
+                if hosts.len() == ASKED_AT_ONCE_MAX {
                     return Some(Slice::AskAll { after: hosts.last().copied(), epoch });
                 }
                 self.newsroom.release(epoch);

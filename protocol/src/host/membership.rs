@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::limits::ACQUAINTANCES_MAX;
+use crate::limits::{ACQUAINTANCES_MAX, ENTRIES_FREED_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
@@ -47,6 +47,7 @@ impl Host {
     /// The coordinator said something.
     pub fn handle_from_coordinator(&mut self, now: Time, message: ToHost) {
         self.latest = now;
+        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
         match message {
             ToHost::Welcome { host, incarnation, secret, grid, hosts, complete, runs, epoch } => {
                 let identity = ((host, secret, grid), incarnation);

@@ -27,8 +27,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES,
-    PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX, shortened,
+    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_FREED_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX,
+    MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+    shortened,
 };
 use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
 use crate::parcel::{Contents, Incoming, Outgoing};
@@ -66,6 +67,8 @@ pub struct Host {
     /// Peers that were given up a moment ago, and may not know yet.
     given_up: BTreeMap<HostId, Time>,
     epoch: u64,
+    /// Entries of hosts that are gone which this event may still forget.
+    room_to_forget: usize,
     /// Boxed: nodes of the map have room for eleven, and most hosts have one.
     runs: BTreeMap<RunId, Box<Part>>,
     /// What a run that is given again counts on from, so that late answers are not taken for new ones.
@@ -112,6 +115,7 @@ impl Host {
             silent: BTreeSet::new(),
             given_up: BTreeMap::new(),
             epoch: 0,
+            room_to_forget: ENTRIES_FREED_AT_ONCE_MAX,
             runs: BTreeMap::new(),
             numbers_used: 0,
             incarnations: 0,
@@ -213,6 +217,7 @@ impl Host {
     /// A peer said something.
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
         self.latest = now;
+        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
         if self.cut_off.contains_key(&from) || Some(from) == self.id() {
             return;
         }
@@ -386,6 +391,7 @@ impl Host {
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.latest = now;
+        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
         self.time_out_parcels(now);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {

@@ -12,8 +12,8 @@
 use std::time::Duration;
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, ENTRIES_FREED_AT_ONCE_MAX, EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, IDENTITY_KEPT,
-    REDOING_MAX,
+    ACQUAINTANCES_MAX, EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, IDENTITY_KEPT, REDOING_MAX,
+    SEARCHES_ENDED_AT_ONCE_MAX,
 };
 use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
@@ -64,9 +64,11 @@ impl Host {
         part.owner_outbox.remove(&peer);
         self.lose_sharer(now, run, peer);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.table.forget_host(peer, ENTRIES_FREED_AT_ONCE_MAX) {
+        let (room, before) = (self.room_to_forget, part.table.len());
+        if part.table.forget_host(peer, room) {
             part.forgetting.insert(peer);
         }
+        self.room_to_forget = room.saturating_sub(before - part.table.len());
         if part.master == Some(peer) {
             part.master = None;
         }
@@ -350,6 +352,7 @@ impl Host {
             .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
             .filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved))
             .map(|(number, _)| *number)
+            .take(SEARCHES_ENDED_AT_ONCE_MAX)
             .collect();
         for number in late {
             let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
