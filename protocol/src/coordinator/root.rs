@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
     use crate::coordinator::tests::{Grid, spec};
-    use crate::coordinator::{LinkId, Standing, StoredRun};
+    use crate::coordinator::{Standing, StoredRun};
     use crate::message::ToCoordinator;
     use crate::{BlobHash, Entry};
 
