@@ -344,6 +344,7 @@ mod tests {
         assert!(table.insert(entry(2, &[1], done(6))));
         assert!(!table.sweep(5));
         assert!(table.get(&key(3)).is_none());
+        assert_eq!((table.len(), table.is_empty()), (2, false));
         assert_eq!(table.below(key(1).tag()).count(), 2);
         assert_eq!(table.depth_below(key(2).tag()), 0);
     }
