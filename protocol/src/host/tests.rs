@@ -202,3 +202,18 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
         assert_eq!(is_back, is_taken_back, "holding {holding}, next {next_steal:?}: {commands:?}");
     }
 }
+
+#[test]
+fn a_list_in_parts_is_whole_and_each_part_fits() {
+    let third = MESSAGE_PART_BYTES / 3;
+    for count in [0, 1, 3, 4, 7] {
+        let parts = in_parts((0..count).collect(), |_: &usize| third);
+        let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
+        assert_eq!(parts.concat(), (0..count).collect::<Vec<_>>());
+        assert_eq!(lengths.len(), count.div_ceil(3).max(1), "{lengths:?}");
+        assert!(lengths.iter().all(|length| *length <= 3), "{lengths:?}");
+    }
+    // What is too large for any part is a part of its own.
+    let parts = in_parts(vec![1, 2 * MESSAGE_PART_BYTES, 1], |bytes| *bytes);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
+}
