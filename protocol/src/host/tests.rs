@@ -331,3 +331,18 @@ fn a_thief_finds_its_victim_among_peers_that_never_answer() {
         assert!(late.count() > 50, "steals go on as if nobody else were there");
     }
 }
+
+#[test]
+fn a_list_in_parts_is_whole_and_each_part_fits() {
+    let third = MESSAGE_PART_BYTES / 3;
+    for count in [0, 1, 3, 4, 7] {
+        let parts = in_parts((0..count).collect(), |_: &usize| third);
+        let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
+        assert_eq!(parts.concat(), (0..count).collect::<Vec<_>>());
+        assert_eq!(lengths.len(), count.div_ceil(3).max(1), "{lengths:?}");
+        assert!(lengths.iter().all(|length| *length <= 3), "{lengths:?}");
+    }
+    // What is too large for any part is a part of its own.
+    let parts = in_parts(vec![1, 2 * MESSAGE_PART_BYTES, 1], |bytes| *bytes);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
+}
