@@ -127,4 +127,21 @@ mod tests {
         sum.add(&absurd);
         assert_eq!(sum, absurd);
     }
+
+    #[test]
+    fn a_sum_has_what_both_counted() {
+        let mut one = Steals::default();
+        for (number, scope) in (1..).zip(Scope::ALL) {
+            let counts = one.of(scope);
+            (counts.jobs, counts.refused, counts.unanswered) = (number, 10 * number, 100 * number);
+            counts.latencies = Latencies { buckets: [number; 13], sum_ns: 1_000 * number };
+        }
+        let mut sum = Steals::default();
+        sum.add(&one);
+        assert_eq!(sum, one);
+        sum.add(&one);
+        let twice = sum.of(Scope::Remote);
+        assert_eq!((twice.jobs, twice.refused, twice.unanswered), (6, 60, 600));
+        assert_eq!(twice.latencies, Latencies { buckets: [6; 13], sum_ns: 6_000 });
+    }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::coordinator::root_job;
-use crate::limits::HOST_TABLE_BYTES_MAX;
-use crate::message::{HostReport, ToHost};
+use crate::limits::{FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
+use crate::message::{Departure, HostReport, ToHost};
 use crate::shared::Versions;
 use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
 
@@ -345,4 +345,24 @@ fn a_list_in_parts_is_whole_and_each_part_fits() {
     // What is too large for any part is a part of its own.
     let parts = in_parts(vec![1, 2 * MESSAGE_PART_BYTES, 1], |bytes| *bytes);
     assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+#[test]
+fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
+    let mut host = host();
+    let now = Time::default();
+    let mut lost = root_job(&spec());
+    (lost.depth, lost.redone) = (1, true);
+    host.handle_from_peer(now, PEER, PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 });
+    host.handle_offered(now, RUN, Some((JobNumber(7), lost)));
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(now, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    let mut is_redone = |now| {
+        host.handle_timeout(now);
+        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
+        commands.iter().any(|command| matches!(command, Command::Requeue { .. }))
+    };
+    assert!(!is_redone(now), "the coordinator may know its result");
+    assert!(!is_redone(now + FIND_TIMEOUT - std::time::Duration::from_millis(1)));
+    assert!(is_redone(now + FIND_TIMEOUT));
 }
