@@ -35,8 +35,13 @@ impl Notices {
         let is_crowded = can_be_missed && self.count.load(Relaxed) > NOTICES_MAX;
         if let Notice::Log(line) = &mut notice {
             if is_crowded || !self.has_room_for(line, Instant::now()) {
-                self.lines_left_out.fetch_add(1, Relaxed);
-                return None;
+                if is_crowded || self.lines_left_out.fetch_add(1, Relaxed) > 0 {
+                    return None;
+                }
+                // There may be no other line after these.
+                "(more was said than could be sent)".clone_into(&mut line.text);
+                self.count.fetch_add(1, Relaxed);
+                return Some(notice);
             }
             let left_out = self.lines_left_out.swap(0, Relaxed);
             if left_out > 0 {
