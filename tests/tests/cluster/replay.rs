@@ -56,7 +56,8 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
         (&object["run"], &object["function"], &object["threads"]),
         (&run.into(), &"count".into(), &2.into())
     );
-    assert!(object["result_base64"].is_string() && object["elapsed_s"].as_f64() > Some(0.0), "{object}");
+    assert_eq!((&object["output"], object.get("result_base64")), (&file_word.as_str().into(), None));
+    assert!(object["elapsed_s"].as_f64() > Some(0.0), "{object}");
     assert!(object["jobs"]["spawned"].as_u64() > Some(0), "{object}");
 
     cluster.sateen(["replay", &key, "--run", "99"]).fails_with(2, &["run 99", "sateen tree"]);
