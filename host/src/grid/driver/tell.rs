@@ -91,7 +91,7 @@ impl Driver {
             }
             Event::Refused(why) => self.on_refused(why),
             Event::RefusedBy(peer, why) => {
-                warn!(%peer, why = shortened(&why), "peer hears no more of this host")
+                warn!(%peer, why = shortened(&why), "peer hears no more of this host");
             }
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => {

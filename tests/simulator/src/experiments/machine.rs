@@ -160,11 +160,9 @@ impl Grid {
     fn drain(&mut self) {
         while let Some((link, message)) = self.machine.poll_transmit() {
             match message {
-                ToHost::Welcome { host, secret, complete, .. } => {
-                    if complete {
-                        self.hosts.push((host, link));
-                        self.identities.insert(link, (host, secret));
-                    }
+                ToHost::Welcome { host, secret, complete: true, .. } => {
+                    self.hosts.push((host, link));
+                    self.identities.insert(link, (host, secret));
                 }
                 ToHost::Assign { number, .. } => self.root = Some((link, number)),
                 ToHost::Hosts { epoch, gone, .. } if !gone.is_empty() => self.to_recover.push((link, epoch)),
