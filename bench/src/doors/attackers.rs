@@ -169,7 +169,7 @@ pub fn run_here(orders: &str) -> Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let made = LocalSet::new().block_on(&runtime, attack(&orders))?;
-    println!("{}", serde_json::to_string(&made)?);
+    serde_json::to_writer(std::io::stdout(), &made)?;
     Ok(())
 }
 
@@ -200,7 +200,7 @@ async fn attack(orders: &Orders) -> Result<Vec<Made>> {
                     let made = &mut made.borrow_mut()[kind];
                     made.cut_off += 1;
                     if error.kind() == ErrorKind::Other
-                        && error.get_ref().is_some_and(|inner| inner.is::<LetIn>())
+                        && error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<LetIn>)
                     {
                         made.let_in += 1;
                     }

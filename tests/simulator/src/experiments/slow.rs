@@ -28,7 +28,7 @@ const LIMIT_S: u64 = 3_600;
 pub struct Row {
     /// Whether hosts reach one another directly; otherwise by the relay.
     pub is_direct: bool,
-    /// The least time in which the run could end, in seconds; see [`bound_s`].
+    /// The least time in which the run could end, in seconds.
     pub bound_s: f64,
     /// The run's time over that.
     pub ratio: f64,
