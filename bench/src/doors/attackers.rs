@@ -98,11 +98,11 @@ pub struct Orders {
 pub struct Made {
     /// The kind.
     pub attack: String,
-    /// So many were begun.
+    /// Number of attacks begun.
     pub begun: u64,
     /// Of those the peer was cut off or refused.
     pub cut_off: u64,
-    /// And so many were let in, which should not have been.
+    /// Number of them that were let in: none should have been.
     pub let_in: u64,
 }
 
@@ -227,7 +227,7 @@ impl Peer {
         chosen.unwrap_or_default()
     }
 
-    /// Up to so many.
+    /// The maximum number.
     pub fn seconds(&mut self, most: u64) -> Duration {
         Duration::from_millis(self.random.below(most as usize * 1000) as u64)
     }

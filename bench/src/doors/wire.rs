@@ -59,7 +59,7 @@ pub async fn upgrade(stream: &mut TcpStream, path: &str, host: &str) -> Result<(
     }
 }
 
-/// The header of a client's frame of so many bytes. The mask bit is set and the mask is zero.
+/// The header of a client's frame with this number of bytes. The mask bit is set and the mask is zero.
 pub fn frame_header(bytes: usize) -> Vec<u8> {
     let mut header = vec![0x80 | BINARY];
     match bytes {
