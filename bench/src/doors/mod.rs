@@ -1,9 +1,9 @@
 //! A grid under attack: a thousand forged peers do for a minute what they should not, and honest users beside them
 //! publish an app, submit it and wait for its result.
 //!
-//! *What the figures include.* All is on one machine, whose cores the attackers share with the coordinator and the
-//! hosts: the time that they take is part of the attacked runs' time, although they are nice to the others. All
-//! come from loopback, but those that steal names, as names belong to addresses: to the coordinator, attackers and
+//! *What the figures include.* All is on one machine. Hosts, which stand for volunteers' machines, have the first
+//! half of its cores to themselves, alone and attacked. The other half has the coordinator and
+//! the attackers, who are nice to it. All come from loopback, but those that steal names, as names belong to addresses: to the coordinator, attackers and
 //! honest users are behind one NAT. A run's time is from the begin of `sateen submit`, which publishes a module
 //! that no host has, to its result.
 //!
@@ -11,6 +11,7 @@
 //! loaded (wrong results, failures) is a matter of trust and not of doors.
 
 mod attackers;
+mod cores;
 mod direct;
 mod links;
 mod memory;
@@ -31,6 +32,7 @@ use crate::grid;
 use crate::measure::Samples;
 use crate::sandbox::dist;
 use attackers::{Attackers, Made, Orders, PEERS};
+use cores::Cores;
 use memory::{Watch, peak_mib};
 
 pub use attackers::{COMMAND, run_here};
@@ -52,13 +54,17 @@ const SEED: &str = "SATEEN_SEED";
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
+    let cores = Cores::divide()?;
     let mut grid = Cluster::start(&[]);
-    let hosts = HOSTS.map(|name| {
-        let address = free_address();
-        let url = format!("http://{}", grid.address());
-        grid.start_host_with(name, "here", &url, &["--direct", &address.to_string()]);
-        address
-    });
+    let start = || {
+        HOSTS.map(|name| {
+            let address = free_address();
+            let url = format!("http://{}", grid.address());
+            grid.start_host_with(name, "here", &url, &["--direct", &address.to_string()]);
+            address
+        })
+    };
+    let hosts = cores.for_hosts(start)?;
     grid.await_hosts(HOSTS.len());
     let processes = [grid.coordinator().id(), grid.host_process(HOSTS[0]), grid.host_process(HOSTS[1])];
 

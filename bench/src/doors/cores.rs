@@ -1,0 +1,43 @@
+//! Which cores the two sides have: hosts stand for other people's machines.
+
+use anyhow::{Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// This machine's cores, in two halves.
+pub struct Cores {
+    hosts: CpuSet,
+    others: CpuSet,
+}
+
+impl Cores {
+    /// From now on this thread, and all processes that it starts, have the second half.
+    ///
+    /// # Errors
+    /// When there is but one core.
+    pub fn divide() -> Result<Self> {
+        let all = sched_getaffinity(None)?;
+        let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core)).collect();
+        ensure!(cores.len() >= 2, "the hosts need a core of their own, and this machine has only one");
+        let (hosts, others) = cores.split_at(cores.len() / 2);
+        let cores = Self { hosts: set_of(hosts), others: set_of(others) };
+        sched_setaffinity(None, &cores.others)?;
+        Ok(cores)
+    }
+
+    /// Has `start` start processes that have the first half.
+    ///
+    /// # Errors
+    /// When the system forbids it.
+    pub fn for_hosts<T>(&self, start: impl FnOnce() -> T) -> Result<T> {
+        sched_setaffinity(None, &self.hosts)?;
+        let started = start();
+        sched_setaffinity(None, &self.others)?;
+        Ok(started)
+    }
+}
+
+fn set_of(cores: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cores.iter().for_each(|core| set.set(*core));
+    set
+}
