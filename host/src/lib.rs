@@ -45,4 +45,4 @@ pub use module::{COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_module::{ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, Pitfall};
-pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot};
+pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

@@ -99,24 +99,18 @@ impl Limits {
     /// When it asks for more than there can be, or for nothing at all; the sentence says of what.
     pub fn of_run(asked: &RunLimits) -> Result<Self, String> {
         let default = Self::default();
-        let or = |asked: Option<u64>, default: usize, name: &str, most: u64| match asked {
-            None => Ok(default),
-            Some(bytes) if (1..=most).contains(&bytes) => usize::try_from(bytes)
-                .map_err(|_| format!("{bytes} bytes are more than this machine can address")),
-            Some(bytes) => {
-                Err(format!("the run's limit on {name}, {bytes} bytes, is not between 1 and {most}"))
-            }
+        asked.check().map_err(|error| error.to_string())?;
+        let or = |asked: Option<u64>, default: usize| {
+            asked.map_or(Ok(default), |bytes| {
+                usize::try_from(bytes)
+                    .map_err(|_| format!("{bytes} bytes are more than this machine can address"))
+            })
         };
         Ok(Self {
-            memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max, "memory", 4 << 30)?,
-            stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max, "the stack", 4 << 30)?,
-            output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max, "outputs", 64 << 20)?,
-            shared_bytes_max: or(
-                asked.shared_bytes_max,
-                default.shared_bytes_max,
-                "shared objects",
-                1 << 40,
-            )?,
+            memory_bytes_max: or(asked.memory_bytes_max, default.memory_bytes_max)?,
+            stack_bytes_max: or(asked.stack_bytes_max, default.stack_bytes_max)?,
+            output_bytes_max: or(asked.output_bytes_max, default.output_bytes_max)?,
+            shared_bytes_max: or(asked.shared_bytes_max, default.shared_bytes_max)?,
             guard_wait_max: asked.guard_wait_ms_max.map_or(default.guard_wait_max, Duration::from_millis),
             ..default
         })

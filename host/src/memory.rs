@@ -252,7 +252,7 @@ fn wake(evicted: &[Arc<Living>]) {
     for living in evicted {
         if let Some(run) = living.run.upgrade() {
             run.wake(living.task);
-            run.move_epoch();
+            run.rouse();
         }
     }
 }

@@ -172,6 +172,7 @@ impl Run {
             log: options.log,
             remote: None,
             memory: None,
+            turns: None,
         })?;
         let shared = threads.shared.clone();
         let mut run = Self { shared: shared.clone(), threads, is_whole };

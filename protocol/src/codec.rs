@@ -330,4 +330,32 @@ mod tests {
             .find_map(|_| decoder.decode::<PeerMessage>(&frame).err());
         assert_eq!(error, Some(FrameError::MessageTooLong));
     }
+
+    #[test]
+    fn a_frame_and_a_message_are_as_long_as_they_may_be() {
+        // What a text of this length takes beside it.
+        let beside =
+            |length: usize| postcard::to_allocvec(&large(length)).expect("it encodes").len() - length;
+        let whole = FRAME_BYTES_MAX - HEADER_BYTES;
+        let longest = whole - beside(whole);
+        for (length, frames) in [(longest, 1), (longest + 1, 2)] {
+            assert_eq!(encode(&large(length)).expect("short enough").len(), frames, "{length}");
+        }
+        let both = |first: usize, second: usize| {
+            let mut encoder = Encoder::default();
+            for length in [first, second] {
+                encoder.push(&large(length)).expect("short enough");
+            }
+            let frames = encoder.finish();
+            assert!(frames.iter().all(|frame| frame.len() <= FRAME_BYTES_MAX));
+            frames.len()
+        };
+        let half = whole / 2;
+        let rest = whole - half - beside(half);
+        let second = rest - beside(rest);
+        assert_eq!((both(half, second), both(half, second + 1)), (1, 2));
+        let longest = MESSAGE_BYTES_MAX - beside(MESSAGE_BYTES_MAX);
+        assert!(encode(&large(longest)).is_ok());
+        assert_eq!(encode(&large(longest + 1)), Err(TooLong(MESSAGE_BYTES_MAX + 1)));
+    }
 }

@@ -51,3 +51,18 @@ pub struct GridId(pub u64);
 /// The number of a steal request; a thief counts them up and never uses one twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StealId(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_id_is_read_as_it_is_written() {
+        for id in [HostId(0), HostId(0x2a), HostId(u64::MAX)] {
+            assert_eq!(HostId::parse(&id.to_string()), Some(id));
+        }
+        for other in ["", "h", "2a", "hx", "h10000000000000000", "run 1"] {
+            assert_eq!(HostId::parse(other), None, "{other:?}");
+        }
+    }
+}

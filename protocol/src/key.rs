@@ -154,4 +154,14 @@ mod tests {
         assert_eq!(JobKey::parse(&key.to_string()), Some(key));
         assert_eq!(key.to_string(), "47b18f6b94e0c6b3bf94222b7b366dc91b26c326b16806b21349e209169a1fce");
     }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written() {
+        let hash = BlobHash::of(b"module");
+        let text = hash.to_string();
+        assert_eq!(BlobHash::parse(&text), Some(hash));
+        for other in [&text[1..], &format!("{text}0"), &text.replace(&text[..1], "x"), ""] {
+            assert_eq!(BlobHash::parse(other), None, "{other:?}");
+        }
+    }
 }

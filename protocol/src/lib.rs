@@ -23,6 +23,7 @@ mod outcome;
 mod pace;
 pub mod parcel;
 mod random;
+mod round_trip;
 mod run;
 pub mod shared;
 mod steals;
@@ -37,7 +38,9 @@ pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};
 pub use random::Random;
-pub use run::{Counts, FaultTolerance, HeldCounts, Jobs, RunEnd, RunLimits, RunSpec, RunState, Stealing};
+pub use run::{
+    Counts, FaultTolerance, HeldCounts, Jobs, LimitOutOfRange, RunEnd, RunLimits, RunSpec, RunState, Stealing,
+};
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::{Entry, EntryState, Table};
 pub use time::Time;

@@ -47,7 +47,7 @@ pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 /// A result that the table holds itself; larger ones it holds by location.
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
 /// Maximum entries of one message: each is found by all the jobs above it, so they take time to add.
-pub const ENTRIES_PER_MESSAGE_MAX: usize = 32;
+pub const ENTRIES_PER_MESSAGE_MAX: usize = 16;
 /// Accusations of one host that are passed on at once.
 pub const ACCUSATIONS_AT_ONCE_MAX: u32 = 8;
 /// Refusals of unknown parcels that one sender gets at once; chunks beyond are dropped.
@@ -57,7 +57,7 @@ pub const CUT_OFF_HOSTS_MAX: usize = 4096;
 /// Maximum lost jobs of a run that a host remembers to have run again; below earlier ones it looks no further.
 pub const REDOING_MAX: usize = 4096;
 /// Entries that one event of a host looks at for what a job that is run again may find; the others follow at once.
-pub const EXPECTED_AT_ONCE_MAX: usize = 64;
+pub const EXPECTED_AT_ONCE_MAX: usize = 16;
 /// Maximum entries that a thief gets with a job that is run again, those nearest to it.
 pub const FORWARDED_ENTRIES_MAX: usize = 512;
 /// A host's name, a site's name, an address, a reason.
@@ -104,6 +104,8 @@ pub const ANSWER_BURST_BYTES: usize = 512 << 10;
 pub const ANSWER_BYTES_PER_SECOND: u64 = 4 << 20;
 /// Maximum hosts that are introduced in one event because entries are there. Who needs another searches for it.
 pub const INTRODUCED_AT_ONCE_MAX: usize = 16;
+/// A host that knows this many others is introduced because of entries only to the place of a job that it searched for.
+pub const CIRCLE_OF_ENTRIES_MAX: usize = 1024;
 /// Reasons of hosts that cannot run an app that are kept whole, for each run; others are shortened.
 pub const REASONS_KEPT_WHOLE_MAX: usize = 16;
 /// Notes about jobs, for the tree, that wait to be sent; what comes beyond is counted.
@@ -181,6 +183,14 @@ pub const ACCUSATION_EVERY: Duration = Duration::from_secs(10);
 pub const REFUSAL_EVERY: Duration = Duration::from_millis(100);
 /// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
 pub const RECONCILE: Duration = Duration::from_secs(1);
+/// The longest time to which the wait for an answer is doubled before something is sent again.
+pub const REPEAT_MAX: Duration = Duration::from_secs(60);
+/// The same for a small message: copies of it fill no queue, and on a link that loses much they are needed.
+pub const REPEAT_SMALL_MAX: Duration = Duration::from_secs(2);
+/// Maximum bytes of a small message.
+pub const REPEAT_SMALL_BYTES: usize = 1 << 10;
+/// Maximum messages that a host has sent and may send again; of more, some are sent once too often.
+pub const REPEATS_MAX: usize = 64 * 1024;
 /// Finished work is recorded so often, in milliseconds, unless a run says otherwise.
 pub const RECORD_EVERY_MS: u32 = 250;
 /// Results that took less are not worth an entry, however often they are recorded.
@@ -235,12 +245,18 @@ pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
 pub const ASKED_AT_ONCE_MAX: usize = 4;
 /// Entries that one event of the coordinator frees; the others follow at once.
 pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 32;
+/// Entries that one event of a host forgets; the others follow at once.
+pub const FORGOTTEN_AT_ONCE_MAX: usize = 8;
 /// Searches that one event of the coordinator answers; the others follow at once.
 pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 16;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
-pub const GIVEN_UP_AT_ONCE_MAX: usize = 2;
+pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts that one event of the coordinator tells others about; what is more follows at once.
-pub const NEWS_AT_A_TIME_MAX: usize = 256;
+pub const NEWS_AT_A_TIME_MAX: usize = 64;
+/// Maximum hosts that one message introduces to another; the others follow in the next.
+pub const JOINED_PER_MESSAGE_MAX: usize = 128;
+/// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.
+pub const KNOWN_AT_ONCE_MAX: usize = 64;
 /// Searches of a host that end without an answer in one event; the others follow at once.
 pub const SEARCHES_ENDED_AT_ONCE_MAX: usize = 64;
 /// A coordinator that was started again waits so long for its hosts before it gives them up.

@@ -1,8 +1,10 @@
 //! What a run is made of.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{BlobHash, JobFailure, Steals, limits};
 
@@ -103,6 +105,54 @@ pub struct RunLimits {
     pub shared_bytes_max: Option<u64>,
     /// How long a job's guard may be false, in milliseconds.
     pub guard_wait_ms_max: Option<u64>,
+    /// For how long its root job may be at hosts, in milliseconds; the coordinator keeps it.
+    pub time_ms_max: Option<u64>,
+    /// Processor time of its jobs at all hosts together, in milliseconds; the coordinator keeps it.
+    pub cpu_ms_max: Option<u64>,
+}
+
+/// A limit that nobody grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the run's limit on {what} is {asked} {unit}, and must be from {least} to {most}")]
+pub struct LimitOutOfRange {
+    what: &'static str,
+    unit: &'static str,
+    asked: u64,
+    least: u64,
+    most: u64,
+}
+
+impl RunLimits {
+    /// Memory or stack of an instance, in bytes.
+    pub const INSTANCE_BYTES: RangeInclusive<u64> = 64 << 10..=4 << 30;
+    /// A result, in bytes.
+    pub const OUTPUT_BYTES: RangeInclusive<u64> = 1..=64 << 20;
+    /// All shared objects, in bytes.
+    pub const SHARED_BYTES: RangeInclusive<u64> = 1..=1 << 40;
+    /// Any time, in milliseconds: up to a hundred years.
+    pub const MS: RangeInclusive<u64> = 1..=100 * 365 * 24 * 3600 * 1000;
+
+    /// Whether all that are named can be granted.
+    ///
+    /// # Errors
+    /// Names one that cannot.
+    pub fn check(&self) -> Result<(), LimitOutOfRange> {
+        for (what, unit, asked, range) in [
+            ("memory", "bytes", self.memory_bytes_max, Self::INSTANCE_BYTES),
+            ("the stack", "bytes", self.stack_bytes_max, Self::INSTANCE_BYTES),
+            ("outputs", "bytes", self.output_bytes_max, Self::OUTPUT_BYTES),
+            ("shared objects", "bytes", self.shared_bytes_max, Self::SHARED_BYTES),
+            ("guards", "ms", self.guard_wait_ms_max, Self::MS),
+            ("its time", "ms", self.time_ms_max, Self::MS),
+            ("its processor time", "ms", self.cpu_ms_max, Self::MS),
+        ] {
+            if let Some(asked) = asked.filter(|asked| !range.contains(asked)) {
+                let (least, most) = (*range.start(), *range.end());
+                return Err(LimitOutOfRange { what, unit, asked, least, most });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A run's state in words; what the coordinator shows.
@@ -350,5 +400,12 @@ mod tests {
         let fewer = |counts: Counts| counts.began_anew_after(&one);
         assert!(fewer(Counts { work_ns: 12, ..one }) && fewer(Counts { steal_requests: 11, ..one }));
         assert!(fewer(Counts { jobs: Jobs { spawned: 0, ..one.jobs }, ..one }));
+    }
+
+    #[test]
+    fn what_is_done_failed_or_cancelled_is_over() {
+        use RunState::{Cancelled, Done, Failed, Queued, Running, Suspended, Suspending};
+        assert!([Done, Failed, Cancelled].into_iter().all(RunState::is_over));
+        assert!(![Queued, Running, Suspending, Suspended].into_iter().any(RunState::is_over));
     }
 }

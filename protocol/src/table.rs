@@ -118,6 +118,9 @@ pub struct Table {
     entries: BTreeMap<JobKey, Entry>,
     /// The keys below each job, with their depths.
     below: BTreeMap<JobTag, BTreeSet<(u32, JobKey)>>,
+    /// Results, by the work that they took.
+    results: BTreeSet<(u64, JobKey)>,
+    /// The other entries, likewise: those who look for results need not pass them.
     by_work: BTreeSet<(u64, JobKey)>,
     /// Entries that are with a host.
     by_place: BTreeSet<(HostId, JobKey)>,
@@ -166,9 +169,8 @@ impl Table {
         after: Option<(u64, JobKey)>,
     ) -> impl Iterator<Item = ((u64, JobKey), &Entry)> {
         let range = (Unbounded, after.map_or(Unbounded, Excluded));
-        let places = self.by_work.range(range).rev();
-        let entries = places.filter_map(|place| Some((*place, self.entries.get(&place.1)?)));
-        entries.filter(|(_, entry)| matches!(entry.state, EntryState::Done(_)))
+        let places = self.results.range(range).rev();
+        places.filter_map(|place| Some((*place, self.entries.get(&place.1)?)))
     }
 
     /// All entries.
@@ -210,7 +212,7 @@ impl Table {
         self.remove(&entry.key);
         let key = entry.key;
         self.bytes += entry.bytes();
-        self.by_work.insert((entry.state.work_ns(), key));
+        self.works(&entry.state).insert((entry.state.work_ns(), key));
         self.by_place.extend(entry.state.place().map(|host| (host, key)));
         for tag in &entry.lineage.0 {
             self.below.entry(*tag).or_default().insert((entry.depth, key));
@@ -258,7 +260,8 @@ impl Table {
         let mut dropped = 0;
         while (self.bytes > self.bytes_max && dropped < most) || self.bytes > self.bytes_max.saturating_mul(2)
         {
-            let Some((_, key)) = self.by_work.first().copied() else { break };
+            let least = self.results.first().into_iter().chain(self.by_work.first()).min();
+            let Some((_, key)) = least.copied() else { break };
             self.remove(&key);
             self.dropped += 1;
             dropped += 1;
@@ -275,7 +278,7 @@ impl Table {
     pub fn remove(&mut self, key: &JobKey) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         self.bytes -= entry.bytes();
-        self.by_work.remove(&(entry.state.work_ns(), *key));
+        self.works(&entry.state).remove(&(entry.state.work_ns(), *key));
         if let Some(host) = entry.state.place() {
             self.by_place.remove(&(host, *key));
         }
@@ -288,6 +291,10 @@ impl Table {
             }
         }
         Some(entry)
+    }
+
+    fn works(&mut self, state: &EntryState) -> &mut BTreeSet<(u64, JobKey)> {
+        if matches!(state, EntryState::Done(_)) { &mut self.results } else { &mut self.by_work }
     }
 
     /// Whether something is with this host.
@@ -424,7 +431,24 @@ mod tests {
         for key in keys {
             table.remove(&key);
         }
-        assert_eq!((table.bytes(), table.below.len(), table.by_work.len()), (0, 0, 0));
+        assert_eq!((table.bytes(), table.below.len(), table.results.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_no_result_is_evicted_in_its_turn_and_is_not_listed() {
+        let mut table = Table::new(600);
+        let at = |work_ns| EntryState::DoneAt { host: HostId(7), work_ns };
+        for (job, state) in [(1, done(30)), (2, at(20)), (3, done(10)), (4, at(40)), (5, done(50))] {
+            table.insert(entry(job, &[], state));
+        }
+        assert_eq!(table.iter().map(|entry| entry.key).collect::<Vec<_>>(), [1, 4, 5].map(key));
+        let results: Vec<_> = table.results_after(None).map(|(place, _)| place).collect();
+        assert_eq!(results, [(50, key(5)), (30, key(1))]);
+        assert_eq!(table.results_after(Some(results[0])).count(), 1);
+        assert!(table.insert(entry(4, &[], done(60))));
+        assert_eq!(table.results_after(None).next().map(|(place, _)| place), Some((60, key(4))));
+        [1, 4, 5].map(key).iter().for_each(|key| drop(table.remove(key)));
+        assert_eq!((table.results.len(), table.by_work.len()), (0, 0));
     }
 
     #[test]
@@ -444,5 +468,72 @@ mod tests {
         assert_eq!((table.len(), table.by_place.len()), (1, 0));
         table.shrink(5);
         assert!(table.is_empty() && table.bytes() == 0);
+    }
+
+    #[test]
+    fn a_result_travels_with_its_entry_up_to_a_length() {
+        let here = HostId(3);
+        for (length, is_inline) in [(INLINE_RESULT_BYTES_MAX, true), (INLINE_RESULT_BYTES_MAX + 1, false)] {
+            let finished = Finished { outcome: Outcome::Done(vec![0; length]), work_ns: 5, span_ns: 5 };
+            let whole = entry(1, &[], EntryState::Done(finished));
+            let shared = whole.to_share(here);
+            assert_eq!(shared == whole, is_inline, "{length} bytes");
+            let place = EntryState::DoneAt { host: here, work_ns: 5 };
+            assert_eq!(shared.state == place, !is_inline, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn entries_go_by_the_message() {
+        let small = vec![entry(1, &[], done(5)); 2 * ENTRIES_PER_MESSAGE_MAX + 1];
+        let lengths = |entries: &[Entry]| Entry::batches(entries).map(<[Entry]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&small), [ENTRIES_PER_MESSAGE_MAX, ENTRIES_PER_MESSAGE_MAX, 1]);
+        let finished =
+            Finished { outcome: Outcome::Done(vec![0; MESSAGE_PART_BYTES / 3]), work_ns: 5, span_ns: 5 };
+        let large = entry(1, &[], EntryState::Done(finished));
+        assert!(large.bytes() > MESSAGE_PART_BYTES / 3);
+        assert_eq!(lengths(&vec![large; 7]), [3, 3, 1]);
+        assert_eq!(lengths(&[]), [0; 0]);
+    }
+
+    /// A table with entries 1 to 4, of which 4 took least; what is lost would be done again.
+    fn by_work(bytes_max: impl Fn(usize) -> usize) -> Table {
+        let mut table = Table::new(usize::MAX);
+        let at = EntryState::DoneAt { host: HostId(9), work_ns: 7 };
+        for (job, state) in [(1, EntryState::Running(HostId(9))), (2, done(9)), (3, at), (4, done(5))] {
+            assert!(table.insert(entry(job, &[], state)));
+        }
+        table.bytes_max = bytes_max(table.bytes());
+        table
+    }
+
+    fn left(table: &Table) -> Vec<u8> {
+        table.iter().map(|entry| entry.key.0[0]).collect()
+    }
+
+    #[test]
+    fn what_took_least_is_dropped_first_down_to_the_bound() {
+        let mut table = by_work(|_| 0);
+        table.bytes_max = table.bytes() - 1;
+        for expected in [&[1, 2, 3][..], &[1, 2], &[1], &[]] {
+            assert!(table.is_to_be_swept());
+            assert!(!table.sweep(1));
+            assert_eq!(left(&table), expected);
+            table.bytes_max = table.bytes().saturating_sub(1);
+        }
+        assert_eq!(table.dropped(), 4);
+    }
+
+    #[test]
+    fn a_bound_is_kept_to_at_once_only_when_it_is_exceeded_twofold() {
+        let mut whole = by_work(|bytes| bytes);
+        assert!(!whole.is_to_be_swept() && !whole.sweep(9));
+        assert_eq!((left(&whole).len(), whole.dropped()), (4, 0));
+        let mut half = by_work(|bytes| bytes.div_ceil(2));
+        assert!(half.sweep(0));
+        assert_eq!(left(&half).len(), 4, "it may have a moment");
+        let mut less = by_work(|bytes| bytes / 2 - 1);
+        assert!(less.sweep(0), "there is more to drop");
+        assert_eq!(left(&less), [1, 2, 3]);
     }
 }

@@ -61,7 +61,7 @@ it('pauses for as long as it is told, and resumes', async () => {
   await state(page).getByText(/^works/).waitFor();
   await page.getByRole('combobox', { name: 'Pause' }).selectOption('for 30 minutes');
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
-  await state(page).getByText('paused by its user for 30m').waitFor();
+  await state(page).getByText(/^paused by you until \d/).waitFor();
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Resume' }).click();
   await state(page).getByText(/^works/).waitFor();
@@ -74,11 +74,11 @@ it('leaves when it is told to, once that is confirmed', async () => {
   await page.goto(address);
   await state(page).getByText(/^works/).waitFor();
   page.once('dialog', (dialog) => void dialog.dismiss());
-  await page.getByRole('button', { name: 'Finish and leave' }).click();
+  await page.getByRole('button', { name: 'Hand over and leave' }).click();
   await page.waitForTimeout(1500);
   expect(await hosts()).toEqual(['ada', 'bob']);
   page.once('dialog', (dialog) => void dialog.accept());
-  await page.getByRole('button', { name: 'Finish and leave' }).click();
+  await page.getByRole('button', { name: 'Hand over and leave' }).click();
   await page.getByText('The host does not answer: it has ended').waitFor();
   await expect.poll(hosts).toEqual(['bob']);
   await page.context().close();

@@ -30,7 +30,7 @@ cargo xtask TASK
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
   bench planted       whether planted bugs are caught: --seeds N, --until-caught, --resume, --table, --json, NAME…
   bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --sample N, --draw SEED,
-                      --seeds N, --resume
+                      --seeds N, --resume, --json
 ";
 
 fn main() -> ExitCode {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{parse_duration, parse_input, parse_memory, parse_size, parse_stack, parse_threads};
+use super::{
+    parse_duration, parse_input, parse_memory, parse_output, parse_shared, parse_stack, parse_threads,
+};
 
 /// Which coordinator.
 #[derive(Args)]
@@ -79,6 +81,8 @@ pub struct Submit {
     #[command(flatten)]
     pub limits: GridLimits,
     #[command(flatten)]
+    pub time: TimeLimits,
+    #[command(flatten)]
     pub grid: Grid,
 }
 
@@ -86,28 +90,33 @@ pub struct Submit {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct GridLimits {
-    /// Memory of one instance
+    /// Memory of one instance, 64K to 4G [hosts' default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
-    /// Stack of one instance: how deep it may recurse
+    /// Stack of one instance, 64K to 4G: how deep it may recurse [hosts' default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = parse_stack)]
     pub stack: Option<usize>,
-    /// Size of a result, a job's parameters, or the output
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    /// Size of a result, a job's parameters, or the output, at most 64M [hosts' default: 64M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_output)]
     pub max_output: Option<usize>,
-    /// Memory for the run's shared objects on each host, one replica of each
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    /// Memory for the run's shared objects on each host, one replica of each, at most 1024G [hosts' default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_shared)]
     pub max_shared: Option<usize>,
-    /// How long the guard of a job may be false
+    /// How long the guard of a job may be false [hosts' default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub guard_limit: Option<Duration>,
 }
 
-impl GridLimits {
-    /// The guard limit as the coordinator takes it.
-    pub fn guard_wait_ms(&self) -> Option<u64> {
-        self.guard_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
-    }
+/// Limits on the time of a run; none where none is named.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Limits")]
+pub struct TimeLimits {
+    /// For how long the run may be under way, as 90, 90s, 5m or 1.5h; while it is queued or suspended, this stands still
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub time_limit: Option<Duration>,
+    /// Processor time of the run, over all hosts
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub cpu_limit: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -3,14 +3,19 @@
 mod apps;
 mod grid;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sateen_host::size;
+use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
-pub use grid::{GetResult, GridLimits, List, OfRun, Ps, Publish, Replay, Submit, Tree, Wait, Watch};
+pub use grid::{
+    GetResult, GridLimits, List, OfRun, Ps, Publish, Replay, Submit, TimeLimits, Tree, Wait, Watch,
+};
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
 /// machine, or on a grid of many.
@@ -199,10 +204,10 @@ pub struct Run {
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// Memory of one instance
+    /// Memory of one instance, 64K to 4G
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
     pub memory: usize,
-    /// Stack of one instance: how deep it may recurse
+    /// Stack of one instance, 64K to 4G: how deep it may recurse
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_stack)]
     pub stack: usize,
     /// Jobs synced with try_sync that are within one another, over all workers
@@ -286,6 +291,29 @@ fn parse_size(text: &str) -> Result<usize, String> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
 }
 
+/// What a grid takes.
+fn parse_output(text: &str) -> Result<usize, String> {
+    parse_size_within(text, &RunLimits::OUTPUT_BYTES)
+}
+
+fn parse_shared(text: &str) -> Result<usize, String> {
+    parse_size_within(text, &RunLimits::SHARED_BYTES)
+}
+
+fn parse_size_within(text: &str, range: &RangeInclusive<u64>) -> Result<usize, String> {
+    let bytes = parse_size(text)?;
+    if range.contains(&(bytes as u64)) {
+        Ok(bytes)
+    } else {
+        Err(format!("a size of at most {} is expected", size(*range.end())))
+    }
+}
+
+/// A time as the coordinator takes it.
+pub fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
 fn parse_memory(text: &str) -> Result<usize, String> {
     let bytes = parse_size(text)?;
     if (1 << 16..=1 << 32).contains(&bytes) {
@@ -314,7 +342,9 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     let seconds: f64 =
         digits.trim().parse().map_err(|_| "a time like 90, 500ms, 90s, 5m or 1.5h is expected")?;
     let duration = Duration::try_from_secs_f64(seconds * factor)
-        .map_err(|_| "a time cannot be negative or that long")?;
+        .ok()
+        .filter(|duration| duration.as_millis() <= (*RunLimits::MS.end()).into())
+        .ok_or("a time cannot be negative, or longer than a hundred years")?;
     if duration.is_zero() {
         Err("a limit of no time at all stops everything".to_owned())
     } else {

@@ -12,7 +12,7 @@ use super::view::{JobOfRun, LimitsOfRun, read};
 use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
 use crate::exit::{Failure, GRID, say};
 use crate::files::OutputFile;
-use crate::flags::{GridLimits, Replay as Flags};
+use crate::flags::{GridLimits, Replay as Flags, in_ms};
 use crate::progress::Progress;
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
@@ -133,7 +133,10 @@ fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
         stack_bytes_max: either(flags.stack, of_run.stack_bytes),
         output_bytes_max: either(flags.max_output, of_run.output_bytes),
         shared_bytes_max: either(flags.max_shared, of_run.shared_bytes),
-        guard_wait_ms_max: flags.guard_wait_ms().or(of_run.guard_wait_ms),
+        guard_wait_ms_max: flags.guard_limit.map(in_ms).or(of_run.guard_wait_ms),
+        // One job, whose user can interrupt it.
+        time_ms_max: None,
+        cpu_ms_max: None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::view::read;
 use crate::ended::Wanted;
 use crate::exit::Failure;
 use crate::files::{OutputFile, print, print_json, read_inputs};
-use crate::flags::{GridLimits, Submit as Flags};
+use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
 use crate::run::say_dropped;
 
 /// What a coordinator keeps of one input.
@@ -52,7 +52,7 @@ fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {
         "function": flags.function,
         "arguments": flags.arguments,
         "inputs": inputs,
-        "limits": limits(&flags.limits),
+        "limits": limits(&flags.limits, &flags.time),
         "stealing": flags.stealing.word(),
         "fault_tolerance": flags.fault_tolerance.word(),
         "record_every_ms": u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1),
@@ -61,14 +61,16 @@ fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {
 }
 
 /// Only those that are named: the others are the hosts' to choose.
-fn limits(flags: &GridLimits) -> Value {
+fn limits(flags: &GridLimits, time: &TimeLimits) -> Value {
     let mut limits = Map::new();
     for (name, number) in [
         ("memory_bytes", flags.memory.map(|bytes| bytes as u64)),
         ("stack_bytes", flags.stack.map(|bytes| bytes as u64)),
         ("output_bytes", flags.max_output.map(|bytes| bytes as u64)),
         ("shared_bytes", flags.max_shared.map(|bytes| bytes as u64)),
-        ("guard_wait_ms", flags.guard_wait_ms()),
+        ("guard_wait_ms", flags.guard_limit.map(in_ms)),
+        ("time_ms", time.time_limit.map(in_ms)),
+        ("cpu_ms", time.cpu_limit.map(in_ms)),
     ] {
         if let Some(number) = number {
             limits.insert(name.to_owned(), json!(number));
@@ -85,13 +87,14 @@ mod tests {
 
     #[test]
     fn only_limits_that_are_named_are_sent() {
-        assert_eq!(limits(&GridLimits::default()), json!({}));
+        assert_eq!(limits(&GridLimits::default(), &TimeLimits::default()), json!({}));
         let guard_limit = Some(Duration::from_millis(1_500));
         let some =
             GridLimits { memory: Some(1 << 20), max_output: Some(7), guard_limit, ..Default::default() };
+        let time = TimeLimits { cpu_limit: Some(Duration::from_secs(90)), ..Default::default() };
         assert_eq!(
-            limits(&some),
-            json!({"memory_bytes": 1 << 20, "output_bytes": 7, "guard_wait_ms": 1_500})
+            limits(&some, &time),
+            json!({"memory_bytes": 1 << 20, "output_bytes": 7, "guard_wait_ms": 1_500, "cpu_ms": 90_000})
         );
     }
 }

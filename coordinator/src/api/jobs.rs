@@ -122,6 +122,8 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
             output_bytes: spec.limits.output_bytes_max,
             shared_bytes: spec.limits.shared_bytes_max,
             guard_wait_ms: spec.limits.guard_wait_ms_max,
+            time_ms: spec.limits.time_ms_max,
+            cpu_ms: spec.limits.cpu_ms_max,
         },
         strict_nan: spec.strict_nan,
     }))

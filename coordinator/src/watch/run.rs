@@ -40,7 +40,7 @@ impl RunFeed {
             ("depths", json(&details.depths)),
             ("remaining", json(&details.remaining)),
             ("remaining_why", json(&details.remaining_why)),
-            ("parallelism", json(&details.parallelism)),
+            ("mean_busy", json(&details.mean_busy)),
             ("critical_path", json(&details.critical_path)),
             ("events", json(&details.events)),
             ("kinds", json(&details.kinds)),

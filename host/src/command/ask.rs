@@ -2,11 +2,16 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use sateen_host::grid::DataFolder;
 use sateen_host::grid::control::{Answer, Request, ask};
 
 use super::flags::Command;
 use super::say::{GRID, fail, note, result};
+
+/// A host that has left is gone within this time.
+const ENDED_MAX: Duration = Duration::from_secs(10);
 
 /// Asks the host that runs on this folder.
 pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
@@ -18,6 +23,7 @@ pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
     };
     let is_json = matches!(command, Command::Status { json: true });
     let mut refused = None;
+    let is_left = matches!(command, Command::Leave);
     let mut is_answered = false;
     let asked = ask(folder, &request, |answer| match answer {
         Answer::Status(status) => {
@@ -38,6 +44,11 @@ pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
     match (asked, refused) {
         (Err(error), _) => fail(GRID, error),
         (Ok(()), Some(why)) => fail(GRID, why),
+        // Whoever starts another one on the folder at once is to find it free.
+        (Ok(()), None) if is_left && !DataFolder::await_free(folder, ENDED_MAX) => fail(
+            GRID,
+            format!("the host has left the grid, but its process has not ended in {} s", ENDED_MAX.as_secs()),
+        ),
         (Ok(()), None) if is_answered => ExitCode::SUCCESS,
         (Ok(()), None) => fail(GRID, "the host ended before it had answered"),
     }

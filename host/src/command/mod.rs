@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
-use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, compile_module};
+use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
 
 use flags::{Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
@@ -62,12 +62,9 @@ fn take_part(host: Host) -> ExitCode {
             Ok(compiler) => Some(compiler),
             Err(error) => return fail(USAGE, format!("this program cannot be found: {error}")),
         };
-    let workers = Workers {
-        threads: host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        priority: host.priority.into(),
-        memory,
-        compiler,
-    };
+    let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let workers =
+        Workers { threads, turns: Turns::new(threads), priority: host.priority.into(), memory, compiler };
     let options = Options {
         coordinator: host.coordinator,
         name: host.name.unwrap_or_else(machine_name),

@@ -13,11 +13,14 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 /// The version of the folder's contents.
 const FOLDER_VERSION: u32 = 1;
+/// How often somebody who waits for a folder looks.
+const FREE_LOOK: Duration = Duration::from_millis(5);
 
 /// Why a folder cannot be used. Nothing in it was changed.
 #[derive(Debug, Error)]
@@ -97,6 +100,19 @@ impl DataFolder {
     /// Where this user's hosts keep their data, if nothing else is said.
     pub fn default_path() -> Option<PathBuf> {
         Some(directories::ProjectDirs::from("", "", "sateen")?.data_local_dir().join("host"))
+    }
+
+    /// Waits until no host uses the folder at `path`, or for so long; whether it is free.
+    pub fn await_free(path: &Path, patience: Duration) -> bool {
+        let since = Instant::now();
+        loop {
+            let is_used = File::open(path.join("lock"))
+                .is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)));
+            if !is_used || since.elapsed() >= patience {
+                return !is_used;
+            }
+            std::thread::sleep(FREE_LOOK);
+        }
     }
 
     /// Why nothing can be written.
@@ -191,7 +207,13 @@ mod tests {
         let error = DataFolder::open(&path).expect_err("in use").to_string();
         assert!(error.contains("in use") && error.contains(&*path.to_string_lossy()), "{error}");
         assert!(error.contains(&std::process::id().to_string()) && error.contains("--data-dir"), "{error}");
-        drop(first);
+        assert!(!DataFolder::await_free(&path, Duration::from_millis(20)));
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(first);
+        });
+        assert!(DataFolder::await_free(&path, Duration::from_secs(60)));
+        ends.join().expect("it ends");
         assert!(DataFolder::open(&path).expect("free again").unwritable().is_none());
     }
 

@@ -10,13 +10,15 @@ use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSp
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::{
-    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, size,
+    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Turns, size,
 };
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
-    /// For each run.
+    /// That compute at once, for all runs together.
     pub threads: usize,
+    /// Whose turn it is, of the runs that share them.
+    pub turns: Turns,
     /// How they stand against the machine's other threads.
     pub priority: Priority,
     /// What all guests of all runs may take together; an instance may ask for no more either.
@@ -84,6 +86,7 @@ impl Runtime for Workers {
             threads: self.threads,
             priority: self.priority,
             memory: self.memory.clone(),
+            turns: Some(self.turns.clone()),
             notify,
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))

@@ -13,7 +13,7 @@ use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
 use super::objects::tell_news;
 use super::state::{Guest, sound_alarm, update_lookup_below, update_shield_below};
-use crate::scheduler::Alarm;
+use crate::scheduler::{Alarm, is_turn_over};
 
 /// Where the words of a kind's record are; see the SDK's `wasm/latent/`.
 const SPAWNED: usize = 8;
@@ -23,9 +23,9 @@ pub const KIND_BYTES: usize = 24;
 /// Called by the engine when the epoch has moved.
 pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
     let guest = store.data_mut();
-    if guest.shared.is_paused() {
+    if guest.shared.is_paused() || is_turn_over() {
         guest.clock.stop();
-        guest.wait_while_paused();
+        guest.stand_still();
         guest.clock.go_on();
     }
     guest.check().map_err(wasmtime::Error::new)?;

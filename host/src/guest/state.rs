@@ -18,7 +18,7 @@ use crate::limits::LimitExceeded;
 use crate::memory::{Claim, NoRoom};
 use crate::portion::Notice;
 use crate::scheduler::{
-    Alarm, Ancestry, CALM, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, own_index,
+    Alarm, Ancestry, CALM, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, end_turn, own_index,
 };
 
 /// A line that a guest wrote to its run's log.
@@ -221,11 +221,13 @@ impl Guest {
         }
     }
 
-    /// Sleeps, with its worker, while the portion is paused.
-    pub fn wait_while_paused(&self) {
+    /// Sleeps, with its worker, while the portion is paused or others have their turn.
+    pub fn stand_still(&self) {
+        end_turn();
         if let Some(remote) = &self.shared.remote {
             remote.pause.wait(|| self.check().is_err());
         }
+        self.shared.begin_turn(|| self.check().is_err());
     }
 
     /// Whether this instance has computed for so long that it should expose jobs for their results to be

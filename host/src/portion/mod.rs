@@ -18,7 +18,7 @@ use crate::failure::RunError;
 use crate::memory::HostMemory;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, Keys, Metronome, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads,
+    Ending, Keys, Metronome, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads, Turns,
 };
 
 /// The heartbeat sleeps after so many beats in which no guest computed.
@@ -43,6 +43,9 @@ pub struct PortionOptions {
     pub record_every: Option<Duration>,
     /// What its guests share with those of other portions; without one, only the run's limits bound them.
     pub memory: Option<HostMemory>,
+    /// Whose turn it is, where several portions share a host's threads; without them, all of a portion's workers
+    /// may compute at once.
+    pub turns: Option<Turns>,
     /// Called on workers, and on callers of this portion's methods: it must return at once, never block, and
     /// never call the portion.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
@@ -60,6 +63,7 @@ impl Default for PortionOptions {
             priority: Priority::Normal,
             record_every: Some(Duration::from_millis(RECORD_EVERY_MS.into())),
             memory: None,
+            turns: None,
             notify: Arc::new(|_| {}),
         }
     }
@@ -108,6 +112,7 @@ impl Portion {
             }),
             remote: Some(remote),
             memory: options.memory,
+            turns: options.turns.as_ref().map(Turns::join),
         })?;
         let mut portion = Self { shared: threads.shared.clone(), threads };
         if let Some(memory) = portion.shared.memory() {

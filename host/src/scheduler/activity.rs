@@ -15,7 +15,7 @@ const READS_MAX: usize = 8;
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// It is paused, or has no run.
+    /// It is paused, or has no run, or waits for its turn.
     Nothing,
     /// It computes.
     Work,
@@ -25,6 +25,10 @@ pub enum Doing {
     Steal,
     /// It has nothing, and jobs of this host wait for results.
     Wait,
+}
+
+impl Doing {
+    const ALL: [Self; 5] = [Self::Nothing, Self::Work, Self::Recover, Self::Steal, Self::Wait];
 }
 
 /// Of all workers.
@@ -56,18 +60,21 @@ impl Activity {
         }
     }
 
-    /// The worker does something else from now on.
-    pub fn begin(&self, worker: usize, doing: Doing) {
-        let Some(clock) = self.clocks.get(worker) else { return };
+    /// The worker does something else from now on; what it did before.
+    pub fn begin(&self, worker: usize, doing: Doing) -> Doing {
+        let Some(clock) = self.clocks.get(worker) else { return Doing::Nothing };
         let last = clock.since.load(Relaxed);
-        if last & ((1 << DOING_BITS) - 1) == doing as u64 {
-            return;
+        let did = Doing::ALL.into_iter().find(|did| *did as u64 == last & ((1 << DOING_BITS) - 1));
+        let did = did.unwrap_or(Doing::Nothing);
+        if did == doing {
+            return did;
         }
         let now = self.now();
         if let Some(spent) = clock.spent.get((last & ((1 << DOING_BITS) - 1)) as usize) {
             spent.fetch_add(now.saturating_sub(last >> DOING_BITS), SeqCst);
         }
         clock.since.store(now << DOING_BITS | doing as u64, SeqCst);
+        did
     }
 
     /// Microseconds since the start.

@@ -120,7 +120,7 @@ impl Shared {
                 redone,
                 aborted,
             },
-            busy: self.threads().saturating_sub(self.idle.hungry()),
+            busy: self.threads().saturating_sub(self.idle.hungry() + self.waiting_for_turns()),
             threads: self.threads(),
             progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
             work: self.work(),

@@ -16,6 +16,7 @@ mod remote;
 mod shared;
 mod tempo;
 mod threads;
+mod turns;
 mod worker;
 
 pub use figures::{JobCounts, Snapshot};
@@ -28,4 +29,5 @@ pub use remote::{ROOT, Remote, RemoteParts};
 pub use shared::{Alarm, Ending, Shared, SharedParts, TaskId};
 pub use tempo::{CALM, Metronome};
 pub use threads::Threads;
+pub use turns::{Turns, end_turn, is_turn_over};
 pub use worker::{Task, begin_task, own_index, run_worker, start_task};

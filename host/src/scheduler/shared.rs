@@ -20,6 +20,7 @@ use super::permits::Permits;
 use super::priority::Priority;
 use super::remote::Remote;
 use super::tempo::Tempo;
+use super::turns::TurnsOfRun;
 use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
 use crate::guest::LogLine;
@@ -70,6 +71,8 @@ pub struct SharedParts {
     pub remote: Option<Remote>,
     /// What this run's guests share with those of others, if it is bounded.
     pub memory: Option<HostMemory>,
+    /// Its part in the turns of a host that computes with no more threads than it was given.
+    pub turns: Option<TurnsOfRun>,
 }
 
 /// A task that waits.
@@ -308,10 +311,7 @@ impl Shared {
             if job.is_taken() {
                 self.wake(job.abort());
                 // If it computes, it need not go on until the next beat.
-                self.move_epoch();
-                if let Some(remote) = &self.remote {
-                    remote.pause.look_again();
-                }
+                self.rouse();
                 // This worker may go on with its guest for long; the other end need not wait for that.
                 self.idle.wake_one();
                 return;
@@ -443,10 +443,9 @@ impl Shared {
         self.stopping.store(true, SeqCst);
         let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waiting)| waiting.waker).collect();
         wakers.into_iter().for_each(Waker::wake);
-        self.move_epoch();
+        self.rouse();
         self.idle.wake_all();
         if let Some(remote) = &self.remote {
-            remote.pause.look_again();
             remote.wake_beat();
         }
         self.ended.notify_all();

@@ -14,6 +14,7 @@ use super::job::{Job, Outcome};
 use super::permits::Permit;
 use super::place::Ancestry;
 use super::shared::{Ending, Shared, TaskId};
+use super::turns::end_turn;
 use crate::failure::Stop;
 use crate::guest::{Assignment, TaskEnd, run_task};
 
@@ -91,12 +92,17 @@ pub fn run_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Arc<Job>>) {
     let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(index as u64 + 1);
     OWN.set(Some(Own { run: Arc::as_ptr(shared) as usize, index, deque, clear_at: CLEAR_AT, random }));
     while step(shared) || rest(shared) {}
+    end_turn();
     OWN.set(None);
 }
 
 /// Does one thing, if there is one: first what was begun, then what is new.
 fn step(shared: &Arc<Shared>) -> bool {
     let Some(remote) = &shared.remote else { return begin_something(shared) };
+    if !shared.is_work() {
+        return false;
+    }
+    shared.begin_turn(|| !shared.is_work());
     if !shared.is_work() {
         return false;
     }
@@ -141,6 +147,7 @@ fn begin_something(shared: &Arc<Shared>) -> bool {
 
 /// Looks around for a while, then sleeps until there is work. False when the run is over.
 fn rest(shared: &Arc<Shared>) -> bool {
+    end_turn();
     if shared.is_stopping() && !shared.has_tasks() {
         return false;
     }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::limits::{
-    ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND, ENTRIES_PER_MESSAGE_MAX, INTRODUCED_AT_ONCE_MAX,
-    MESSAGE_PART_BYTES, SEARCHES_ANSWERED_AT_ONCE_MAX,
+    ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND, CIRCLE_OF_ENTRIES_MAX, ENTRIES_PER_MESSAGE_MAX,
+    INTRODUCED_AT_ONCE_MAX, MESSAGE_PART_BYTES, SEARCHES_ANSWERED_AT_ONCE_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, HostId, JobKey, RunId, Time};
@@ -202,7 +202,7 @@ impl Coordinator {
         }
         let Answer { run, key, .. } = answer;
         if !entries.is_empty() {
-            self.send_entries(now, host, run, entries, &mut room.introductions);
+            self.send_entries(now, host, (run, Some(key)), entries, &mut room.introductions);
         }
         if is_last && answer.is_awaited {
             self.send(host, ToHost::Found { run, key });
@@ -210,22 +210,26 @@ impl Coordinator {
         (!is_last).then_some(answer)
     }
 
-    /// Sends entries of one message, after an introduction to where the first of them are. A host that needs one
-    /// of the others searches for it, and is introduced then.
+    /// Sends entries of one message, after an introduction to where the first of them are; if these know many
+    /// already, only to where the job is that the host searched for. A host that needs one of the others searches
+    /// for it, and is introduced then.
     pub(super) fn send_entries(
         &mut self,
         now: Time,
         host: HostId,
-        run: RunId,
+        (run, searched): (RunId, Option<JobKey>),
         entries: Vec<Entry>,
         introductions: &mut usize,
     ) {
         let mut introduced = BTreeSet::new();
-        for place in entries.iter().filter_map(|entry| entry.state.place()) {
+        let places = entries.iter().filter_map(|entry| Some((entry.key, entry.state.place()?)));
+        for (key, place) in places {
             if *introductions == 0 {
                 break;
             }
-            if introduced.insert(place) {
+            let is_small = |host| self.circles.len_of(host) < CIRCLE_OF_ENTRIES_MAX;
+            let is_due = searched == Some(key) || (is_small(host) && is_small(place));
+            if is_due && introduced.insert(place) {
                 *introductions -= 1;
                 self.introduce(now, host, place);
             }
@@ -237,3 +241,33 @@ impl Coordinator {
 /// How long a burst would take at the rate at which more is sent.
 pub const BURST: Duration =
     Duration::from_nanos(ANSWER_BURST_BYTES as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_and_sent_in_the_order_in_which_they_are_due() {
+        let (one, other) = (HostId(1), HostId(2));
+        let answer = |job: u8| Answer::to_search(RunId(1), JobKey([job; 32]));
+        let mut answers = Answers::default();
+        for (host, due, job) in [(one, 5, 1), (one, 1, 2), (other, 3, 3)] {
+            answers.push(host, Time(due), answer(job));
+        }
+        let lengths = |answers: &Answers| (answers.len(), answers.len_of(one), answers.len_of(other));
+        assert_eq!((lengths(&answers), answers.next()), ((3, 2, 1), Some(Time(3))));
+        assert!(answers.pop(Time(2)).is_none());
+        let (host, popped) = answers.pop(Time(3)).expect("it is due");
+        assert_eq!((host, popped.key), (other, JobKey([3; 32])));
+        answers.put_back(other, Time(8), Some(popped));
+        assert_eq!((lengths(&answers), answers.next()), ((3, 2, 1), Some(Time(5))));
+        let (host, popped) = answers.pop(Time(5)).expect("it is due");
+        assert_eq!((host, popped.key), (one, JobKey([1; 32])));
+        answers.put_back(one, Time(6), None);
+        assert_eq!((lengths(&answers), answers.next()), ((2, 1, 1), Some(Time(6))));
+        answers.forget_host(one);
+        assert_eq!((lengths(&answers), answers.next()), ((1, 0, 1), Some(Time(8))));
+        answers.forget_host(other);
+        assert_eq!((lengths(&answers), answers.next()), ((0, 0, 0), None));
+    }
+}

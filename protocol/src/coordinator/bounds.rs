@@ -2,8 +2,8 @@
 
 use crate::limits::{
     ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND,
-    BROADCAST_AT_ONCE_MAX, CHUNK_BYTES_MAX, MESSAGE_PART_BYTES, PING, REFUSALS_AT_ONCE_MAX,
-    SEARCHES_PER_HOST_MAX, SETTLE_MAX,
+    BROADCAST_AT_ONCE_MAX, CHUNK_BYTES_MAX, CIRCLE_OF_ENTRIES_MAX, JOINED_PER_MESSAGE_MAX,
+    MESSAGE_PART_BYTES, PING, REFUSALS_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX, SETTLE_MAX,
 };
 use crate::message::{ToCoordinator, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
@@ -173,4 +173,44 @@ fn a_run_of_many_hosts_is_suspended_when_all_have_saved_it() {
     let is_started =
         |link: &&LinkId| grid.said[link].iter().any(|message| matches!(message, ToHost::StartRun { .. }));
     assert_eq!(links.iter().filter(is_started).count(), links.len());
+}
+
+#[test]
+fn many_that_join_are_told_in_several_messages() {
+    const HOSTS: usize = 250;
+    let mut grid = Grid::new();
+    let links: Vec<LinkId> = (0..HOSTS).map(|_| grid.join().0).collect();
+    grid.advance(1_000, &[]);
+    let told = grid.said[&links[0]].iter().filter_map(|message| match message {
+        ToHost::Hosts { joined, .. } => Some(joined.len()),
+        _ => None,
+    });
+    let told: Vec<usize> = told.collect();
+    assert_eq!(told.iter().max(), Some(&JOINED_PER_MESSAGE_MAX));
+    assert_eq!(told.iter().sum::<usize>(), HOSTS - 1, "and none twice");
+}
+
+#[test]
+fn a_search_makes_no_host_acquainted_with_a_whole_grid() {
+    let mut grid = Grid::new();
+    let joined: Vec<_> = (0..2_200).map(|_| grid.join()).collect();
+    let (link, (searcher, ..)) = joined[0];
+    grid.submit(RUN);
+    let part = grid.machine.runs.get_mut(&RUN).expect("the run");
+    let root = part.root.key;
+    for (job, (_, (host, ..))) in joined.iter().enumerate() {
+        let state = EntryState::DoneAt { host: *host, work_ns: 1 };
+        let above = Lineage(vec![root.tag()]);
+        assert!(part.table.insert(Entry { key: key(job as u64), depth: 1, lineage: above, state }));
+    }
+    let circle = |grid: &Grid| grid.machine.circle(searcher).collect::<Vec<_>>();
+    grid.tell(link, ToCoordinator::Find { run: RUN, key: root });
+    grid.advance(0, &[]);
+    let before = circle(&grid);
+    assert_eq!(before.len(), CIRCLE_OF_ENTRIES_MAX);
+    // Whoever has what the host itself needs is made known to it all the same.
+    let mut strangers = joined.iter().enumerate().filter(|(_, (_, (host, ..)))| !before.contains(host));
+    let (job, (_, (host, ..))) = strangers.next_back().expect("some are strangers");
+    grid.tell(link, ToCoordinator::Find { run: RUN, key: key(job as u64) });
+    assert!(circle(&grid).contains(host));
 }

@@ -112,6 +112,11 @@ impl Circles {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
     }
 
+    /// How many others a host knows.
+    pub fn len_of(&self, host: HostId) -> usize {
+        self.known.get(&host).map_or(0, |known| known.others.len())
+    }
+
     /// Up to `most` hosts that know others, those after one of them.
     pub fn after(&self, host: Option<HostId>, most: usize) -> Vec<HostId> {
         let range = (host.map_or(Unbounded, Excluded), Unbounded);
@@ -465,5 +470,46 @@ mod tests {
         circles.on_forgot(one, ask, other, true);
         assert_eq!(circles.stop_partings(one), [], "its welcome tells it");
         assert_eq!(circles.stop_partings(other), []);
+    }
+
+    #[test]
+    fn who_is_near_is_counted_once() {
+        let mut known = Known::default();
+        let steps = [
+            (1, true, true, 1),
+            (1, true, false, 1),
+            (1, false, false, 0),
+            (2, true, true, 1),
+            (3, false, true, 1),
+        ];
+        for (host, is_near, is_new, near) in steps {
+            assert_eq!((known.insert(HostId(host), is_near), known.near), (is_new, near), "{host}");
+        }
+        for (host, near) in [(3, 1), (2, 0), (2, 0), (1, 0)] {
+            known.remove(HostId(host));
+            assert_eq!(known.near, near, "{host}");
+        }
+    }
+
+    #[test]
+    fn two_are_parted_when_both_have_forgotten_and_not_before() {
+        let mut circles = grid(20, 50);
+        let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
+        let know = |circles: &Circles| {
+            [(one, other), (other, one)]
+                .map(|(host, known)| circles.of(host).any(|known_one| known_one == known))
+        };
+        let ask = circles.ask_to_part(one, other).expect("they are not parting");
+        for (answer, forgotten) in [(ask, true), (ask, true), (ask + 1, true), (ask, false)] {
+            assert_eq!(circles.on_forgot(one, answer, other, forgotten) == Parted::Nothing, answer == ask);
+            assert_eq!(know(&circles), [true; 2], "the other has not answered");
+        }
+        assert_eq!(circles.on_forgot(other, ask, one, true), Parted::Nothing);
+        assert_eq!(know(&circles), [false; 2]);
+        // One that has not forgotten ends it at once.
+        let other = circles.of(one).next().expect("it knows others");
+        let ask = circles.ask_to_part(one, other).expect("they are not parting");
+        assert_eq!(circles.on_forgot(one, ask, other, false), Parted::Nothing);
+        assert!(circles.ask_to_part(one, other).is_some());
     }
 }

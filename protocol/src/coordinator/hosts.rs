@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::limits::{PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
+use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
@@ -350,8 +350,9 @@ impl Coordinator {
             self.tell_gone(now, other, host, departure);
         }
         self.tell_news(now);
+        let mut room = ENTRIES_FREED_AT_ONCE_MAX;
         for run in self.urgent_runs() {
-            self.lose_host_of_run(now, run, host, departure);
+            self.lose_host_of_run(now, run, (host, departure), &mut room);
         }
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {

@@ -13,7 +13,12 @@ mod answers;
 #[cfg(test)]
 mod bounds;
 mod circles;
+#[cfg(test)]
+mod commands;
 mod hosts;
+#[cfg(test)]
+mod leftovers;
+mod meter;
 mod missing;
 mod news;
 mod parcels;
@@ -32,6 +37,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod unsaved;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -101,6 +107,8 @@ pub struct Coordinator {
     slices: Slices,
     incoming: Incoming<HostId>,
     next_ping: Time,
+    /// Runs that have limits on their time were looked at.
+    metered_at: Time,
     ping: u64,
     transmits: VecDeque<(LinkId, ToHost)>,
     commands: VecDeque<Command>,
@@ -136,6 +144,7 @@ impl Coordinator {
             slices: Slices::default(),
             incoming: Incoming::default(),
             next_ping: now + PING,
+            metered_at: now,
             ping: 0,
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
@@ -314,6 +323,7 @@ impl Coordinator {
         self.settle(now);
         self.time_out_parcels(now);
         self.time_out_runs(now);
+        self.meter(now);
         self.tell_news(now);
     }
 
@@ -354,6 +364,7 @@ impl Coordinator {
             parcel,
             self.next_settle(),
             self.next_run_timeout(),
+            self.next_metering(),
         ]
         .into_iter()
         .flatten()

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX,
+    ACQUAINTANCES_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING,
+    SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -115,7 +116,7 @@ impl Coordinator {
     pub(super) fn tell_joined(&mut self, now: Time, host: HostId, joined: HostId) {
         if self.hosts.get(&host).is_some_and(|state| state.mailbox.has_gone(joined)) {
             // It has come back: one message would say that it came and went.
-            self.tell_news_to(now, host);
+            self.tell_news_to(now, host, None);
         }
         if let Some(news) = self.news_of(now, host) {
             news.joined.insert(joined);
@@ -139,8 +140,8 @@ impl Coordinator {
             let due = self.newsroom.due.first().copied().filter(|(due, _)| now >= *due);
             let Some((_, host)) = due else { break };
             let news = self.hosts.get(&host).and_then(|state| state.mailbox.news.as_ref());
-            told += 1 + news.map_or(0, |news| news.joined.len());
-            self.tell_news_to(now, host);
+            told += 1 + news.map_or(0, |news| news.joined.len().min(JOINED_PER_MESSAGE_MAX));
+            self.tell_news_to(now, host, None);
         }
     }
 
@@ -152,22 +153,37 @@ impl Coordinator {
         }
     }
 
-    /// Tells a host what there is, due or not.
-    pub(super) fn tell_news_to(&mut self, now: Time, host: HostId) {
+    /// Tells a host what there is, due or not: who is gone, and as many of those that joined as one message may
+    /// have, `first` before the others.
+    pub(super) fn tell_news_to(&mut self, now: Time, host: HostId, first: Option<HostId>) {
         let news = self.hosts.get_mut(&host).and_then(|state| state.mailbox.news.take());
-        let Some(news) = news else { return };
+        let Some(mut news) = news else { return };
         self.newsroom.due.remove(&(news.due, host));
-        let joined: Vec<HostInfo> = news.joined.into_iter().filter_map(|id| self.info(host, id)).collect();
-        if joined.is_empty() && news.gone.is_empty() {
+        let gone = std::mem::take(&mut news.gone);
+        let mut joined: Vec<HostId> = first.into_iter().filter(|id| news.joined.remove(id)).collect();
+        while joined.len() < JOINED_PER_MESSAGE_MAX
+            && let Some(id) = news.joined.pop_first()
+        {
+            joined.push(id);
+        }
+        joined.sort_unstable();
+        let joined: Vec<HostInfo> = joined.into_iter().filter_map(|id| self.info(host, id)).collect();
+        let is_all = news.joined.is_empty();
+        if let Some(state) = self.hosts.get_mut(&host).filter(|_| !is_all) {
+            news.due = now;
+            self.newsroom.due.insert((now, host));
+            state.mailbox.news = Some(news);
+        }
+        if joined.is_empty() && gone.is_empty() {
             return;
         }
-        if let Some(state) = self.hosts.get_mut(&host) {
+        if let Some(state) = self.hosts.get_mut(&host).filter(|_| is_all) {
             // A few messages in a row go out at once, more of them at their distance.
             state.news_paid = state.news_paid.max(now) + NEWS;
             let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
             state.news_from = Time(state.news_paid.0.saturating_sub(ahead.as_nanos() as u64));
         }
-        self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone: news.gone });
+        self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
     }
 
     /// A host as `viewer` is told of it, if it works.
@@ -180,8 +196,20 @@ impl Coordinator {
 
     /// Itself, and whom it knows, if it works.
     pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
-        let ids: BTreeSet<HostId> = self.circles.of(host).chain([host]).collect();
-        ids.into_iter().filter_map(|id| self.info(host, id)).collect()
+        self.ids_of_circle(host).into_iter().filter_map(|id| self.info(host, id)).collect()
+    }
+
+    /// In order: itself, and whom it knows.
+    fn ids_of_circle(&self, host: HostId) -> Vec<HostId> {
+        let mut ids: Vec<HostId> = self.circles.of(host).collect();
+        if let Err(place) = ids.binary_search(&host) {
+            ids.insert(place, host);
+        }
+        ids
+    }
+
+    fn works(&self, host: HostId) -> bool {
+        self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
     /// A host that has come, or works again, is shown round; itself it is not told.
@@ -199,14 +227,13 @@ impl Coordinator {
 
     /// Makes two hosts acquainted that have to do with one another, and tells them at once.
     pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
-        let works = |host| self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
-        if one != other && works(one) && works(other) && self.circles.connect(one, other) {
+        if one != other && self.works(one) && self.works(other) && self.circles.connect(one, other) {
             self.tell_joined(now, one, other);
             self.tell_joined(now, other, one);
         }
         // Whatever follows is to find them acquainted.
-        self.tell_news_to(now, other);
-        self.tell_news_to(now, one);
+        self.tell_news_to(now, other, Some(one));
+        self.tell_news_to(now, one, Some(other));
     }
 
     /// A host has heard of others that have replicas.
@@ -243,8 +270,8 @@ impl Coordinator {
                 && let Some(ask) = self.circles.ask_to_part(host, other)
             {
                 // In order: they may have been made acquainted only now.
-                self.tell_news_to(now, host);
-                self.tell_news_to(now, other);
+                self.tell_news_to(now, host, Some(other));
+                self.tell_news_to(now, other, Some(host));
                 self.send(host, ToHost::Forget { ask, host: other });
                 self.send(other, ToHost::Forget { ask, host });
             }
@@ -269,8 +296,18 @@ impl Coordinator {
         if !std::mem::take(&mut state.tells_whom_it_knows) {
             return Ok(());
         }
+        let (others, is_late) = (hosts.iter().copied().collect(), self.waits_until.is_none());
+        self.in_slices(now, Slice::Know { host, others, is_late });
+        Ok(())
+    }
+
+    /// Some of those that a host knew before the restart.
+    pub(super) fn know(&mut self, now: Time, host: HostId, others: &[HostId]) {
+        if !self.hosts.contains_key(&host) {
+            return;
+        }
         let is_waiting = self.waits_until.is_some();
-        for other in hosts {
+        for other in others {
             let is_there = self.hosts.contains_key(other);
             if *other == host || !(is_there || is_waiting) {
                 continue;
@@ -280,16 +317,12 @@ impl Coordinator {
                 self.tell_joined(now, *other, host);
             }
         }
-        if !is_waiting {
-            self.tell_present(now, host);
-        }
-        Ok(())
     }
 
     /// A host is told who of its circle has come back.
     pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
-        self.tell_news_to(now, host);
-        let hosts = self.circle_of(host).into_iter().map(|info| info.id).collect();
+        self.tell_news_to(now, host, None);
+        let hosts = self.ids_of_circle(host).into_iter().filter(|id| self.works(*id)).collect();
         self.send(host, ToHost::Present { epoch: self.epoch, hosts });
     }
 }
@@ -354,5 +387,41 @@ mod tests {
         }
         let different: BTreeSet<u64> = secrets.values().copied().collect();
         assert_eq!(different.len(), 3, "a third host knows no other pair's");
+    }
+
+    #[test]
+    fn an_epoch_is_settled_when_all_have_answered_it() {
+        let mut room = Newsroom::default();
+        let mut mailboxes = [Mailbox::default(), Mailbox::default()];
+        room.owe(&mut mailboxes[0], 5);
+        room.owe(&mut mailboxes[0], 3);
+        room.owe(&mut mailboxes[0], 5);
+        room.owe(&mut mailboxes[1], 5);
+        room.hold(4);
+        let settled = |room: &Newsroom| [3, 4, 5].map(|epoch| room.has_settled(epoch));
+        assert_eq!((settled(&room), room.unsettled()), ([false; 3], 3));
+        room.settle(&mut mailboxes[0], 4);
+        assert_eq!((settled(&room), room.unsettled()), ([true, false, false], 4));
+        room.release(4);
+        assert_eq!((settled(&room), room.unsettled()), ([true, true, false], 5));
+        room.settle(&mut mailboxes[0], 5);
+        assert_eq!(room.unsettled(), 5, "the other has not answered");
+        room.settle(&mut mailboxes[1], 9);
+        assert_eq!((settled(&room), room.unsettled()), ([true; 3], u64::MAX));
+    }
+
+    #[test]
+    fn nothing_is_due_for_a_host_that_is_told_no_more() {
+        let (host, other) = (HostId(1), HostId(2));
+        let mut room = Newsroom::default();
+        let mut mailbox = Mailbox::default();
+        let news = News { due: Time(7), joined: BTreeSet::from([other]), gone: Vec::new() };
+        room.due.extend([(Time(7), host), (Time(9), other)]);
+        mailbox.news = Some(Box::new(news));
+        assert_eq!(room.next(), Some(Time(7)));
+        room.drop(host, &mut mailbox);
+        assert_eq!((room.next(), mailbox.news.is_none()), (Some(Time(9)), true));
+        room.drop(other, &mut Mailbox::default());
+        assert_eq!(room.next(), Some(Time(9)), "that one has no news");
     }
 }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::{Counts, Entry, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
+use crate::{Counts, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
 
 use super::StoredRun;
+use super::meter::Meter;
 use super::ready::Readiness;
 use super::root::root_job;
 use super::subscriptions::Subscriptions;
 use super::tally::Tally;
 use super::turns::Turn;
+use super::unsaved::Unsaved;
 
 /// Hosts save what they have of a run.
 pub struct Suspending {
@@ -47,11 +50,12 @@ pub struct RunPart {
     pub is_swept: bool,
     pub subscriptions: Subscriptions,
     pub readiness: Readiness,
-    pub unsaved: Vec<Entry>,
+    pub unsaved: Unsaved,
     pub unsaved_since: Option<Time>,
     pub tally: Tally,
     pub progress: Option<(u64, u64)>,
     pub suspending: Option<Suspending>,
+    pub meter: Meter,
     pub since: Time,
 }
 
@@ -75,11 +79,12 @@ impl RunPart {
             is_swept: false,
             subscriptions: Subscriptions::default(),
             readiness: Readiness::default(),
-            unsaved: Vec::new(),
+            unsaved: Unsaved::default(),
             unsaved_since: None,
             tally: Tally::default(),
             progress: None,
             suspending: None,
+            meter: Meter::default(),
             since: now,
         }
     }
@@ -102,6 +107,7 @@ impl RunPart {
         }
         part.root_losses = standing.root_losses;
         part.progress = standing.progress;
+        part.meter.under_way = Duration::from_millis(standing.under_way_ms);
         part.tally = Tally::restore(standing.by_host, standing.counted);
         part
     }
@@ -124,7 +130,7 @@ impl RunPart {
             }
             is_left |= !suspending.hosts.is_empty();
         }
-        self.unsaved.truncate(self.unsaved.len().saturating_sub(most));
+        drop(self.unsaved.take(most));
         is_left || !self.unsaved.is_empty()
     }
 

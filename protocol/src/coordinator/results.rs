@@ -48,6 +48,7 @@ impl Coordinator {
         }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
+        let mut news = Vec::new();
         for entry in entries {
             if !part.table.insert(entry.clone()) {
                 continue;
@@ -66,8 +67,9 @@ impl Coordinator {
             if matches!(entry.state, EntryState::Done(_)) {
                 part.subscriptions.forget_job(entry.key.tag());
             }
-            part.unsaved.push(entry);
+            news.push(entry);
         }
+        part.unsaved.push(news);
         part.unsaved_since.get_or_insert(now);
         self.attended.insert(run);
         let is_more = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
@@ -76,7 +78,7 @@ impl Coordinator {
         }
         let mut introductions = INTRODUCED_AT_ONCE_MAX;
         for (subscriber, entries) in forwarded {
-            self.send_entries(now, subscriber, run, entries, &mut introductions);
+            self.send_entries(now, subscriber, (run, None), entries, &mut introductions);
         }
         Ok(())
     }

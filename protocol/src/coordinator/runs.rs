@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_FREED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
-use crate::{Counts, Entry, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
+use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
@@ -224,11 +224,20 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn lose_host_of_run(&mut self, now: Time, run: RunId, host: HostId, departure: Departure) {
+    /// A host is gone. Forgets its entries as far as there is room, and the others in events of their own.
+    pub(super) fn lose_host_of_run(
+        &mut self,
+        now: Time,
+        run: RunId,
+        (host, departure): (HostId, Departure),
+        room: &mut usize,
+    ) {
         // Those that remain may all be unable.
         self.note_unready(run);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let is_more = part.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
+        let before = part.table.len();
+        let is_more = part.table.refers_to(host) && part.table.forget_host(host, *room);
+        *room -= before - part.table.len();
         if is_more {
             self.in_slices(now, Slice::ForgetEntries { run, host });
         }
@@ -297,7 +306,7 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let superfluous = part.table.take_superfluous();
         // Who runs what now is of no use after a restart.
-        let mut entries: Vec<Entry> = part.unsaved.drain(..part.unsaved.len().min(*room)).collect();
+        let mut entries = part.unsaved.take(*room);
         *room -= entries.len();
         if part.unsaved.is_empty() {
             part.unsaved_since = None;

@@ -230,4 +230,15 @@ mod tests {
         assert_eq!(grid.host_ids().next(), Some(host));
         assert_eq!(time_out(&mut grid, Time(9 * SECOND)), 1);
     }
+
+    #[test]
+    fn each_host_that_is_there_is_checked_and_no_other() {
+        let mut grid = grid(3);
+        let checked = |grid: &Coordinator| grid.silence.checks.len();
+        assert_eq!(checked(&grid), 3);
+        grid.handle_message(Time(0), LinkId(1), ToCoordinator::Leaving);
+        assert_eq!(checked(&grid), 2);
+        time_out(&mut grid, Time(20 * SECOND));
+        assert_eq!((checked(&grid), grid.hosts().count()), (0, 0));
+    }
 }

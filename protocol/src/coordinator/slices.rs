@@ -10,7 +10,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limits::{
     ASKED_AT_ONCE_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX,
-    RENEWED_AT_ONCE_MAX, RUNS_LOOKED_AT_ONCE_MAX,
+    KNOWN_AT_ONCE_MAX, RENEWED_AT_ONCE_MAX, RUNS_LOOKED_AT_ONCE_MAX,
 };
 use crate::message::{Departure, ToHost};
 use crate::{HostId, RunId, Time};
@@ -39,6 +39,8 @@ pub enum Slice {
     IntroduceMaster { after: Option<HostId>, run: RunId, master: HostId },
     /// Hosts are asked what they go on with, after a restart.
     AskAll { after: Option<HostId>, epoch: u64 },
+    /// A host knew these before a restart. If it said so `late`, nobody else asks what it goes on with.
+    Know { host: HostId, others: VecDeque<HostId>, is_late: bool },
     /// Hosts that did not come back after a restart are nobody's acquaintances.
     ForgetAbsent { after: Option<HostId> },
     /// What hosts have to do with a run that is over.
@@ -151,6 +153,14 @@ impl Coordinator {
                 self.settle(now);
                 None
             }
+            Slice::Know { host, mut others, is_late } => {
+                let some = others.drain(..others.len().min(KNOWN_AT_ONCE_MAX)).collect::<Vec<_>>();
+                self.know(now, host, &some);
+                if others.is_empty() && is_late {
+                    self.tell_present(now, host);
+                }
+                (!others.is_empty()).then_some(Slice::Know { host, others, is_late })
+            }
             Slice::ForgetAbsent { after } => {
                 let hosts = self.circles.after(after, RENEWED_AT_ONCE_MAX);
                 for host in &hosts {
@@ -176,9 +186,10 @@ impl Coordinator {
                     return None;
                 }
                 let runs = self.runs_after(after);
+                let mut room = ENTRIES_FREED_AT_ONCE_MAX;
                 for run in &runs {
                     if !self.active.contains(run) && !self.attended.contains(run) {
-                        self.lose_host_of_run(now, *run, host, departure);
+                        self.lose_host_of_run(now, *run, (host, departure), &mut room);
                     }
                 }
                 (runs.len() == RUNS_LOOKED_AT_ONCE_MAX).then(|| Slice::Lose {

@@ -56,6 +56,8 @@ pub struct Standing {
     pub counted: Vec<(HostId, Counts, Counts)>,
     /// What the root reported: done, of how much.
     pub progress: Option<(u64, u64)>,
+    /// For how long the run has been under way, in milliseconds, if it has a limit on that.
+    pub under_way_ms: u64,
 }
 
 /// What the driver is to do.

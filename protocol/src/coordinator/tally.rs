@@ -283,4 +283,15 @@ mod tests {
         }
         assert!(tally.rows().any(|(host, _)| host == HostId(1)));
     }
+
+    #[test]
+    fn a_host_that_has_gone_computes_nothing() {
+        let mut tally = Tally::default();
+        for host in 1..=2 {
+            tally.count(HostId(host), 1, Counts { workers: 3, busy: 2, ..counts(10) });
+        }
+        assert_eq!((tally.sum().busy, tally.workers()), (4, 6));
+        tally.leave(HostId(1), |_| true);
+        assert_eq!((tally.sum().busy, tally.workers()), (2, 3));
+    }
 }

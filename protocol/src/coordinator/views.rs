@@ -99,6 +99,7 @@ impl<'a> RunView<'a> {
             by_host: self.part.tally.rows().collect(),
             counted: self.part.tally.begun_anew().collect(),
             progress: self.progress(),
+            under_way_ms: u64::try_from(self.part.meter.under_way.as_millis()).unwrap_or(u64::MAX),
         }
     }
 }

@@ -150,4 +150,70 @@ mod tests {
             Err(DecodeError::Malformed(_))
         ));
     }
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    enum Kind {
+        Unit,
+        Newtype(Vec<u16>),
+        Tuple(i8, String),
+        Struct { flag: bool, letter: char },
+    }
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Named(u128);
+
+    #[test]
+    fn whatever_serde_knows_is_decoded() {
+        let numbers =
+            ((-1_i8, -2_i16, -3_i32, -4_i64), (5_u8, 6_u16, 7_u32, 8_u64), (-9_i128, 1.5_f32, 2.5_f64));
+        assert_eq!(from_bytes(&encoded(&numbers)), Ok(numbers));
+        let kinds = vec![
+            Kind::Unit,
+            Kind::Newtype(vec![1, 2]),
+            Kind::Tuple(-1, "text".to_owned()),
+            Kind::Struct { flag: true, letter: 'ä' },
+        ];
+        let several = (Some(Named(1 << 100)), None::<u8>, (), kinds);
+        assert_eq!(from_bytes(&encoded(&several)), Ok(several));
+        let map: std::collections::BTreeMap<String, Option<u8>> =
+            (0..100).map(|number| (number.to_string(), Some(number))).collect();
+        assert_eq!(from_bytes(&encoded(&map)), Ok(map));
+        // Its encoding depends on whether people read it.
+        let address = std::net::Ipv4Addr::LOCALHOST;
+        assert_eq!(from_bytes(&encoded(&address)), Ok(address));
+    }
+
+    #[test]
+    fn what_is_counted_ends_at_the_budget() {
+        fn fits<T: DeserializeOwned>(bytes: &[u8]) -> bool {
+            take_within::<T>(bytes, &Budget::for_bytes(0)).is_ok()
+        }
+        assert_eq!(memory_of(0), DECODED_FREE_BYTES);
+        assert_eq!(memory_of(1), DECODED_FREE_BYTES + DECODED_BYTES_A_BYTE + DECODED_DENSE_BYTES_A_BYTE);
+        let much = 2 * DECODED_DENSE_BYTES_MAX;
+        assert_eq!(
+            memory_of(much),
+            DECODED_FREE_BYTES + DECODED_BYTES_A_BYTE * much + DECODED_DENSE_BYTES_MAX
+        );
+        assert_eq!(memory_of(usize::MAX), usize::MAX);
+
+        // A list is asked for one element more than it has.
+        let elements = DECODED_FREE_BYTES / (2 * size_of::<u64>()) - 1;
+        for (count, is_decoded) in [(elements, true), (elements + 1, false)] {
+            assert_eq!(fits::<Vec<u64>>(&encoded(&vec![7_u64; count])), is_decoded, "{count} elements");
+        }
+        // Of a map, keys have an allocation each beside both.
+        let entry = 2 * (2 * size_of::<u64>()) + ALLOCATION_BYTES;
+        let entries = (DECODED_FREE_BYTES - 2 * size_of::<u64>() - ALLOCATION_BYTES) / entry;
+        for (count, is_decoded) in [(entries, true), (entries + 1, false)] {
+            let map: std::collections::BTreeMap<u64, u64> = (0..count as u64).map(|key| (key, key)).collect();
+            assert_eq!(
+                fits::<std::collections::BTreeMap<u64, u64>>(&encoded(&map)),
+                is_decoded,
+                "{count} entries"
+            );
+        }
+        let text = "x".repeat(DECODED_FREE_BYTES - ALLOCATION_BYTES);
+        assert!(fits::<String>(&encoded(&text)) && !fits::<String>(&encoded(&(text + "x"))));
+    }
 }

@@ -11,10 +11,14 @@ use crate::message::{PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
 use super::part::{Owner, Stage};
-use super::{Command, Host};
+use super::{Command, Host, Repeats};
 
 /// A goodbye that is not answered is given up.
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
+
+/// A host that has no run, and so nothing to hand over, waits so long for a coordinator that is away: only to say
+/// goodbye.
+const GOODBYE_WITHOUT_LINK_MAX: Duration = Duration::from_millis(500);
 
 /// And parcels have this time, at most, to arrive before it.
 const HANDING_OVER_MAX: Duration = Duration::from_secs(120);
@@ -74,9 +78,10 @@ impl Host {
             self.commands.push_back(Command::Left);
             return;
         }
+        let has_nothing = self.runs.is_empty() && !self.is_connected;
         self.departing = Some(Departing {
             pause,
-            until: now + GOODBYE_MAX,
+            until: now + if has_nothing { GOODBYE_WITHOUT_LINK_MAX } else { GOODBYE_MAX },
             handed_over: None,
             has_said_goodbye: false,
             is_resumed: false,
@@ -204,6 +209,7 @@ impl Host {
         self.is_connected = false;
         self.peers.clear();
         self.sort_peers();
+        self.repeats = Repeats::default();
         self.cut_off.clear();
         match departing.pause {
             Some(reason) => {
@@ -259,6 +265,36 @@ impl Host {
             }
             self.former = None;
             self.go();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Notice;
+    use super::super::tests::{RUN, host, said};
+    use super::*;
+    use crate::message::ToHost;
+
+    #[test]
+    fn who_has_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_away() {
+        for (has_run, patience) in [(false, GOODBYE_WITHOUT_LINK_MAX), (true, GOODBYE_MAX)] {
+            let mut host = host();
+            let now = Time::default();
+            if !has_run {
+                host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+            }
+            host.handle_disconnected(now);
+            said(&mut host);
+            while host.poll_command().is_some() {}
+            host.leave(now);
+            host.handle_notice(now, RUN, Notice::Drained);
+            host.handle_timeout(now + patience - Duration::from_millis(1));
+            let mut commands = std::iter::from_fn(|| host.poll_command());
+            assert!(!commands.any(|command| command == Command::Left), "{has_run}");
+            host.handle_timeout(now + patience);
+            let mut commands = std::iter::from_fn(|| host.poll_command());
+            assert!(commands.any(|command| command == Command::Left), "{has_run}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Following what is lent and held until the result has arrived, whatever is lost on the way.
+//! Following what is lent and held until the result has arrived.
 
 use crate::limits::{COUNTS_SOON, HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{NoteKind, PeerMessage, ToCoordinator};
-use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, StealId, Time};
+use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
 
-use super::part::{Held, LoanState, Owner, Part};
-use super::{Command, Event, Host, Misbehaviour};
+use super::part::{Held, LoanState, Owner};
+use super::{Command, Event, Host, Misbehaviour, Receiver, Repeated};
 
 impl Host {
     // ---- results ----
@@ -69,12 +69,13 @@ impl Host {
         self.deliver(run, token);
     }
 
-    /// Sends a held job's result to all who wait for it.
+    /// Sends a held job's result to all who wait for it, unless it was sent and the answer is not overdue.
     pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(&token).filter(|held| held.finished.is_some()) else { return };
         for (owner, number) in held.owners.clone() {
-            if self.is_result_under_way(run, owner, number) {
+            let is_due = self.is_result_due(run, owner, number);
+            if !is_due || self.is_result_under_way(run, owner, number) {
                 continue;
             }
             let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
@@ -82,6 +83,7 @@ impl Host {
             else {
                 return;
             };
+            let bytes = finished.outcome.bytes().len();
             match owner {
                 Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
                 Owner::Coordinator => {
@@ -96,6 +98,7 @@ impl Host {
                     self.settle_owner(run, owner, number);
                 }
             }
+            self.note_size_of_result(run, owner, number, bytes);
         }
     }
 
@@ -117,6 +120,7 @@ impl Host {
             return;
         };
         if held.finished.is_some() {
+            self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
             self.settle_owner(run, owner, number);
         }
     }
@@ -135,6 +139,7 @@ impl Host {
             match part.loans.get(&number) {
                 Some(loan) if loan.thief != from => return Err(Misbehaviour::ResultOfNoJob),
                 Some(_) => {
+                    self.repeats.forget(Receiver::Peer(from), Repeated::Adopt(run, number));
                     if let Some(loan) = part.end_loan(number) {
                         if loan.state == LoanState::Agreed {
                             part.own_counts.jobs.adopted += 1;
@@ -300,19 +305,28 @@ impl Host {
         if loan.thief != from || matches!(loan.state, LoanState::Given(_)) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
-        if loan.state == LoanState::Asked {
+        self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
+        self.agree(now, run, number, holding);
+        Ok(())
+    }
+
+    /// The host that was asked to adopt this owner has done so.
+    pub(super) fn agree(&mut self, now: Time, run: RunId, number: JobNumber, holding: u64) {
+        let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(&number));
+        if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
             loan.state = LoanState::Agreed;
             loan.holding = holding;
             loan.heard = now;
-            let spec = loan.spec.clone();
+            let (spec, host) = (loan.spec.clone(), loan.thief);
+            self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
             self.events.push_back(Event::Adopted(run, spec.key));
             self.note(run, &spec, NoteKind::Adopted);
         }
-        Ok(())
     }
 
     pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
         let is_asked =
             part.loans.get(&number).is_some_and(|loan| loan.thief == from && loan.state == LoanState::Asked);
         if is_asked && let Some(loan) = part.end_loan(number) {
@@ -345,155 +359,8 @@ impl Host {
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
         let verdict = self.runs.get(&run).and_then(|part| part.verdict.clone());
         if let Some(verdict) = verdict {
+            self.repeats.note(self.latest, Receiver::Coordinator, Repeated::Verdict(run));
             self.tell_coordinator(verdict);
-        }
-    }
-
-    // ---- reconciliation ----
-
-    pub(super) fn next_reconcile(&self, part: &Part) -> Option<(Time, &'static str)> {
-        (!part.loans.is_empty() || !part.held.is_empty() || part.verdict.is_some())
-            .then_some((part.next_reconcile, "hosts tell one another what they hold"))
-    }
-
-    pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if now < part.next_reconcile {
-            return;
-        }
-        part.next_reconcile = now + RECONCILE;
-        let mut owners: Vec<HostId> = (part.held.values())
-            .filter(|held| now >= held.since + RECONCILE)
-            .flat_map(|held| &held.owners)
-            .filter_map(|(owner, _)| match owner {
-                Owner::Host(host) => Some(*host),
-                Owner::Coordinator | Owner::Here => None,
-            })
-            .collect();
-        owners.sort_unstable();
-        owners.dedup();
-        let again: Vec<JobNumber> = (part.held.iter())
-            .filter(|(_, held)| held.finished.is_some() && now >= held.since + RECONCILE)
-            .map(|(token, _)| *token)
-            .collect();
-        let mut silent: Vec<HostId> = Vec::new();
-        let mut asked = Vec::new();
-        for (number, loan) in &part.loans {
-            if now >= loan.heard + RECONCILE * 2 {
-                match loan.state {
-                    LoanState::Asked => asked.push((loan.thief, *number, loan.spec.key)),
-                    LoanState::Given(_) | LoanState::Agreed => silent.push(loan.thief),
-                }
-            }
-        }
-        silent.sort_unstable();
-        silent.dedup();
-        self.repeat_verdict(run);
-        for token in again {
-            self.deliver(run, token);
-        }
-        for owner in owners {
-            self.send_holding(run, owner);
-        }
-        for thief in silent {
-            self.tell_peer(thief, PeerMessage::Lending { run });
-        }
-        for (host, number, key) in asked {
-            self.tell_peer(host, PeerMessage::Adopt { run, number, key });
-        }
-    }
-
-    /// Tells an owner what this host has of its jobs.
-    pub(super) fn send_holding(&mut self, run: RunId, owner: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else {
-            // Nothing at all, and there never was.
-            let (held, pending) = (Vec::new(), Vec::new());
-            let message =
-                PeerMessage::Holding { run, holding: u64::MAX, next_steal: StealId(u64::MAX), held, pending };
-            return self.tell_peer(owner, message);
-        };
-        part.holding += 1;
-        let held = (part.held_by_loan.range((Owner::Host(owner), JobNumber(0))..))
-            .take_while(|((host, _), _)| *host == Owner::Host(owner))
-            .map(|((_, number), _)| *number)
-            .collect();
-        let pending = (part.requests.iter())
-            .filter(|(_, request)| request.victim == owner)
-            .map(|(steal, _)| *steal)
-            .collect();
-        let message = PeerMessage::Holding {
-            run,
-            holding: part.holding,
-            next_steal: StealId(part.next_steal),
-            held,
-            pending,
-        };
-        self.tell_peer(owner, message);
-    }
-
-    /// A thief says what it has: what it should have and has not is lost on the way.
-    pub(super) fn on_holding(
-        &mut self,
-        now: Time,
-        from: HostId,
-        run: RunId,
-        (holding, next_steal): (u64, StealId),
-        held: &[JobNumber],
-        pending: &[StealId],
-    ) {
-        if self.is_given_up(now, from) {
-            // What it holds goes on, as an orphan soon.
-            return;
-        }
-        let Some(part) = self.runs.get_mut(&run) else {
-            if !held.is_empty() {
-                self.tell_peer(from, PeerMessage::Unknown { run, numbers: held.to_vec() });
-            }
-            return;
-        };
-        let held_set: std::collections::BTreeSet<JobNumber> = held.iter().copied().collect();
-        let (mut again, mut lost) = (Vec::new(), Vec::new());
-        for number in &part.loans_to(from).collect::<Vec<_>>() {
-            let Some(loan) = part.loans.get_mut(number) else { continue };
-            if held_set.contains(number) {
-                loan.heard = now;
-                loan.is_heard = true;
-                continue;
-            }
-            match loan.state {
-                LoanState::Given(steal) if pending.contains(&steal) => {
-                    again.push(PeerMessage::Job { run, steal, number: *number, spec: loan.spec.clone() });
-                }
-                LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(*number),
-                LoanState::Agreed if holding > loan.holding => lost.push(*number),
-                _ => {}
-            }
-        }
-        let unknown: Vec<JobNumber> =
-            held_set.into_iter().filter(|number| !part.loans.contains_key(number)).collect();
-        let refused: Vec<StealId> = (pending.iter().copied())
-            .filter(|steal| {
-                let waits = part.parked.iter().any(|parked| parked.thief == from && parked.steal == *steal);
-                !waits && !part.is_lent(from, *steal)
-            })
-            .collect();
-        for message in again {
-            self.tell_peer(from, message);
-        }
-        for steal in refused {
-            self.tell_peer(from, PeerMessage::Nothing { run, steal });
-        }
-        if !unknown.is_empty() {
-            self.tell_peer(from, PeerMessage::Unknown { run, numbers: unknown });
-        }
-        for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
-                match loan.state {
-                    // It never began.
-                    LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number, &loan.spec),
-                    _ => self.resolve(now, run, loan.number, loan.spec),
-                }
-            }
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::limits::{ACQUAINTANCES_MAX, ENTRIES_FREED_AT_ONCE_MAX};
+use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::part::{Announced, Owner, Part, Stage};
-use super::{Command, Event, Host, Transmit};
+use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
     /// The link to the coordinator is open.
@@ -47,7 +47,7 @@ impl Host {
     /// The coordinator said something.
     pub fn handle_from_coordinator(&mut self, now: Time, message: ToHost) {
         self.latest = now;
-        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
+        self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
         match message {
             ToHost::Welcome { host, incarnation, secret, grid, hosts, complete, runs, epoch } => {
                 let identity = ((host, secret, grid), incarnation);
@@ -87,7 +87,10 @@ impl Host {
                 }
                 self.on_assign(now, run, number, spec);
             }
-            ToHost::Acknowledged { run, number } => self.settle_owner(run, Owner::Coordinator, number),
+            ToHost::Acknowledged { run, number } => {
+                self.repeats.answered(now, Receiver::Coordinator, Repeated::Result(run, number));
+                self.settle_owner(run, Owner::Coordinator, number);
+            }
             ToHost::Entries { run, entries } => self.on_entries(run, entries),
             ToHost::Found { run, key } => self.on_found(now, run, key),
             // The driver unpacks relayed frames; of an unreachable peer the coordinator will say more.
@@ -113,6 +116,7 @@ impl Host {
         }
         self.is_greeting = false;
         self.is_connected = true;
+        self.expect_loss();
         let was = self.identity.replace(identity);
         if self.paused != self.greeted_as_paused {
             self.tell_coordinator(ToCoordinator::Paused { reason: self.paused.clone() });
@@ -289,6 +293,7 @@ impl Host {
         if forgotten {
             self.unlist_peer(host);
             self.peers.remove(&host);
+            self.repeats.forget_receiver(Receiver::Peer(host));
             self.forget_sharer(host);
         }
         self.tell_coordinator(ToCoordinator::Forgot { ask, host, forgotten });
@@ -363,6 +368,7 @@ impl Host {
             let used = part.next_steal.max(part.next_number).max(part.holding);
             self.numbers_used = self.numbers_used.max(used);
             self.forget_parcels_of_run(run);
+            self.repeats.forget_run(run);
             self.commands.push_back(Command::Stop { run, forget });
             self.events.push_back(Event::RunEnded(run));
         }

@@ -1,33 +1,46 @@
 //! A host's state machine.
 //!
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
-//! has arrived; `recovery` is what happens when somebody goes; `records` is this host's part of the
-//! result table; `sharing` keeps the replicas of shared objects alike; `departure` is leaving, pausing and
-//! suspending; `membership` is the link to the coordinator and who else is there; `parcels` carries what is too
-//! large for one message.
+//! has arrived, and `reconciling` notices what was lost on the way; `recovery` is what happens when somebody
+//! goes; `records` is this host's part of the result table; `sharing` keeps the replicas of shared objects alike;
+//! `departure` is leaving, pausing and suspending; `membership` is the link to the coordinator and who else is
+//! there; `parcels` carries what is too large for one message; `repeats` says when what was not answered is sent
+//! again.
 
 #[cfg(test)]
+mod announced;
+#[cfg(test)]
+mod bonds;
+#[cfg(test)]
 mod bounds;
+#[cfg(test)]
+mod clock;
 mod departure;
+#[cfg(test)]
+mod getters;
 mod loans;
 mod membership;
 mod parcels;
 mod part;
+mod reconciling;
 mod records;
 mod recovery;
+mod repeats;
+#[cfg(test)]
+mod reports;
 mod route;
 mod sharing;
 mod sizes;
 mod stealing;
 mod surface;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_FREED_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, LOG_LINES_WAITING_MAX,
+    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LOG_LINES_WAITING_MAX,
     MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
     shortened,
 };
@@ -37,6 +50,7 @@ use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use departure::Departing;
 use part::{Part, Stage};
+use repeats::{Repeated, Repeats};
 use sharing::Sharing;
 
 pub use sizes::Sizes;
@@ -91,6 +105,7 @@ pub struct Host {
     latest: Time,
     outgoing: Outgoing<Receiver>,
     incoming: Incoming<HostId>,
+    repeats: Repeats,
     transmits: VecDeque<Transmit>,
     commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -115,7 +130,7 @@ impl Host {
             silent: BTreeSet::new(),
             given_up: BTreeMap::new(),
             epoch: 0,
-            room_to_forget: ENTRIES_FREED_AT_ONCE_MAX,
+            room_to_forget: FORGOTTEN_AT_ONCE_MAX,
             runs: BTreeMap::new(),
             numbers_used: 0,
             incarnations: 0,
@@ -129,6 +144,7 @@ impl Host {
             latest: now,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
+            repeats: Repeats::default(),
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -217,7 +233,7 @@ impl Host {
     /// A peer said something.
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
         self.latest = now;
-        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
+        self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
         if self.cut_off.contains_key(&from) || Some(from) == self.id() {
             return;
         }
@@ -293,13 +309,15 @@ impl Host {
         self.cut_off(now, peer, reason);
     }
 
-    /// A link of their own to a peer works, or none does any more. For what is counted, and nothing else.
+    /// A link of their own to a peer works, or none does any more. For what is counted, and for how long answers
+    /// take; what was on its way may be lost only if [`handle_route_lost`](Self::handle_route_lost) says so.
     pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
         if is_direct {
             self.direct.insert(peer);
         } else {
             self.direct.remove(&peer);
         }
+        self.repeats.measure_anew(Receiver::Peer(peer));
     }
 
     /// The run's app is ready to run here, or why it is not.
@@ -391,7 +409,7 @@ impl Host {
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.latest = now;
-        self.room_to_forget = ENTRIES_FREED_AT_ONCE_MAX;
+        self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
         self.time_out_parcels(now);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {

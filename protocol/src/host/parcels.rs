@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::frugal;
-use crate::limits::PARCEL_BYTES_MAX;
+use crate::limits::{PARCEL_BYTES_MAX, RECONCILE};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
 use super::part::{Loan, LoanState, Owner, Request, Stage, Unresolved};
-use super::{Host, Misbehaviour, Receiver, Transmit};
+use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
 /// What becomes of a parcel that was announced.
 enum Verdict {
@@ -96,14 +96,35 @@ impl Host {
     pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
         let Some((to, contents)) = Self::parcel_of_result(run, owner, number) else { return false };
         let Some(announcement) = self.outgoing.announce_again(to, contents) else { return false };
-        if to != Receiver::Coordinator || self.is_connected {
-            self.tell_of_parcel(to, announcement);
-        }
+        self.tell_of_parcel(to, announcement);
         true
+    }
+
+    /// Whether a result is to be sent to an owner now; then it counts as sent.
+    pub(super) fn is_result_due(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
+        let Some((to, _)) = Self::parcel_of_result(run, owner, number) else { return true };
+        if to == Receiver::Coordinator && !self.is_connected {
+            return false;
+        }
+        self.repeats.take(self.latest, to, Repeated::Result(run, number), RECONCILE)
+    }
+
+    pub(super) fn note_size_of_result(&mut self, run: RunId, owner: Owner, number: JobNumber, bytes: usize) {
+        if let Some((to, _)) = Self::parcel_of_result(run, owner, number) {
+            self.repeats.note_size(to, Repeated::Result(run, number), bytes);
+        }
+    }
+
+    /// A result is not to be sent any more.
+    pub(super) fn forget_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+        if let Some((to, _)) = Self::parcel_of_result(run, owner, number) {
+            self.repeats.forget(to, Repeated::Result(run, number));
+        }
     }
 
     /// An owner has a result, or does not want it.
     pub(super) fn end_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+        self.forget_result(run, owner, number);
         if let Some((to, contents)) = Self::parcel_of_result(run, owner, number) {
             self.outgoing.end_contents(to, contents);
         }
@@ -111,6 +132,7 @@ impl Host {
 
     /// Nobody wants a loan any more: neither is its job to travel on, nor its result.
     pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
+        self.repeats.forget(Receiver::Peer(loan.thief), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
             let to = Receiver::Peer(loan.thief);
             if let Some(parcel) = self.outgoing.end_contents(to, Contents::Job { run, steal, number }) {

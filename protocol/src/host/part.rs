@@ -70,6 +70,15 @@ pub struct Loan {
     /// When the thief was last heard to have it, and whether it ever was.
     pub heard: Time,
     pub is_heard: bool,
+    /// When its job was last sent, unless that is known to be lost.
+    pub sent: Option<Time>,
+}
+
+impl Loan {
+    /// Whether its job may be on its way to the thief, if that takes no longer than `wait`.
+    pub fn is_on_its_way(&self, now: Time, wait: Duration) -> bool {
+        self.sent.is_some_and(|sent| now < sent + wait)
+    }
 }
 
 /// A steal request under way.
@@ -453,6 +462,15 @@ impl Part {
     pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
         let mut loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
         loans.any(|loan| loan.state == LoanState::Given(steal))
+    }
+
+    /// What was on its way to a host may be lost.
+    pub fn doubt_loans_to(&mut self, thief: HostId) {
+        for number in self.loans_to(thief).collect::<Vec<_>>() {
+            if let Some(loan) = self.loans.get_mut(&number) {
+                loan.sent = None;
+            }
+        }
     }
 
     /// The numbers of what was lent to a host.

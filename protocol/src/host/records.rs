@@ -4,7 +4,7 @@
 //! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
 //! too. Entries wait a little for company (message combining).
 
-use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, FLUSH, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
+use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
@@ -15,9 +15,9 @@ use super::{Command, Host, in_parts};
 /// announced again to a coordinator that may have lost them.
 const OUTBOX_MAX: usize = 16 * 1024;
 /// Entries that one event announces again; the others follow at once.
-const ANNOUNCED_AT_ONCE_MAX: usize = 128;
+const ANNOUNCED_AT_ONCE_MAX: usize = 64;
 /// Entries that may still be found, of which one event looks whether they are there.
-const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 512;
+const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 /// About what a line of a log takes besides its texts.
 const LINE_BYTES: usize = 16;
 
@@ -39,13 +39,13 @@ impl Host {
             // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
             FaultTolerance::FinishedOrphans if !part.held_by_key.contains_key(&key) => {
                 part.table.insert(entry);
-                part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+                part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
                 return;
             }
             FaultTolerance::FinishedOrphans | FaultTolerance::Full => {}
         }
         if part.table.insert(entry.clone()) {
-            part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+            part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
             self.share(now, run, &entry);
             self.commands.push_back(Command::Save { run, entry });
         }
@@ -112,11 +112,11 @@ impl Host {
         self.announce_more(now, run);
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(gone) = part.forgetting.first().copied()
-            && !part.table.forget_host(gone, ENTRIES_FREED_AT_ONCE_MAX)
+            && !part.table.forget_host(gone, FORGOTTEN_AT_ONCE_MAX)
         {
             part.forgetting.remove(&gone);
         }
-        part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+        part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
         if !part.expecting.is_empty() {
             part.expect_more();
             self.tell_lookups(run);
@@ -205,7 +205,7 @@ impl Host {
                 part.seek_entry(key);
             }
         }
-        part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
+        part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
         self.tell_lookups(run);
     }
 

@@ -19,7 +19,7 @@ use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
 use super::part::{Loan, LoanState, Owner, Part, Unresolved};
-use super::{Command, Event, Host};
+use super::{Command, Event, Host, Receiver};
 
 /// Time for which a host that was given up is expected to come back.
 const GIVEN_UP: Duration = IDENTITY_KEPT.saturating_mul(2);
@@ -43,6 +43,7 @@ impl Host {
             self.given_up.insert(peer, now);
         }
         self.forget_parcels_of_peer(now, peer);
+        self.repeats.forget_receiver(Receiver::Peer(peer));
         self.events.push_back(Event::PeerGone(peer));
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
@@ -113,6 +114,8 @@ impl Host {
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.remove_owner(owner, number);
+        self.forget_result(run, owner, number);
+        let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(&token) else { return };
         if !held.owners.is_empty() {
             return;
@@ -271,9 +274,18 @@ impl Host {
         let state = LoanState::Asked;
         part.lend(
             loan,
-            Loan { number, spec: spec.clone(), thief, state, holding: 0, heard: now, is_heard: false },
+            Loan {
+                number,
+                spec: spec.clone(),
+                thief,
+                state,
+                holding: 0,
+                heard: now,
+                is_heard: false,
+                sent: Some(now),
+            },
         );
-        self.tell_peer(thief, PeerMessage::Adopt { run, number: loan, key: spec.key });
+        self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 
     /// Nothing is known of the job itself: it is run again, from what is known below it.

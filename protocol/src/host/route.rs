@@ -1,11 +1,10 @@
 //! A route to a peer broke while another works: what was under way may be lost, and is found out now instead of
 //! when it is due.
 
-use crate::message::PeerMessage;
 use crate::{HostId, JobKey, JobNumber, RunId, Time};
 
-use super::Host;
 use super::part::{LoanState, Owner};
+use super::{Host, Receiver};
 
 /// What of a run is between this host and a peer.
 #[derive(Default)]
@@ -26,9 +25,13 @@ impl Host {
         if !self.peers.contains_key(&peer) {
             return;
         }
+        self.repeats.on_new_link(Receiver::Peer(peer));
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             let between = self.between(run, peer);
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.doubt_loans_to(peer);
+            }
             if between.holds {
                 self.send_holding(run, peer);
             }
@@ -36,10 +39,10 @@ impl Host {
                 self.deliver(run, token);
             }
             if between.lends {
-                self.tell_peer(peer, PeerMessage::Lending { run });
+                self.ask_what_is_held(now, run, peer);
             }
             for (number, key) in between.asked {
-                self.tell_peer(peer, PeerMessage::Adopt { run, number, key });
+                self.ask_for_adoption(now, run, peer, number, key);
             }
             self.compare_soon_with(now, run, peer);
         }

@@ -35,6 +35,8 @@ pub struct Sizes {
     pub redoing: usize,
     /// Entries of its tables.
     pub entries: usize,
+    /// Messages that may be sent again.
+    pub repeats: usize,
     /// Notes and lines that wait to be sent, in the run that has most.
     pub waiting_texts: usize,
 }
@@ -47,6 +49,7 @@ impl Host {
             peers: self.peers.len(),
             listed: self.near.len() + self.far.len(),
             cut_off: self.cut_off.len(),
+            repeats: self.repeats.len(),
             ..Sizes::default()
         };
         for part in self.runs.values() {

@@ -21,7 +21,7 @@ use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
 use super::part::{Held, Loan, LoanState, Owner, Parked, Part, Request, Rest, Stage};
-use super::{Command, Event, Host, Misbehaviour};
+use super::{Command, Event, Host, Misbehaviour, Receiver};
 
 impl Host {
     // ---- the thief ----
@@ -48,7 +48,7 @@ impl Host {
         }
     }
 
-    fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
+    pub(super) fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
         let part = self.runs.get(&run)?;
         let waiting_near = part.requests_near(now);
         let has_wide = part.requests.values().any(|request| request.is_wide);
@@ -114,7 +114,13 @@ impl Host {
             Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
             // Late: it was given up, and the victim will be told so.
             None => Ok(None),
-            Some(_) => Ok(part.requests.remove(&steal)),
+            Some(request) => {
+                // A parcel takes longer than an answer.
+                if request.arriving.is_none() {
+                    self.repeats.measure(Receiver::Peer(from), self.latest.since(request.since));
+                }
+                Ok(part.requests.remove(&steal))
+            }
         }
     }
 
@@ -338,7 +344,16 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.lend(
             loan,
-            Loan { number, spec, thief, state, holding: parked.holding, heard: now, is_heard: false },
+            Loan {
+                number,
+                spec,
+                thief,
+                state,
+                holding: parked.holding,
+                heard: now,
+                is_heard: false,
+                sent: Some(now),
+            },
         );
         if part.parked.is_empty() {
             self.tell_wanted(run);

@@ -23,7 +23,7 @@ fn report(name: &str) -> HostReport {
     }
 }
 
-fn info(id: HostId) -> HostInfo {
+pub fn info(id: HostId) -> HostInfo {
     HostInfo { id, report: Arc::new(report("peer")), direct_secret: 1, incarnation: 0 }
 }
 

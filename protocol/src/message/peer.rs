@@ -242,3 +242,16 @@ impl PeerMessage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_run_that_it_is_about() {
+        let (run, number) = (RunId(3), JobNumber(1));
+        assert_eq!(PeerMessage::Received { run, number }.run(), Some(run));
+        assert_eq!(PeerMessage::Lending { run }.run(), Some(run));
+        assert_eq!(PeerMessage::Refused { reason: String::new() }.run(), None);
+    }
+}

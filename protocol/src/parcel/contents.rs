@@ -120,3 +120,64 @@ impl Contents {
 
 /// An update's length and origin, encoded.
 const PER_UPDATE_BYTES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::root_job;
+    use crate::host::tests::spec;
+    use crate::shared::Replica;
+    use crate::{Finished, HostId, Outcome};
+
+    const RUN: RunId = RunId(1);
+    const OBJECT: ObjectId = ObjectId([3; 16]);
+
+    #[test]
+    fn a_message_has_about_the_bytes_of_what_is_long_in_it() {
+        let number = JobNumber(2);
+        let finished = Finished { outcome: Outcome::Done(vec![0; 100]), work_ns: 1, span_ns: 1 };
+        let mut spec = root_job(&spec());
+        (spec.key, spec.parameters) = (JobKey([9; 32]), vec![0; 70]);
+        let (steal, key, writer) = (StealId(3), spec.key, Writer { host: HostId(4), incarnation: 5 });
+        let updates = vec![vec![0; 10].into(), vec![0; 20].into()];
+        let mut replica = Replica::new(vec![0; 50].into());
+        replica.receive(writer, 0, &updates);
+        let (snapshot, sharers) = (replica.snapshot(), Vec::new());
+        let done = Some(finished.clone());
+        let cases = [
+            (
+                PeerMessage::Job { run: RUN, steal, number, spec },
+                Contents::Job { run: RUN, steal, number },
+                70,
+            ),
+            (
+                PeerMessage::Result { run: RUN, number, finished: finished.clone() },
+                Contents::Result { run: RUN, number },
+                100,
+            ),
+            (PeerMessage::Have { run: RUN, key, finished: done }, Contents::Have { run: RUN, key }, 100),
+            (PeerMessage::Have { run: RUN, key, finished: None }, Contents::Have { run: RUN, key }, 0),
+            (
+                PeerMessage::Updates { run: RUN, object: OBJECT, writer, first: 6, updates },
+                Contents::Updates { run: RUN, object: OBJECT, writer, first: 6 },
+                30 + 2 * PER_UPDATE_BYTES,
+            ),
+            (
+                PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers },
+                Contents::Replica { run: RUN, object: OBJECT },
+                50 + 30 + 2 * PER_UPDATE_BYTES,
+            ),
+        ];
+        for (message, contents, bytes) in cases {
+            assert_eq!(Contents::of_peer(&message), Some((contents, bytes)));
+            let is_of_object = matches!(contents, Contents::Updates { .. } | Contents::Replica { .. });
+            assert_eq!(contents.object(), is_of_object.then_some((RUN, OBJECT)));
+            assert_eq!(contents.run(), RUN);
+        }
+        assert_eq!(Contents::of_peer(&PeerMessage::Received { run: RUN, number }), None);
+        let root = Contents::RootFinished { run: RUN, number };
+        let message = ToCoordinator::RootFinished { run: RUN, number, finished };
+        assert_eq!(Contents::of_coordinator(&message), Some((root, 100)));
+        assert_eq!(Contents::of_coordinator(&ToCoordinator::Leaving), None);
+    }
+}

@@ -24,6 +24,8 @@
 //! [`Outgoing`] and [`Incoming`] are the two halves; both machines use them.
 
 mod contents;
+#[cfg(test)]
+mod ends;
 mod incoming;
 mod outgoing;
 #[cfg(test)]

@@ -90,3 +90,80 @@ impl Tails {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostId;
+
+    const ONE: Writer = Writer { host: HostId(1), incarnation: 0 };
+    const OTHER: Writer = Writer { host: HostId(2), incarnation: 0 };
+
+    /// Ten updates of 100 bytes of one, and five of another.
+    fn tails() -> Tails {
+        let mut tails = Tails::default();
+        for (writer, count) in [(ONE, 10), (OTHER, 5)] {
+            (0..count).for_each(|seq| tails.push(writer, seq, vec![seq as u8; 100].into()));
+        }
+        tails
+    }
+
+    /// How many are left of each, and that they are counted.
+    fn left(tails: &Tails) -> [usize; 2] {
+        let of = |writer| tails.by_writer.get(&writer).map_or(0, |tail| tail.updates.len());
+        let left = [of(ONE), of(OTHER)];
+        assert_eq!(tails.bytes(), left.iter().sum::<usize>() * cost(&[0; 100]));
+        left
+    }
+
+    #[test]
+    fn the_oldest_of_whoever_has_most_are_dropped() {
+        let each = cost(&[0; 100]);
+        let versions = |one, other| [(ONE, one), (OTHER, other)].into_iter().collect::<Versions>();
+        for (droppable, kept, most, expected) in [
+            (versions(10, 5), None, 15, [10, 5]),
+            (versions(10, 5), None, 12, [7, 5]),
+            (versions(10, 5), None, 6, [3, 3]),
+            (versions(10, 5), None, 0, [0, 0]),
+            // Those beyond stay, and so do this host's own that others may not have.
+            (versions(4, 0), None, 0, [6, 5]),
+            (versions(10, 5), Some((ONE, 8)), 0, [2, 0]),
+            (versions(3, 5), Some((ONE, 8)), 0, [7, 0]),
+        ] {
+            let mut tails = tails();
+            tails.trim(&droppable, kept, most * each);
+            let is_about =
+                left(&tails).iter().zip(expected).all(|(left, expected)| left.abs_diff(expected) <= 1);
+            let sums = (left(&tails).iter().sum::<usize>(), expected.iter().sum::<usize>());
+            assert!(is_about && sums.0 == sums.1, "{:?} instead of {expected:?}", left(&tails));
+        }
+    }
+
+    #[test]
+    fn what_was_dropped_or_never_came_is_not_had() {
+        let mut tails = tails();
+        let since = |tails: &Tails, seq| {
+            tails.since(ONE, seq).map(|updates| updates.map(|update| update[0]).collect::<Vec<_>>())
+        };
+        assert_eq!(since(&tails, 8), Some(vec![8, 9]));
+        assert_eq!((since(&tails, 10), since(&tails, 11)), (Some(Vec::new()), None));
+        tails.trim(&[(ONE, 10)].into_iter().collect(), None, 8 * cost(&[0; 100]));
+        assert_eq!((since(&tails, 1), since(&tails, 2).map(|updates| updates.len())), (None, Some(8)));
+        // What was before a gap is of no use.
+        tails.push(ONE, 12, vec![12; 100].into());
+        assert_eq!((left(&tails), since(&tails, 12)), ([1, 5], Some(vec![12])));
+    }
+
+    #[test]
+    fn they_are_cut_where_a_replica_ends() {
+        let versions = |one, other| [(ONE, one), (OTHER, other)].into_iter().collect::<Versions>();
+        for (upto, expected) in [
+            (versions(10, 5), [10, 5]),
+            (versions(3, 0), [3, 0]),
+            (versions(11, 5), [0, 5]),
+            (versions(10, 6), [10, 0]),
+        ] {
+            assert_eq!(left(&tails().up_to(&upto)), expected);
+        }
+    }
+}

@@ -202,7 +202,7 @@ fn replicas_that_have_too_many_writers_together_say_so() {
     let (mut one, mut other) = (full(0), full(1));
     let received = one.receive(log(SHARED_WRITERS_MAX as u64), 0, &[update(ANNE, 0, 0)]);
     assert_eq!(received, Received { applied: 0, has_gap: false, is_full: true });
-    other.install(one.snapshot(), 1);
+    assert_eq!(other.install(one.snapshot(), 1), Installed::Replaced { lost: 1 });
     assert!(other.versions().is_sound());
 }
 

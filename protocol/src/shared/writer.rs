@@ -118,4 +118,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_digest_is_the_same_in_every_release() {
+        let update: Vec<u8> = (0..29).collect();
+        let digests = [Digest::of_new(b"value"), Digest::default().with(WRITER, 3, &update)];
+        assert_eq!(digests, [Digest(4_762_360_140_154_892_064), Digest(14_012_869_608_611_592_446)]);
+    }
 }

@@ -99,6 +99,8 @@ pub fn run_spec() -> RunSpec {
             output_bytes_max: Some(3),
             shared_bytes_max: None,
             guard_wait_ms_max: Some(5),
+            time_ms_max: Some(6),
+            cpu_ms_max: Some(7),
         },
         strict_nan: true,
         stealing: Stealing::Random,

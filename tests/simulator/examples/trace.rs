@@ -7,7 +7,7 @@ use sateen_simulator::seed;
 fn main() {
     let seed: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
     let families = std::env::var("SATEEN_FAULTS").map_or_else(
-        |_| Family::IN_SEEDS.to_vec(),
+        |_| Family::ALL.to_vec(),
         |names| Family::parse(&names).unwrap_or_else(|name| panic!("there is no family {name}")),
     );
     let (mut world, calm_at, calm) = seed::build(seed, &families);

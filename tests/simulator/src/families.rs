@@ -46,7 +46,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All of them; bandwidth is the last.
+    /// All of them: seeds draw from these unless told otherwise.
     pub const ALL: &[Self] = &[
         Self::Links,
         Self::OneWay,
@@ -66,10 +66,6 @@ impl Family {
         Self::Evictions,
         Self::Bandwidth,
     ];
-
-    /// Those that seeds draw from unless told otherwise. Not bandwidth, which has seeds of its own: with all others beside
-    /// it, two of a thousand break laws, since messages without a parcel are repeated while they wait in a slow queue.
-    pub const IN_SEEDS: &[Self] = Self::ALL.split_at(Self::ALL.len() - 1).0;
 
     /// What some seed with its faults must have reached.
     pub fn shows(self) -> &'static [&'static str] {

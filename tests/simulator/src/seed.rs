@@ -50,7 +50,7 @@ pub struct SeedResult {
 
 /// Runs a seed.
 pub fn run(seed: u64) -> SeedResult {
-    run_with(seed, Family::IN_SEEDS)
+    run_with(seed, Family::ALL)
 }
 
 /// Runs a seed with faults of these families, beside those that each seed has.

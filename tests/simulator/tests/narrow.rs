@@ -1,4 +1,5 @@
-//! Slow links and large results: seeds whose only faults are of the family `bandwidth`, beside the usual crashes.
+//! Slow links and large results: seeds whose only faults are of the family `bandwidth`, beside the usual crashes. Among
+//! those of all families there are too few of them to reach their rare states.
 
 use sateen_simulator::families::Family;
 use sateen_simulator::sweep::sweep;

@@ -1,5 +1,5 @@
 //! Random grids under random faults. `SATEEN_SEEDS` says how many seeds, `SATEEN_SEED` runs only one;
-//! `SATEEN_FAULTS` names the families of faults to draw from: `links,stalls`, or `all`.
+//! `SATEEN_FAULTS` names the families of faults to draw from: `links,stalls`.
 
 use sateen_simulator::families::Family;
 use sateen_simulator::seed;
@@ -32,12 +32,14 @@ fn all_laws_hold_under_random_faults() {
         swept.failures.len(),
         swept.failures.join("\n")
     );
-    let missing = swept.sometimes.missing(&families);
+    // One of twelve seeds has slow links, too few for the rare states of these: `narrow.rs` has seeds of nothing else.
+    let shown: Vec<Family> = families.into_iter().filter(|family| *family != Family::Bandwidth).collect();
+    let missing = swept.sometimes.missing(&shown);
     assert!(seeds < SEEDS_FOR_RARE_STATES || missing.is_empty(), "never happened: {missing:?}");
 }
 
 fn families() -> Vec<Family> {
-    let Ok(names) = std::env::var("SATEEN_FAULTS") else { return Family::IN_SEEDS.to_vec() };
+    let Ok(names) = std::env::var("SATEEN_FAULTS") else { return Family::ALL.to_vec() };
     Family::parse(&names).unwrap_or_else(|name| panic!("SATEEN_FAULTS: there is no family {name:?}"))
 }
 

@@ -67,7 +67,16 @@ impl Api {
     /// When nobody answers.
     #[track_caller]
     pub fn order(&self, path: &str) -> (u16, Value) {
-        let response = self.agent.post(format!("{}{path}", self.url)).send_empty();
+        self.post(path, "")
+    }
+
+    /// The same of a POST with this body.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        let response = self.agent.post(format!("{}{path}", self.url)).send(body);
         let mut response = response.unwrap_or_else(|error| panic!("POST {path}: {error}"));
         let body = response.body_mut().read_to_string().unwrap_or_default();
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))

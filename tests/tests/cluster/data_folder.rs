@@ -130,7 +130,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
     cluster.done(run, QUEENS.2);
     let log = cluster.host("ada").log();
     assert!(log.contains("nothing is saved on this machine from now on"), "{log}");
-    assert!(log.contains("No space left on device"), "{log}");
+    assert!(log.contains("the disk is full: results are not saved here; free some space"), "{log}");
     assert!(!log.contains("panicked"), "{log}");
 
     // As it lies on the disk when the power goes.

@@ -77,3 +77,27 @@ fn a_paused_host_says_why_and_takes_nothing() {
     let about = cluster.done(run, QUEENS.2);
     assert!(work_of(&about, "bob") > 0.1, "{about:#}");
 }
+
+/// A host that is started again at once finds its folder free.
+#[test]
+fn a_host_has_left_when_its_user_is_told_so() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    for _ in 0..5 {
+        let told = cluster.tell_host("ada", &["leave"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        // Before its end is looked at: the next one is not kept waiting.
+        let next = cluster.tell_host("ada", &["status"]);
+        assert!(next.stderr.contains("no sateen-host runs"), "{next:?}");
+        assert_eq!(cluster.host_ended("ada"), Some(0));
+        cluster.start_host("ada", "here");
+        cluster.await_hosts(1);
+    }
+    // Nobody is there to hear a goodbye.
+    cluster.kill_coordinator();
+    let told = cluster.tell_host("ada", &["leave"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(cluster.host_ended("ada"), Some(0));
+    cluster.start_coordinator();
+    cluster.start_host("ada", "here");
+    cluster.await_hosts(1);
+}

@@ -11,6 +11,7 @@ mod crash;
 mod data_folder;
 mod direct;
 mod leave;
+mod limits;
 mod loss;
 mod objects;
 mod replay;

@@ -1,6 +1,7 @@
 //! Several runs, runs that fail, runs that are cancelled, runs that are wrong.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON, until, work_of};
 use sateen_tests::command::{app, signal};
@@ -21,6 +22,34 @@ fn several_runs_share_the_grid() {
     assert_eq!(cluster.api().run(first)["state"], "running", "while this went on: {both:#}");
     cluster.done(second, knapsack());
     cluster.done(first, FIB.2);
+}
+
+/// However many runs a host has, it computes with the threads that its owner gave it.
+#[test]
+fn five_runs_share_the_one_worker_of_a_host() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let runs: Vec<u64> = (0..5).map(|_| cluster.submit("nqueens", &["20"])).collect();
+    for run in &runs {
+        cluster.await_work(*run, &["ada"], 0.2);
+    }
+    let processor_s = || cluster.host_status("ada")["processor_s"].as_f64().expect("it says so");
+    let work = |run: &u64| work_of(&cluster.api().run(*run), "ada");
+    let (since, before) = (Instant::now(), processor_s());
+    let worked: Vec<f64> = runs.iter().map(work).collect();
+    // Whole rounds of turns, and several of what hosts report.
+    thread::sleep(Duration::from_secs(6));
+    let (used, took) = (processor_s() - before, since.elapsed().as_secs_f64());
+    assert!(used <= took * 1.2, "one worker used {used} s of processor time in {took} s");
+    let did: Vec<f64> = runs.iter().zip(&worked).map(|(run, before)| work(run) - before).collect();
+    let (least, most) =
+        did.iter().fold((f64::MAX, 0.0_f64), |(least, most), did| (least.min(*did), most.max(*did)));
+    assert!(least > 0.0 && most <= 3.0 * least, "the runs' shares are not alike: {did:?}");
+    for host in cluster.api().hosts() {
+        assert!(host["busy"].as_u64() <= host["threads"].as_u64(), "{host:#}");
+    }
+    for run in runs {
+        assert_eq!(cluster.sateen(["cancel", &run.to_string()]).code, Some(0));
+    }
 }
 
 #[test]

@@ -165,7 +165,7 @@ export function runValue(number: number, seconds: number, executed: number): Run
     }),
     remaining: isOver || about.state !== 'running' || number === 6 ? null : { low_s: 70, likely_s: 104, high_s: 171 },
     remaining_why: isOver ? null : about.state === 'running' ? 'too few jobs of the upper levels have ended to say' : `the run is ${about.state}`,
-    parallelism: about.state === 'queued' ? null : isOver ? 41.2 : 33.1,
+    mean_busy: about.state === 'queued' ? null : isOver ? 41.2 : 33.1,
     critical_path: about.state === 'queued' ? [] : Array.from({ length: 9 }, (_, depth) => ({
       job: tag(number, depth),
       function: depth === 0 ? 'main' : KINDS[depth % 4],

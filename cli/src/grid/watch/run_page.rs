@@ -189,11 +189,10 @@ impl RunPage {
     fn work(&self, run: &Run) -> String {
         let mut text = format!("{} of processor time", seconds(run.work_s.unwrap_or(0.0)));
         if let Some(span) = run.span_s {
-            text.push_str(&format!(", {} on the critical path", seconds(span)));
+            text.push_str(&format!(", {} in the longest chain of jobs that ran separately", seconds(span)));
         }
-        let parallelism = self.more.as_ref().and_then(|more| more["parallelism"].as_f64());
-        if let Some(parallelism) = parallelism {
-            text.push_str(&format!(", parallelism {parallelism:.1}"));
+        if let Some(busy) = self.more.as_ref().and_then(|more| more["mean_busy"].as_f64()) {
+            text.push_str(&format!(", {busy:.1} workers busy on average"));
         }
         if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
             text.push_str(&format!(", {} saved from loss", seconds(saved)));

@@ -234,12 +234,12 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Ok(remaining) => (Some(remaining), None),
         Err(why) => (None, Some(why)),
     };
-    let span_s = shown.figures.span_s.or(Some(shown.elapsed_s));
+    let mean_busy = (shown.elapsed_s > 0.0).then(|| shown.figures.work_s / shown.elapsed_s);
     Ok(RunDetails {
         depths: chronicle.depths(),
         remaining,
         remaining_why,
-        parallelism: span_s.filter(|span_s| *span_s > 0.0).map(|span_s| shown.figures.work_s / span_s),
+        mean_busy,
         critical_path: chronicle.critical_path(&names),
         series: chronicle.series(),
         events: chronicle.events(),

@@ -119,7 +119,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             "record_every_ms is {record_every_ms}; it must be from 1 to {RECORD_EVERY_MS_MAX}"
         )));
     }
-    Ok(RunSpec {
+    let spec = RunSpec {
         app: app.hash,
         function,
         arguments,
@@ -130,12 +130,16 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             output_bytes_max: submission.limits.output_bytes,
             shared_bytes_max: submission.limits.shared_bytes,
             guard_wait_ms_max: submission.limits.guard_wait_ms,
+            time_ms_max: submission.limits.time_ms,
+            cpu_ms_max: submission.limits.cpu_ms,
         },
         strict_nan: submission.strict_nan,
         stealing: submission.stealing,
         fault_tolerance: submission.fault_tolerance,
         record_every_ms,
-    })
+    };
+    spec.limits.check().map_err(|error| Problem::unprocessable(error.to_string()))?;
+    Ok(spec)
 }
 
 async fn inputs(api: &Api, submission: &Submission) -> Result<Vec<(String, BlobHash)>, Problem> {

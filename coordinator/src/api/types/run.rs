@@ -56,6 +56,10 @@ pub struct SubmittedLimits {
     pub shared_bytes: Option<u64>,
     /// How long a job's guard may be false, in milliseconds.
     pub guard_wait_ms: Option<u64>,
+    /// For how long the run may be under way, in milliseconds: its root job is at a host.
+    pub time_ms: Option<u64>,
+    /// Processor time of its jobs at all hosts together, in milliseconds.
+    pub cpu_ms: Option<u64>,
 }
 
 /// Answers a submission.

@@ -47,14 +47,14 @@ pub struct Alert {
 pub struct RunDetails {
     /// As `/api/v1/runs/{run}`.
     pub run: Run,
-    /// Jobs with an instance of their own by depth, also those that the tree has no room for.
+    /// Jobs that ran separately, by depth, also those that the tree has no room for.
     pub depths: Vec<Depth>,
     /// The time that is left.
     pub remaining: Option<Remaining>,
     /// Why that cannot be said.
     pub remaining_why: Option<String>,
-    /// Work by span; while it runs, the mean number of workers that computed.
-    pub parallelism: Option<f64>,
+    /// Work by the time that it took: how many workers computed, on average.
+    pub mean_busy: Option<f64>,
     /// From the root down: of each job's children, that which ended last.
     pub critical_path: Vec<CriticalJob>,
     /// How it went.

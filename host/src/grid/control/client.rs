@@ -41,7 +41,15 @@ pub enum AskError {
 /// # Errors
 /// When there is no host, or it does not answer.
 pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Result<(), AskError> {
-    let silent = |error: io::Error| AskError::Silent { folder: folder.to_owned(), why: error.to_string() };
+    let silent = |error: io::Error| {
+        let why = match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("nothing came within {} s", ANSWER_MAX.as_secs())
+            }
+            _ => error.to_string(),
+        };
+        AskError::Silent { folder: folder.to_owned(), why }
+    };
     let stream = connect(&folder.join("control.sock")).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
             AskError::NotRunning(folder.to_owned())
@@ -49,6 +57,7 @@ pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Re
         _ => silent(error),
     })?;
     stream.set_read_timeout(Some(ANSWER_MAX)).map_err(silent)?;
+    stream.set_write_timeout(Some(ANSWER_MAX)).map_err(silent)?;
     let mut text = serde_json::to_vec(request).map_err(io::Error::other).map_err(silent)?;
     text.push(b'\n');
     (&stream).write_all(&text).map_err(silent)?;
@@ -112,7 +121,7 @@ mod tests {
                     answers.send(Answer::Progress("one moment".to_owned()));
                     answers.send(Answer::Done(format!("{request:?}")));
                 };
-                let serving = listen(&socket, serve, alive).expect("it listens");
+                let serving = listen(&socket, serve, &alive).expect("it listens");
                 ready.send(()).expect("awaited");
                 // As long as the test runs.
                 let _ = serving.await;

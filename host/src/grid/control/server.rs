@@ -56,17 +56,19 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Serves the socket at `path` as long as somebody takes the requests. `alive` is held until the last
-/// answer is written.
+/// Serves the socket at `path` as long as somebody has `alive`. It is held as well while a request is answered, so
+/// that the owner of its other end knows when the last answer is written.
 ///
 /// # Errors
 /// When it cannot be bound.
 pub fn listen(
     path: &Path,
     requests: impl Fn(Incoming) + Clone + Send + 'static,
-    alive: mpsc::Sender<()>,
+    alive: &mpsc::Sender<()>,
 ) -> io::Result<tokio::task::JoinHandle<()>> {
     let listener = bind(path)?;
+    // This task waits for requests for ever.
+    let alive = alive.downgrade();
     let slots = std::sync::Arc::new(tokio::sync::Semaphore::new(REQUESTS_MAX));
     Ok(tokio::spawn(async move {
         while let Ok(slot) = slots.clone().acquire_owned().await {
@@ -74,7 +76,8 @@ pub fn listen(
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let (requests, alive) = (requests.clone(), alive.clone());
+            let Some(alive) = alive.upgrade() else { break };
+            let requests = requests.clone();
             tokio::spawn(async move {
                 // A user that went away needs no answer.
                 let _ = serve(stream, requests).await;

@@ -25,7 +25,7 @@ pub struct Status {
     pub process: u32,
     /// Processor time that it has used, in seconds; 0 where the system does not tell.
     pub processor_s: f64,
-    /// Workers for each run.
+    /// Threads that compute for all runs together, at most.
     pub threads: usize,
     /// The coordinator's address.
     pub coordinator: String,
@@ -38,6 +38,9 @@ pub struct Status {
     pub refused: Option<String>,
     /// Why it takes no work.
     pub paused: Option<String>,
+    /// When the pause ends by itself, in seconds since 1970.
+    #[serde(default)]
+    pub paused_until_s: Option<u64>,
     /// Whether it is about to go.
     pub leaving: bool,
     /// Runs it works on.
@@ -61,7 +64,7 @@ pub struct Status {
 /// What guests may use of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MayUse {
-    /// Workers for each run.
+    /// Threads that compute for all runs together, at most.
     pub threads: usize,
     /// How they stand against the machine's other threads.
     pub priority: String,
@@ -139,8 +142,13 @@ impl Status {
         let mut lines = Vec::new();
         let id = self.id.as_deref().unwrap_or("not in the grid yet");
         lines.push(format!(
-            "host      {} ({id}), site {}, {} threads, process {}, {:.1} s of processor time",
-            self.name, self.site, self.threads, self.process, self.processor_s
+            "host      {} ({id}), site {}, {} thread{}, process {}, {:.1} s of processor time",
+            self.name,
+            self.site,
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.process,
+            self.processor_s
         ));
         let link = match (self.connected_s, &self.refused, &self.unreachable) {
             (_, Some(why), _) => format!("refuses this host, which tries again: {why}"),
@@ -151,7 +159,10 @@ impl Status {
         lines.push(format!("grid      {}, {link}", self.coordinator));
         let state = match (&self.paused, self.leaving) {
             (_, true) => "leaving".to_owned(),
-            (Some(why), _) => format!("paused: {why}"),
+            (Some(_), _) => match self.paused_until_s {
+                Some(until) => format!("paused by you until {}", moment(until)),
+                None => "paused by you".to_owned(),
+            },
             (None, _) => "takes work".to_owned(),
         };
         lines.push(format!("state     {state}"));
@@ -206,17 +217,21 @@ impl Status {
         if let Some(aside) = &self.store.set_aside {
             lines.push(format!("          an earlier store did not open and is now {aside}"));
         }
-        let since = UNIX_EPOCH + Duration::from_secs(self.contributed.since_s.min(YEAR_9999_S));
         lines.push(format!(
             "so far    {:.1} s of processor time, {} jobs of {} runs, since {}",
             self.contributed.work_ns as f64 / 1e9,
             self.contributed.jobs,
             self.contributed.runs,
-            humantime::format_rfc3339_seconds(since)
+            moment(self.contributed.since_s)
         ));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         // Names come from other machines.
         let lines: Vec<String> = lines.iter().map(|line| sateen_log::visible(line)).collect();
         lines.join("\n")
     }
+}
+
+/// A moment in seconds since 1970, as the calendar and a clock in Greenwich have it.
+fn moment(s: u64) -> impl std::fmt::Display {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(s.min(YEAR_9999_S)))
 }

@@ -1,7 +1,7 @@
 //! What this machine's user asks, and signals.
 
 use std::net::TcpListener;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sateen_protocol::Time;
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,7 +57,7 @@ impl Driver {
         let requests = move |incoming| {
             let _ = inputs.send(Input::Asked(incoming));
         };
-        if let Err(error) = listen(&path, requests, alive.clone()) {
+        if let Err(error) = listen(&path, requests, alive) {
             warn!(path = %path.display(), %error, "`sateen-host status`, pause, resume and leave do not work");
         }
     }
@@ -234,6 +234,7 @@ impl Driver {
             unreachable: self.coordinator.unreachable.clone(),
             refused: self.coordinator.refused.clone(),
             paused: self.machine.paused().map(str::to_owned),
+            paused_until_s: self.machine.paused().and(self.pause_until).map(|until| unix_s(until.since(now))),
             leaving: self.leaving.is_some(),
             runs: runs.collect(),
             peers: peers.collect(),
@@ -245,6 +246,12 @@ impl Driver {
             page: self.page.as_ref().map(|page| page.url.clone()),
         }
     }
+}
+
+/// So long from now, in seconds since 1970.
+fn unix_s(later: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now + later).as_secs()
 }
 
 /// Processor time of this process.

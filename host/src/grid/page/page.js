@@ -42,15 +42,24 @@ function setText(id, text, kind) {
   if (kind !== undefined) where.className = kind;
 }
 
+// The time of day; with the date, if that is another.
+function until(s) {
+  if (s === null) return '';
+  const when = new Date(s * 1000);
+  const isToday = when.toDateString() === new Date().toDateString();
+  const time = when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  return ` until ${isToday ? time : `${time}, ${when.toLocaleDateString()}`}`;
+}
+
 function state(status) {
   if (status.leaving) return ['leaving', 'wait'];
-  if (status.paused) return [status.paused, 'wait'];
+  if (status.paused) return [`paused by you${until(status.paused_until_s)}`, 'wait'];
   if (status.refused) return [`the coordinator refuses this host, which tries again: ${status.refused}`, 'bad'];
   if (status.connected_s === null) {
     return [status.unreachable ? `cannot reach the coordinator: ${status.unreachable}` : 'connecting', 'bad'];
   }
   const busy = status.runs.reduce((sum, run) => sum + run.counts.busy, 0);
-  return [busy ? `works: ${busy} of ${status.threads} workers are busy` : 'waits for work', 'good'];
+  return [busy ? `works: ${busy} of ${status.threads} workers are busy` : 'waiting for a run', 'good'];
 }
 
 function show(status) {
@@ -80,7 +89,7 @@ function show(status) {
   list('may', [
     ['Threads', String(status.may_use.threads)],
     ['Priority', status.may_use.priority],
-    ['Memory', status.may_use.memory_bytes === null ? 'what a run asks for, within Sateen’s limits' : `at most ${size(status.may_use.memory_bytes)} an instance`],
+    ['Memory', status.may_use.memory_bytes === null ? 'what a run asks for, within Sateen’s limits' : `at most ${size(status.may_use.memory_bytes)} for all runs together`],
     ['Disk', status.store.off ?? `${size(status.store.bytes)} of saved results`],
     ['Network and files', 'none: apps get no access to either'],
   ]);

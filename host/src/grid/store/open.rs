@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::sled_store::is_locked;
+use super::sled_store::{is_locked, told};
 use super::{SledStore, StoreError};
 
 /// A store opens within this time or is set aside.
@@ -63,9 +63,11 @@ fn attempt(folder: &Path, open: fn(&Path) -> Result<SledStore, sled::Error>) -> 
     }
     match receiver.recv_timeout(OPEN_MAX) {
         Ok(Ok(store)) => Attempt::Opened(store),
-        Ok(Err(error)) if is_locked(&error) => Attempt::Disk(error.to_string()),
-        Ok(Err(sled::Error::Io(error))) if is_the_disks(&error) => Attempt::Disk(error.to_string()),
-        Ok(Err(error)) => Attempt::Broken(error.to_string()),
+        Ok(Err(error)) if is_locked(&error) => Attempt::Disk(told(&error)),
+        Ok(Err(sled::Error::Io(error))) if is_the_disks(&error) => {
+            Attempt::Disk(told(&sled::Error::Io(error)))
+        }
+        Ok(Err(error)) => Attempt::Broken(told(&error)),
         Err(mpsc::RecvTimeoutError::Timeout) => {
             Attempt::Broken(format!("it did not open within {} s", OPEN_MAX.as_secs()))
         }

@@ -5,6 +5,7 @@
 //! for longest goes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -42,7 +43,18 @@ pub fn is_locked(error: &sled::Error) -> bool {
 }
 
 fn failed(error: sled::Error) -> StoreError {
-    StoreError(error.to_string())
+    StoreError(told(&error))
+}
+
+/// What is wrong and what to do, where it is the disk: sled shows its errors as programmers see them.
+pub fn told(error: &sled::Error) -> String {
+    match error {
+        sled::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
+            "the disk is full: results are not saved here; free some space".to_owned()
+        }
+        sled::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
+    }
 }
 
 impl SledStore {

@@ -67,7 +67,7 @@ impl Shared {
         remote.drains_since.get_or_init(Instant::now);
         remote.draining.store(true, SeqCst);
         self.announce_idle();
-        self.move_epoch();
+        self.rouse();
         remote.wake_beat();
         self.look_for_rest(remote);
     }

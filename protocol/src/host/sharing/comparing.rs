@@ -1,7 +1,9 @@
 //! What heals: replicas are compared, now and then and whenever somebody comes or goes.
 
-use crate::host::{Event, Host};
-use crate::limits::{SHARED_COMPARED_MAX, SHARED_FETCH_MIN, SHARERS_PER_MESSAGE_MAX};
+use std::time::Duration;
+
+use crate::host::{Event, Host, Receiver, Repeated};
+use crate::limits::{SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MIN, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
 use crate::shared::{Digest, Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
@@ -21,8 +23,19 @@ impl Host {
             .with(|place| place.as_ref().map(|replica| (replica.versions().clone(), replica.digest())));
         let Some((versions, digest)) = here else { return };
         let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let what =
+            if is_question { Repeated::Question(run, object) } else { Repeated::Versions(run, object) };
+        self.repeats.note(self.latest, Receiver::Peer(to), what);
         let message = PeerMessage::Versions { run, object, versions, digest, sharers, is_question };
         self.tell_peer(to, message);
+    }
+
+    /// Asks for updates unless the answer to the same question may be on its way; on fast links it is overdue after
+    /// `least`.
+    pub(super) fn ask_for_updates(&mut self, run: RunId, object: ObjectId, whom: HostId, least: Duration) {
+        if self.repeats.is_due(self.latest, Receiver::Peer(whom), Repeated::Question(run, object), least) {
+            self.tell_versions(run, object, whom, true);
+        }
     }
 
     /// Compares with some who have a replica, and with those of `named` who were not known to.
@@ -38,8 +51,14 @@ impl Host {
         let mut some = sharing.some_sharers(&mut self.random, SHARED_COMPARED_MAX);
         sharing.compare_at = now + sharing.compare_rest;
         some.retain(|host| !new.contains(host));
-        for host in new.into_iter().chain(some) {
+        for host in new {
             self.tell_versions(run, object, host, false);
+        }
+        for host in some {
+            let what = Repeated::Versions(run, object);
+            if self.repeats.is_due(now, Receiver::Peer(host), what, SHARED_COMPARE_MIN) {
+                self.tell_versions(run, object, host, false);
+            }
         }
     }
 
@@ -82,10 +101,13 @@ impl Host {
         if missing != Missing::Nothing || !has_all {
             sharing.compare_soon(now);
         }
+        let is_due = self.is_answer_due(now, from, (run, object), versions.total());
         match missing {
             Missing::Nothing if is_question => self.tell_versions(run, object, from, false),
             Missing::Nothing => {}
+            Missing::Updates(_) | Missing::Whole if !is_due => {}
             Missing::Updates(updates) => {
+                self.note_answer(now, from, run, object);
                 for (writer, first, updates) in updates {
                     self.send_updates(from, (run, object), (writer, first), &updates);
                 }
@@ -94,21 +116,51 @@ impl Host {
                 self.send_replica(from, run, object);
             }
         }
-        if !has_all && !is_question {
-            self.tell_versions(run, object, from, true);
+        if has_all {
+            self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
+        } else if !is_question {
+            self.ask_for_updates(run, object, from, SHARED_COMPARE_MIN);
         }
+    }
+
+    /// Whether another host, which has so many updates in all, is to be sent what it has not. Not if it was, and that
+    /// may be on its way.
+    pub(super) fn is_answer_due(
+        &mut self,
+        now: Time,
+        to: HostId,
+        (run, object): (RunId, ObjectId),
+        has: u64,
+    ) -> bool {
+        let what = (Receiver::Peer(to), Repeated::Updates(run, object));
+        let Some(sharing) = self.sharing(run, object) else { return false };
+        if sharing.answered.get(&to).is_some_and(|total| has >= *total) {
+            sharing.answered.remove(&to);
+            self.repeats.answered(now, what.0, what.1);
+        }
+        self.repeats.is_due(now, what.0, what.1, SHARED_COMPARE_MIN)
+    }
+
+    /// Another host is sent what it has not.
+    pub(super) fn note_answer(&mut self, now: Time, to: HostId, run: RunId, object: ObjectId) {
+        self.repeats.note(now, Receiver::Peer(to), Repeated::Updates(run, object));
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let total =
+            sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
+        sharing.answered.insert(to, total);
     }
 
     /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may
     /// not have noticed.
     fn heal(&mut self, now: Time, other: HostId, (run, object): (RunId, ObjectId), is_lower: bool) {
+        let wait = self.repeats.wait(Receiver::Peer(other), SHARED_FETCH_MIN, 0);
         let Some(sharing) = self.sharing(run, object) else { return };
         if !is_lower {
             return self.ask(now, other, run, object);
         }
         sharing.compare_soon(now);
         if sharing.healing.is_none_or(|(_, until)| now >= until) {
-            sharing.healing = Some((other, now + SHARED_FETCH_MIN));
+            sharing.healing = Some((other, now + wait));
             self.events.push_back(Event::Diverged(run, object, other));
             self.tell_peer(other, PeerMessage::FetchReplica { run, object });
         }

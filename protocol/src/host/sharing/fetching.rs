@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::{Fetch, Sharing};
 use crate::host::part::{Owner, Stage};
-use crate::host::{Command, Event, Host};
-use crate::limits::{OBJECTS_PER_RUN_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
+use crate::host::{Command, Event, Host, Receiver, Repeated};
+use crate::limits::{
+    OBJECTS_PER_RUN_MAX, SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX,
+};
 use crate::message::PeerMessage;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
 use crate::{HostId, JobNumber, JobSpec, RunId, Time};
@@ -93,7 +95,7 @@ impl Host {
         let hinted = hints.copied().find(|host| self.peers.contains_key(host));
         let other = sharing.some_sharers(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
-            self.tell_versions(run, object, host, true);
+            self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
         }
     }
 
@@ -110,6 +112,7 @@ impl Host {
         let is_hopeless = from.is_none()
             && (sharing.fetch.as_ref())
                 .is_some_and(|fetch| self.peers.keys().all(|peer| fetch.refused.contains(peer)));
+        let wait = from.map(|from| self.repeats.wait(Receiver::Peer(from), SHARED_FETCH_MIN, 0));
         let Some(sharing) = self.sharing(run, object) else { return };
         let fetch = sharing.fetch.get_or_insert_with(|| Fetch {
             from: None,
@@ -121,7 +124,7 @@ impl Host {
         fetch.from = from;
         if let Some(from) = from {
             fetch.asked.insert(from);
-            fetch.until = now + fetch.patience;
+            fetch.until = now + fetch.patience.max(wait.unwrap_or_default()).min(SHARED_FETCH_MAX);
             self.tell_peer(from, PeerMessage::FetchReplica { run, object });
         } else {
             // After a round, a rest.
@@ -136,8 +139,11 @@ impl Host {
 
     pub(in crate::host) fn on_fetch(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         self.ship(now, run, object);
-        if !self.send_replica(from, run, object) {
+        let is_here = self.sharing(run, object).is_some_and(|sharing| sharing.has_replica());
+        if !is_here {
             self.tell_peer(from, PeerMessage::NotShared { run, object });
+        } else if self.is_answer_due(now, from, (run, object), 0) {
+            self.send_replica(from, run, object);
         }
     }
 
@@ -155,7 +161,9 @@ impl Host {
             sharing.sharers.entry(to).or_default();
             sharing.former.remove(&to);
         }
-        self.tell_peer(to, PeerMessage::Replica { run, object, snapshot, sharers });
+        self.note_answer(self.latest, to, run, object);
+        let message = PeerMessage::Replica { run, object, snapshot, sharers };
+        self.tell_and_note_size(to, message);
         true
     }
 
@@ -207,6 +215,7 @@ impl Host {
             sharing.former.values_mut().for_each(|former| former.own = 0);
         }
         sharing.fetch = None;
+        self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
             self.events.push_back(Event::UpdatesLost(run, object, lost));
         }
@@ -228,6 +237,10 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
         sharing.former.remove(&from);
+        for what in [Repeated::Question(run, object), Repeated::Updates(run, object)] {
+            self.repeats.forget(Receiver::Peer(from), what);
+        }
+        let Some(sharing) = self.sharing(run, object) else { return };
         if let Some(fetch) = &mut sharing.fetch
             && fetch.from == Some(from)
         {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::host::{Event, Host};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, SHARED_COMPARED_MAX, SHARED_HEIRS, SHARED_UNSTABLE_BYTES_MAX, SHARED_UNUSED,
+    OBJECTS_PER_RUN_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_HEIRS, SHARED_UNSTABLE_BYTES_MAX,
+    SHARED_UNUSED,
 };
 use crate::message::PeerMessage;
 use crate::shared::{Missing, ObjectId, Replica, Versions};
@@ -55,7 +56,7 @@ impl Host {
         self.ship(now, run, object);
         let lagging = self.lagging(run, object);
         for (sharer, _) in lagging.into_iter().take(SHARED_COMPARED_MAX) {
-            self.tell_versions(run, object, sharer, true);
+            self.ask_for_updates(run, object, sharer, SHARED_COMPARE_MIN);
         }
     }
 

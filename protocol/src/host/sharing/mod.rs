@@ -76,6 +76,8 @@ pub struct Sharing {
     replica: Arc<SharedReplica>,
     /// Who else has a replica, and how many of this host's updates they are known to have.
     sharers: BTreeMap<HostId, u64>,
+    /// What others were sent because they did not have it: the number of all updates that they have then.
+    answered: BTreeMap<HostId, u64>,
     /// Whoever lent jobs that mention it, the last first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
@@ -105,6 +107,7 @@ impl Sharing {
         Self {
             replica,
             sharers: BTreeMap::new(),
+            answered: BTreeMap::new(),
             hints: Vec::new(),
             former: BTreeMap::new(),
             asks_newcomers: false,
@@ -177,6 +180,7 @@ impl Sharing {
     /// updates it was known to have, if it had one.
     fn drop_sharer(&mut self, host: HostId) -> Option<u64> {
         let has = self.sharers.remove(&host);
+        self.answered.remove(&host);
         if has.is_some() {
             self.note_stable();
         }

@@ -1,12 +1,13 @@
 //! Updates, to all who have a replica and from them.
 
 use super::Unsent;
-use crate::host::{Command, Host};
+use crate::host::{Command, Host, Receiver, Repeated};
 use crate::limits::{
     SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES,
     SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator};
+use crate::parcel::Contents;
 use crate::shared::{ObjectId, Writer};
 use crate::{Bytes, HostId, RunId, Time};
 
@@ -72,10 +73,20 @@ impl Host {
             let (now, later) = updates.split_at(fits.count().max(1));
             let updates_now = now.to_vec();
             let message = PeerMessage::Updates { run, object, writer, first, updates: updates_now };
-            self.tell_peer(to, message);
+            self.tell_and_note_size(to, message);
             first += now.len() as u64;
             updates = later;
         }
+    }
+
+    /// Sends updates or a replica.
+    pub(super) fn tell_and_note_size(&mut self, to: HostId, message: PeerMessage) {
+        if let Some((contents, bytes)) = Contents::of_peer(&message)
+            && let Some((run, object)) = contents.object()
+        {
+            self.repeats.note_size(Receiver::Peer(to), Repeated::Updates(run, object), bytes);
+        }
+        self.tell_peer(to, message);
     }
 
     /// Somebody has a replica; true if that is news.
@@ -121,6 +132,9 @@ impl Host {
             self.commands.push_back(Command::Replica { run, object });
             self.check_bytes(now, run, object);
         }
+        if received.applied > 0 && !received.has_gap {
+            self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
+        }
         if received.is_full {
             self.end_for_writers(now, run, object);
         }
@@ -144,7 +158,7 @@ impl Host {
         sharing.compare_soon(now);
         if now >= sharing.asked + SHARED_ASK {
             sharing.asked = now;
-            self.tell_versions(run, object, whom, true);
+            self.ask_for_updates(run, object, whom, SHARED_ASK);
         }
     }
 }

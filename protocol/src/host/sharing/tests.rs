@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::host::surface::{HostConfig, Notice, Transmit};
-use crate::limits::SHARED_WRITERS_MAX;
+use crate::limits::{SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX};
 use crate::message::{HostReport, PeerMessage};
 use crate::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
 
@@ -134,4 +134,83 @@ fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
     assert!(!asks(&mut host), "once is enough while the link holds");
     host.meet_again(NOW, RUN, false);
     assert!(asks(&mut host));
+}
+
+#[test]
+fn a_host_that_was_given_up_is_owed_what_was_updated_since() {
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+    let mut sharing = Sharing::new(NOW, replica.clone());
+    replica.with(|place| {
+        let replica = place.as_mut().expect("it is there");
+        for byte in 0..2 {
+            replica.append_local(HostId(1), vec![byte].into()).expect("room");
+        }
+        replica.receive(Writer { host: HostId(2), incarnation: 0 }, 0, &[vec![9].into()]);
+    });
+    assert!(!sharing.is_owed(), "nobody was given up");
+    for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
+        sharing.former = BTreeMap::from([(HostId(7), Former { own, total })]);
+        assert_eq!(sharing.is_owed(), is_owed, "{own} of 2, {total} of 3");
+    }
+}
+
+#[test]
+fn many_updates_go_in_messages_of_bounded_length_and_in_order() {
+    let mut host = host();
+    let each = SHARED_MESSAGE_BYTES_MAX / 2 - SHARED_UPDATE_OVERHEAD_BYTES;
+    let updates: Vec<Bytes> = (0..5).map(|byte| vec![byte; each].into()).collect();
+    let writer = Writer { host: HostId(1), incarnation: 0 };
+    let (to, first) = (HostId(9), 10);
+    host.send_updates(to, (RUN, OBJECT), (writer, first), &updates);
+    let announced: Vec<(u64, u64)> = std::iter::from_fn(|| host.poll_transmit())
+        .filter_map(|transmit| match transmit {
+            Transmit::ToPeer(
+                _,
+                PeerMessage::Parcel(crate::parcel::ParcelMessage::Announce { contents, bytes, .. }),
+            ) => {
+                let Contents::Updates { first, .. } = contents else { return None };
+                Some((first, bytes / each as u64))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(announced, [(10, 2), (12, 2), (14, 1)]);
+}
+
+#[test]
+fn a_replica_is_compared_with_those_of_few_hosts() {
+    let mut sharing = Sharing::new(NOW, Arc::default());
+    for count in 1..=SHARED_COMPARED_MAX as u64 + 1 {
+        sharing.sharers.insert(HostId(count), 0);
+        assert_eq!(sharing.needs(HostId(1)), count <= SHARED_COMPARED_MAX as u64, "of {count}");
+        assert!(!sharing.needs(HostId(99)));
+        for most in [0, 1, 5, 100] {
+            let some = sharing.some_sharers(&mut Random::new(count), most);
+            let different: BTreeSet<HostId> = some.iter().copied().collect();
+            assert_eq!((some.len(), different.len()), (most.min(count as usize), some.len()));
+        }
+    }
+    for host in 1..=2 * SHARED_HINTS_MAX as u64 {
+        sharing.hint(HostId(host));
+        sharing.hint(HostId(1));
+        assert!(sharing.hints[0] == HostId(1) && sharing.hints.len() == SHARED_HINTS_MAX.min(host as usize));
+    }
+}
+
+#[test]
+fn the_logs_of_forgotten_objects_are_bounded() {
+    for (before, is_kept) in [(OBJECTS_PER_RUN_MAX - 1, true), (OBJECTS_PER_RUN_MAX, false)] {
+        let mut host = host();
+        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+        replica.with(|place| place.as_mut()?.append_local(HostId(1), vec![1].into())).expect("room");
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        let part = host.runs.get_mut(&RUN).expect("the run");
+        let log = (Writer { host: HostId(1), incarnation: 0 }, 1);
+        part.logs_before.extend((0..before as u128).map(|number| (ObjectId(number.to_le_bytes()), log)));
+        for time in 1..3 {
+            host.handle_timeout(NOW + crate::limits::SHARED_UNUSED * time);
+        }
+        assert_eq!(host.shared(RUN), (0, 0));
+        assert_eq!(host.runs[&RUN].logs_before.contains_key(&OBJECT), is_kept, "{before} before it");
+    }
 }

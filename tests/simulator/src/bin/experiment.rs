@@ -100,8 +100,8 @@ fn main() -> ExitCode {
             let rows = machine::measure(now_ns, scale);
             print(arguments.json, rows, |row| {
                 format!(
-                    "{:26} {:8} events, median {:.4} ms, longest {:.3} ms",
-                    row.kind, row.events, row.median_ms, row.longest_ms
+                    "{:26} {:8} events, median {:.4} ms, 99.99th percentile {:.3} ms, longest {:.3} ms",
+                    row.kind, row.events, row.median_ms, row.p9999_ms, row.longest_ms
                 )
             });
         }

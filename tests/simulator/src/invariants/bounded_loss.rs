@@ -1,4 +1,6 @@
-//! A crash loses about as much of each worker as it does between two recordings, and a leave no more.
+//! A crash loses about as much of each worker as it does between two recordings, and a leave no more. And whatever
+//! is redone begins anew: what a call had done before its children is lost with the call if it has not returned.
+//! A host has as many of these as its guests' stacks are deep, those of guests that wait for others included.
 
 use sateen_protocol::{FaultTolerance, limits};
 
@@ -28,6 +30,8 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let may_ns: u64 = (world.lost_workers.iter())
             .map(|(workers, percent)| *workers as u64 * (work_ns(*percent) + 3 * leaf_ns))
             .sum();
+        let gone = world.processes.iter().filter(|process| !process.is_alive);
+        let may_ns = may_ns + gone.map(|process| process.runtime.cut_short_ns(*run)).sum::<u64>();
         (lost_ns > may_ns).then(|| {
             let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);
             let workers: usize = world.lost_workers.iter().map(|(workers, _)| workers).sum();

@@ -65,6 +65,8 @@ pub struct Runtime {
     pub portions: BTreeMap<RunId, Box<Portion>>,
     /// Work done for runs that are not here any more.
     executed_before: BTreeMap<RunId, u64>,
+    /// Of it, what calls had done that had not returned when the run was dropped.
+    cut_short: BTreeMap<RunId, u64>,
     /// What was counted of them.
     counted_before: BTreeMap<RunId, Jobs>,
     /// It has no time for jobs of other hosts.
@@ -88,6 +90,7 @@ impl Runtime {
             grain_ns,
             portions: BTreeMap::new(),
             executed_before: BTreeMap::new(),
+            cut_short: BTreeMap::new(),
             counted_before: BTreeMap::new(),
             is_resting: false,
             wakes: Vec::new(),
@@ -121,6 +124,7 @@ impl Runtime {
         }
         if let Some(portion) = self.portions.remove(&run) {
             *self.executed_before.entry(run).or_default() += portion.executed_ns;
+            self.cut_short.insert(run, portion.unreturned_ns());
             self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
             self.complaints.extend(portion.complaints);
         }
@@ -237,6 +241,11 @@ impl Runtime {
             }
         }
         executed
+    }
+
+    /// The work of calls that had not returned when the run was last dropped here.
+    pub fn cut_short_ns(&self, run: RunId) -> u64 {
+        self.cut_short.get(&run).copied().unwrap_or_default()
     }
 
     /// What was counted of a run's jobs, ever.

@@ -11,7 +11,7 @@ use sateen_protocol::{
 };
 
 use super::objects::Object;
-use super::task::{Answer, Child, Doing, Frame, Place, Source, Task, TaskId};
+use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, Task, TaskId};
 use crate::tree::{NodeIndex, Tree, filled, is_filled};
 
 /// Results of jobs that took less are not worth recording.
@@ -131,6 +131,13 @@ impl Portion {
             next_task: 0,
             next_number: 0,
         }
+    }
+
+    /// What calls have done before their children that have not returned.
+    pub fn unreturned_ns(&self) -> u64 {
+        let calls = self.tasks.values().flat_map(|task| &task.frames);
+        let have_divided = calls.filter(|frame| matches!(frame.stage, Stage::Syncing(_) | Stage::Combining));
+        have_divided.map(|frame| self.tree.node(frame.node).before_ns).sum()
     }
 
     /// Takes a job of the machine's.

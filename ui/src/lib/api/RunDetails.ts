@@ -15,7 +15,7 @@ export type RunDetails = {
  */
 run: Run, 
 /**
- * Jobs with an instance of their own by depth, also those that the tree has no room for.
+ * Jobs that ran separately, by depth, also those that the tree has no room for.
  */
 depths: Array<Depth>, 
 /**
@@ -27,9 +27,9 @@ remaining: Remaining | null,
  */
 remaining_why: string | null, 
 /**
- * Work by span; while it runs, the mean number of workers that computed.
+ * Work by the time that it took: how many workers computed, on average.
  */
-parallelism: number | null, 
+mean_busy: number | null, 
 /**
  * From the root down: of each job's children, that which ended last.
  */

@@ -22,4 +22,12 @@ shared_bytes: number | null,
 /**
  * How long a job's guard may be false, in milliseconds.
  */
-guard_wait_ms: number | null, };
+guard_wait_ms: number | null, 
+/**
+ * For how long the run may be under way, in milliseconds: its root job is at a host.
+ */
+time_ms: number | null, 
+/**
+ * Processor time of its jobs at all hosts together, in milliseconds.
+ */
+cpu_ms: number | null, };

@@ -6,15 +6,17 @@
 //! ```
 //!
 //! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
-//! protocol, the simulator and the stories are copied to `target/planted` (mutants to `target/mutants`) and built there once, with all bugs, of which
-//! a variable of the environment picks one. With `--mutants` the bugs are a random sample of what cargo-mutants would
-//! change, or all of that with `--mutants 0`; `--draw` repeats a sample.
+//! protocol, the simulator and the stories are copied to `target/planted` (mutants to `target/mutants`) and built
+//! there once, with all bugs, of which a variable of the environment picks one. With `--mutants` the bugs are a random
+//! sample of what cargo-mutants would change, or all of that with `--mutants 0`; `--draw` repeats a sample. What
+//! `.cargo/mutants.toml` excludes is not drawn.
 //!
 //! `--until-caught` runs what costs least first, and only until something catches the bug: stories, unit tests, seeds.
-//! What was found is kept in `caught.jsonl` of `target/planted` or `target/mutants`. Bugs that were never tried come first, then those that
-//! nothing caught; `--resume` leaves out those that were tried before. `--table` only prints what is kept. With
-//! `--json` each bug is an object on a line of its own. The exit code is 1 if nothing catches a bug, or fewer mutants
-//! are caught than must be, and 2 if a bug does not fit the source any more.
+//! What was found is kept in `caught.jsonl` of the folder. Bugs that were never tried come first, then those that
+//! nothing caught. `--resume` continues where an interrupted run with the same sources stopped; `--table` only prints
+//! what is kept. With `--json` each bug is an object on a line of its own, and so is the share of mutants that is
+//! caught, on the last line. The exit code is 1 if nothing catches a bug, or fewer mutants are caught than must be, and
+//! 2 if a bug does not fit the source any more.
 #![allow(clippy::print_stdout)]
 
 mod bug;
@@ -101,6 +103,16 @@ fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
         let tried = caught + missed;
         let share = caught as f64 / tried.max(1) as f64;
         let (from, to) = mutants::interval(caught, tried);
+        let is_enough = share >= MUTANTS_CAUGHT_MIN;
+        if wishes.is_json {
+            let interval = [from, to];
+            let summary = serde_json::json!({
+                "mutants": tried, "caught": caught, "share": share, "interval_95": interval,
+                "share_min": MUTANTS_CAUGHT_MIN, "not_counted": misfits,
+            });
+            println!("{summary}");
+            return if is_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         println!(
             "mutants: {caught} of {tried} caught, {:.1} % (95 % interval {:.1} to {:.1} %, bar {:.0} %); {misfits} are not counted: they do not compile, are constants or in functions that return `impl Trait`",
             100.0 * share,
@@ -108,7 +120,7 @@ fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
             100.0 * to,
             100.0 * MUTANTS_CAUGHT_MIN
         );
-        return if share >= MUTANTS_CAUGHT_MIN { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if is_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     eprintln!("planted: {caught} bugs were caught, {missed} not; {misfits} do not compile");
     match (missed, misfits) {
@@ -161,9 +173,10 @@ fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
 
 /// Tries bugs, and returns how many cannot be tried.
 fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Ledger) -> io::Result<usize> {
+    let effort = wishes.effort;
     let mut by_number: BTreeMap<u32, Bug> = (1..).zip(bugs.iter().cloned()).collect();
     if wishes.is_resumed {
-        by_number.retain(|_, bug| ledger.caught(bug).is_none());
+        by_number.retain(|_, bug| !ledger.caught(bug).is_some_and(|caught| effort.is_spent(caught)));
     }
     let unfit = workspace.plant(&by_number)?;
     for bug in unfit.iter().filter_map(|number| by_number.get(number)) {
@@ -174,13 +187,19 @@ fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Led
     let mut in_order: Vec<(u32, Bug)> = by_number.into_iter().collect();
     in_order.sort_by_key(|(_, bug)| ledger.caught(bug).map(Caught::is_any));
     // Seeds cost most: they come after all else.
-    let effort = wishes.effort;
     let mut survivors = Vec::new();
     for (number, bug) in in_order {
-        let caught = trial.run(number, effort)?;
-        eprintln!("{}", caught.line(&bug));
-        ledger.add(&bug, caught.clone())?;
-        if effort.seeds > 0 && !(effort.is_once_enough && caught.is_any()) {
+        let before = ledger.caught(&bug).filter(|_| wishes.is_resumed).cloned();
+        let caught = match before {
+            Some(caught) => caught,
+            None => {
+                let caught = trial.run(number, effort)?;
+                eprintln!("{}", caught.line(&bug));
+                ledger.add(&bug, caught.clone())?;
+                caught
+            }
+        };
+        if !effort.is_spent(&caught) {
             survivors.push((number, bug, caught));
         }
     }

@@ -171,8 +171,9 @@ fn quoted(text: &str) -> usize {
 
 /// The length of the character that begins here.
 fn character(text: &str) -> usize {
-    let from = if text.starts_with("'\\") { 3 } else { 2 };
-    text[from.min(text.len())..].find('\'').map_or(text.len(), |place| from + place + 1)
+    let letter = text.chars().nth(1);
+    let from = letter.map_or(1, |letter| if letter == '\\' { 3 } else { 1 + letter.len_utf8() });
+    text.get(from..).and_then(|rest| rest.find('\'')).map_or(text.len(), |place| from + place + 1)
 }
 
 #[cfg(test)]
@@ -181,7 +182,7 @@ mod tests {
 
     const SOURCE: &str = r##"
 fn first<'a>(text: &'a str) -> [u8; 2] { // a brace: {
-    let odd = ('{', '\'', b'"', "\"{", r#"{"{"#);
+    let odd = ('{', 'ä', '\'', b'"', "\"{", r#"{"{"#);
     [1 + 2, 3]
 }
 trait Shape { fn area(&self) -> u32; }

@@ -1,0 +1,315 @@
+//! Whose turn it is to compute, where several runs share a machine: a host computes with as many threads as its
+//! owner gave it, however many runs it has.
+//!
+//! Each run has workers of its own, of which only those that have a turn compute. A turn ends when its worker
+//! finds nothing to do, or when it has lasted for [`SLICE`] and somebody waits. It then goes to the run that has the
+//! fewest, and among equals to who has waited the longest. So runs take turns one by one, and share the machine
+//! equally if all have enough to do.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::activity::Doing;
+use super::shared::Shared;
+use super::worker::own_index;
+
+/// A turn lasts for this long at least, unless its worker has nothing to do: long enough for a processor's caches to
+/// be worth filling, short enough for other hosts not to notice.
+pub const SLICE: Duration = Duration::from_millis(20);
+
+/// A host's turns.
+#[derive(Clone)]
+pub struct Turns(Arc<All>);
+
+struct All {
+    waiting: AtomicUsize,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: usize,
+    /// The numbers of the run that came last, and of the worker that began to wait last.
+    last_run: u64,
+    last_ticket: u64,
+    /// How many turns a run has, if any.
+    held: HashMap<u64, usize>,
+    queue: Vec<Waiting>,
+}
+
+struct Waiting {
+    run: u64,
+    ticket: u64,
+    woken: Arc<Condvar>,
+}
+
+/// One run's part in a host's turns.
+pub struct TurnsOfRun {
+    turns: Turns,
+    run: u64,
+    waiting: AtomicUsize,
+}
+
+/// A turn, until it is dropped.
+struct Turn {
+    turns: Turns,
+    run: u64,
+    since: Instant,
+}
+
+thread_local! {
+    /// The turn of the worker that this thread is.
+    static OWN: RefCell<Option<Turn>> = const { RefCell::new(None) };
+}
+
+impl Turns {
+    /// For so many threads that compute at once.
+    pub fn new(count: usize) -> Self {
+        let state =
+            State { free: count, last_run: 0, last_ticket: 0, held: HashMap::new(), queue: Vec::new() };
+        Self(Arc::new(All { waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
+    }
+
+    /// Another run takes part.
+    pub fn join(&self) -> TurnsOfRun {
+        let mut state = self.0.state.lock();
+        state.last_run += 1;
+        TurnsOfRun { turns: self.clone(), run: state.last_run, waiting: AtomicUsize::new(0) }
+    }
+}
+
+impl State {
+    /// A free turn, if nobody waits for it.
+    fn take(&mut self, run: u64) -> bool {
+        let is_free = self.free > 0 && self.queue.is_empty();
+        if is_free {
+            self.give(run);
+        }
+        is_free
+    }
+
+    fn give(&mut self, run: u64) {
+        self.free -= 1;
+        *self.held.entry(run).or_default() += 1;
+    }
+
+    fn give_back(&mut self, run: u64) {
+        self.free += 1;
+        if let Some(held) = self.held.get_mut(&run) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&run);
+            }
+        }
+    }
+
+    /// Gives what is free to those that wait.
+    fn pass_on(&mut self, waiting: &AtomicUsize) {
+        while self.free > 0 {
+            let held = |run| self.held.get(&run).copied().unwrap_or(0);
+            let next = (0..self.queue.len()).min_by_key(|&place| {
+                let one = &self.queue[place];
+                (held(one.run), one.ticket)
+            });
+            let Some(next) = next else { return };
+            let next = self.queue.swap_remove(next);
+            waiting.fetch_sub(1, SeqCst);
+            self.give(next.run);
+            next.woken.notify_one();
+        }
+    }
+}
+
+impl TurnsOfRun {
+    /// This worker's turn begins, as soon as there is one; unless `is_over` before, which is looked at anew when
+    /// [`look_again`](Self::look_again) is called. `waits` is called first if there is none.
+    pub fn begin(&self, waits: impl FnOnce(), is_over: impl Fn() -> bool) {
+        if OWN.with_borrow(Option::is_some) {
+            return;
+        }
+        let all = &self.turns.0;
+        let mut state = all.state.lock();
+        if !state.take(self.run) {
+            state.last_ticket += 1;
+            let ticket = state.last_ticket;
+            waits();
+            let woken = Arc::new(Condvar::new());
+            state.queue.push(Waiting { run: self.run, ticket, woken: woken.clone() });
+            all.waiting.fetch_add(1, SeqCst);
+            self.waiting.fetch_add(1, SeqCst);
+            // A turn that came free between the two looks.
+            state.pass_on(&all.waiting);
+            let place = |state: &State| state.queue.iter().position(|one| one.ticket == ticket);
+            while place(&state).is_some() && !is_over() {
+                woken.wait(&mut state);
+            }
+            self.waiting.fetch_sub(1, SeqCst);
+            if let Some(place) = place(&state) {
+                state.queue.swap_remove(place);
+                all.waiting.fetch_sub(1, SeqCst);
+                return;
+            }
+        }
+        drop(state);
+        let turn = Turn { turns: self.turns.clone(), run: self.run, since: Instant::now() };
+        OWN.set(Some(turn));
+    }
+
+    /// So many of the run's workers wait for a turn.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(SeqCst)
+    }
+
+    /// Those that wait look whether it is over.
+    pub fn look_again(&self) {
+        let state = self.turns.0.state.lock();
+        state.queue.iter().filter(|one| one.run == self.run).for_each(|one| {
+            one.woken.notify_one();
+        });
+    }
+}
+
+impl Shared {
+    /// Before this worker computes: waits for a turn, where there are turns, unless `is_over`. A host that leaves
+    /// needs none: its guests are to come to rest soon.
+    pub fn begin_turn(&self, is_over: impl Fn() -> bool) {
+        let (Some(turns), Some(remote)) = (&self.parts.turns, &self.remote) else { return };
+        let worker = own_index().unwrap_or(usize::MAX);
+        let mut did = None;
+        turns.begin(
+            || did = Some(remote.activity.begin(worker, Doing::Nothing)),
+            || self.is_stopping() || self.is_draining() || is_over(),
+        );
+        if let Some(did) = did {
+            remote.activity.begin(worker, did);
+        }
+    }
+
+    /// Workers that wait for their turn.
+    pub fn waiting_for_turns(&self) -> usize {
+        self.parts.turns.as_ref().map_or(0, TurnsOfRun::waiting)
+    }
+
+    /// Guests that stand still, for a pause or until it is their turn, look whether they still have reason to; and
+    /// those that compute look up.
+    pub fn rouse(&self) {
+        self.move_epoch();
+        if let Some(remote) = &self.remote {
+            remote.pause.look_again();
+        }
+        if let Some(turns) = &self.parts.turns {
+            turns.look_again();
+        }
+    }
+}
+
+/// This worker's turn ends, if it has one.
+pub fn end_turn() {
+    OWN.set(None);
+}
+
+/// Whether this worker's turn has lasted for long enough, and somebody waits for it.
+pub fn is_turn_over() -> bool {
+    OWN.with_borrow(|own| {
+        own.as_ref()
+            .is_some_and(|turn| turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= SLICE)
+    })
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let all = &self.turns.0;
+        let mut state = all.state.lock();
+        state.give_back(self.run);
+        state.pass_on(&all.waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    /// Workers of a run that compute for as long as they may: how often one of them had a turn, until told.
+    fn work(run: &TurnsOfRun, at_once: &AtomicUsize, most: usize, stop: &AtomicBool) -> u64 {
+        let mut turns = 0;
+        while !stop.load(SeqCst) {
+            run.begin(|| {}, || stop.load(SeqCst));
+            assert!(at_once.fetch_add(1, SeqCst) < most || stop.load(SeqCst), "more compute than may");
+            while !is_turn_over() && !stop.load(SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            at_once.fetch_sub(1, SeqCst);
+            end_turn();
+            turns += 1;
+        }
+        turns
+    }
+
+    #[test]
+    fn runs_take_turns_and_no_more_compute_than_may() {
+        for (threads, runs) in [(1, 2), (2, 3)] {
+            let turns = Turns::new(threads);
+            let (at_once, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+            let had: Vec<u64> = thread::scope(|scope| {
+                let runs: Vec<TurnsOfRun> = (0..runs).map(|_| turns.join()).collect();
+                let runs = Arc::new(runs);
+                let workers: Vec<_> = (0..runs.len())
+                    .map(|run| {
+                        // The first has more workers than the others.
+                        let count = if run == 0 { 4 } else { 2 };
+                        let workers: Vec<_> = (0..count)
+                            .map(|_| {
+                                let (runs, at_once, stop) = (runs.clone(), &at_once, &stop);
+                                scope.spawn(move || work(&runs[run], at_once, threads, stop))
+                            })
+                            .collect();
+                        workers
+                    })
+                    .collect();
+                // Until each has had several.
+                thread::sleep(SLICE * 40);
+                stop.store(true, SeqCst);
+                runs.iter().for_each(TurnsOfRun::look_again);
+                workers
+                    .into_iter()
+                    .map(|workers| workers.into_iter().map(|worker| worker.join().expect("it ends")).sum())
+                    .collect()
+            });
+            let (least, most) = (had.iter().min().expect("runs"), had.iter().max().expect("runs"));
+            assert!(*least >= 2 && *most <= 3 * least, "{had:?}");
+            assert_eq!(turns.0.state.lock().free, threads);
+            assert_eq!(turns.0.waiting.load(SeqCst), 0);
+        }
+    }
+
+    #[test]
+    fn who_is_told_that_it_is_over_waits_no_longer() {
+        let turns = Turns::new(1);
+        let (first, second) = (turns.join(), turns.join());
+        first.begin(|| {}, || false);
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                second.begin(|| {}, || over.load(SeqCst));
+                OWN.with_borrow(Option::is_some)
+            });
+            while second.waiting() == 0 {
+                thread::yield_now();
+            }
+            over.store(true, SeqCst);
+            second.look_again();
+            // A call that came before it slept is not missed: the lock makes its last look and its sleep one step.
+            assert!(!waits.join().expect("it ends"));
+        });
+        end_turn();
+        assert!(!is_turn_over());
+        assert_eq!(turns.0.state.lock().free, 1);
+    }
+}

@@ -1,0 +1,213 @@
+//! What is left of hosts and runs that are gone: nothing; and what others are told of hosts that change.
+
+use std::collections::BTreeSet;
+
+use super::part::{RunPart, Suspending};
+use super::tests::{Grid, Identity, spec};
+use super::*;
+use crate::limits::{CIRCLE, IDENTITY_KEPT, RECONNECT_GRACE};
+use crate::message::HostReport;
+use crate::{Counts, Entry, EntryState, JobKey, Lineage, RunSpec, Stealing};
+
+const RUN: RunId = RunId(1);
+
+fn key(job: u8) -> JobKey {
+    JobKey([job; 32])
+}
+
+fn running(job: u8) -> Entry {
+    Entry { key: key(job), depth: 1, lineage: Lineage::default(), state: EntryState::Running(HostId(9)) }
+}
+
+#[test]
+fn a_run_that_is_over_is_freed_little_by_little() {
+    let hosts = || (1..=7).map(HostId);
+    let counts = Counts { work_ns: 1, ..Counts::default() };
+    let fillers: [fn(&mut RunPart, u8); 6] = [
+        |part, job| assert!(part.table.insert(running(job))),
+        |part, job| part.unsaved.push(vec![running(job)]),
+        |part, job| part.subscriptions.add(HostId(1), key(job).tag()),
+        |part, job| part.readiness.set_ready(HostId(job.into())),
+        |part, job| part.readiness.set_unready(HostId(job.into()), "why".to_owned()),
+        |part, job| {
+            part.tally.count(HostId(job.into()), 1, Counts::default());
+        },
+    ];
+    let new = || RunPart::new(spec(), RunState::Done, 1 << 20, Time::default());
+    let mut parts: Vec<RunPart> = (fillers.into_iter())
+        .map(|fill| {
+            let mut part = new();
+            (1..=7).for_each(|job| fill(&mut part, job));
+            part
+        })
+        .collect();
+    let mut suspending = new();
+    suspending.suspending =
+        Some(Suspending { hosts: hosts().collect(), is_asking: false, until: Time::default() });
+    let (mut sums, mut anew) = (new(), new());
+    sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new());
+    anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect());
+    parts.extend([suspending, sums, anew]);
+    for (case, mut part) in parts.into_iter().enumerate() {
+        let is_left: Vec<bool> = (0..4).map(|_| part.shrink(3)).collect();
+        assert_eq!(is_left, [true, true, false, false], "case {case}");
+        let lists =
+            [part.table.len(), part.unsaved.len(), part.subscriptions.len(), part.tally.rows().count()];
+        assert_eq!(lists, [0; 4], "case {case}");
+        assert!(part.readiness.ready().is_empty() && part.readiness.unready().is_empty(), "case {case}");
+        assert!(part.suspending.is_none_or(|suspending| suspending.hosts.is_empty()), "case {case}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_hosts_that_have_gone() {
+    let goodbyes: [fn(&mut Grid, LinkId); 3] = [
+        |grid, link| grid.cut(link),
+        |grid, link| grid.tell(link, ToCoordinator::Leaving),
+        |grid, link| {
+            grid.tell(link, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
+            grid.tell(link, ToCoordinator::Leaving);
+        },
+    ];
+    for (case, goodbye) in goodbyes.into_iter().enumerate() {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (stays, _) = grid.join();
+        grid.tell(stays, ToCoordinator::Ready { run: RUN });
+        grid.advance(2_000, &[stays]);
+        let before = grid.machine.sizes();
+        assert_eq!((before.hosts, before.links, before.readiness, before.claims), (1, 1, 1, 1));
+        let (goes, identity) = grid.join();
+        grid.tell(goes, ToCoordinator::Ready { run: RUN });
+        let root = grid.machine.runs[&RUN].root.key;
+        grid.tell(goes, ToCoordinator::Find { run: RUN, key: root });
+        assert_eq!(grid.machine.sizes().subscribers, 1);
+        goodbye(&mut grid, goes);
+        grid.cut(goes);
+        grid.advance((RECONNECT_GRACE + IDENTITY_KEPT).as_millis() as u64 + 1, &[stays]);
+        assert_eq!(grid.machine.sizes(), before, "case {case}");
+        assert_eq!(grid.machine.circle(identity.0).count(), 0, "case {case}");
+        assert!(grid.machine.missing.is_empty() && grid.machine.missing.next().is_none(), "case {case}");
+        assert_eq!(grid.machine.hosts().map(|host| host.id).collect::<Vec<_>>(), [grid.identity(stays).0]);
+    }
+}
+
+#[test]
+fn a_host_that_pauses_or_leaves_paused_is_given_no_root() {
+    let mut grid = Grid::new();
+    let (pauses, _) = grid.join();
+    grid.submit(RUN);
+    grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
+    assert_eq!(grid.machine.sizes().readiness, 0);
+    grid.tell(pauses, ToCoordinator::Ready { run: RUN });
+    assert!(grid.root(pauses).is_none());
+    grid.tell(pauses, ToCoordinator::Paused { reason: None });
+    grid.tell(pauses, ToCoordinator::Ready { run: RUN });
+    assert!(grid.root(pauses).is_some());
+    assert_eq!(grid.machine.sizes().readiness, 1);
+    // A host that nobody knew leaves nothing to be told.
+    grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
+    let epoch = grid.machine.epoch;
+    grid.tell(pauses, ToCoordinator::Leaving);
+    assert_eq!(grid.machine.epoch, epoch);
+    let (works, _) = grid.join();
+    grid.tell(works, ToCoordinator::Leaving);
+    assert_eq!(grid.machine.epoch, epoch + 1);
+}
+
+fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Option<&str>) -> LinkId {
+    let link = LinkId(link);
+    let report = HostReport {
+        name: "one".to_owned(),
+        site: site.to_owned(),
+        threads: 1,
+        version: "0".to_owned(),
+        direct: None,
+    };
+    let paused = paused.map(str::to_owned);
+    grid.tell(
+        link,
+        ToCoordinator::Hello { report, was: Some(was), incarnation: 0, roots: Vec::new(), paused },
+    );
+    link
+}
+
+#[test]
+fn others_are_told_of_a_host_that_comes_back_only_if_it_has_changed() {
+    for (site, paused, is_told) in [("here", None, false), ("there", None, true)] {
+        let mut grid = Grid::new();
+        let (other, _) = grid.join();
+        let (link, identity) = grid.join();
+        grid.advance(50, &[other, link]);
+        grid.said.clear();
+        grid.cut(link);
+        hello_as(&mut grid, 100, identity, site, paused);
+        grid.advance(50, &[other]);
+        let told: BTreeSet<String> = (grid.said.get(&other).into_iter().flatten())
+            .filter_map(|message| match message {
+                ToHost::Hosts { joined, .. } => Some(joined.iter().map(|info| info.report.site.clone())),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        assert_eq!(told.contains(site), is_told, "{site}: {told:?}");
+    }
+}
+
+#[test]
+fn sizes_count_what_they_are_named_for() {
+    let mut grid = Grid::new();
+    for run in [1, 2] {
+        grid.submit(RunId(run));
+    }
+    let links: Vec<LinkId> = (0..3).map(|_| grid.join().0).collect();
+    grid.tell(links[0], ToCoordinator::Ready { run: RUN });
+    grid.tell(links[1], ToCoordinator::Ready { run: RUN });
+    grid.tell(links[2], ToCoordinator::Unready { run: RUN, reason: "no room".to_owned() });
+    grid.tell(links[1], ToCoordinator::Ready { run: RunId(2) });
+    grid.tell(links[1], ToCoordinator::Entries { run: RUN, entries: vec![running_at(&grid, links[1])] });
+    grid.machine.newsroom.hold(grid.machine.epoch);
+    for job in 1..=2 {
+        grid.tell(links[0], ToCoordinator::Find { run: RUN, key: key(job) });
+    }
+    let run = grid.machine.runs.get_mut(&RUN).expect("the run");
+    run.subscriptions.add(HostId(1), key(1).tag());
+    grid.machine.answers.push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
+    grid.cut(links[2]);
+    grid.machine.handle_misbehaviour(grid.now, links[1], "it lies".to_owned());
+    let expected = Sizes {
+        unpolled: 2,
+        hosts: 3,
+        links: 2,
+        closing: 1,
+        down: 1,
+        searches: 3,
+        runs: 2,
+        claims: 2,
+        subscribers: 1,
+        readiness: 4,
+        unsaved: 1,
+    };
+    assert_eq!(grid.machine.sizes(), expected);
+}
+
+fn running_at(grid: &Grid, link: LinkId) -> Entry {
+    Entry { state: EntryState::Running(grid.identity(link).0), ..running(5) }
+}
+
+#[test]
+fn whoever_steals_from_the_master_alone_comes_to_know_it() {
+    for stealing in [Stealing::MasterWorker, Stealing::ClusterAware] {
+        let mut grid = Grid::new();
+        let few = Circle { near_all: 0, near_drawn: 2, far_all: 0, far_drawn: 0, ..CIRCLE };
+        grid.machine.circles = Circles::new(few, 1);
+        let links: Vec<LinkId> = (0..40).map(|_| grid.join().0).collect();
+        grid.machine.submit(grid.now, RUN, RunSpec { stealing, ..spec() });
+        grid.drain();
+        grid.tell(links[0], ToCoordinator::Ready { run: RUN });
+        grid.advance(500, &links);
+        assert!(grid.root(links[0]).is_some());
+        let known = grid.machine.circle(grid.identity(links[0]).0).count();
+        assert_eq!(known == links.len() - 1, stealing == Stealing::MasterWorker, "{known} know the master");
+    }
+}

@@ -1,0 +1,154 @@
+//! Which parcels a host wants, and from whom.
+
+use super::tests::{PEER, RUN, host, info, said, spec};
+use super::*;
+use crate::coordinator::root_job;
+use crate::message::ToHost;
+use crate::parcel::{ParcelId, ParcelMessage};
+use crate::shared::Writer;
+use crate::{JobKey, StealId};
+
+const NOW: Time = Time(0);
+const OTHER: HostId = HostId(30);
+const STRANGER: HostId = HostId(40);
+const KNOWN: ObjectId = ObjectId([1; 16]);
+const UNKNOWN: ObjectId = ObjectId([2; 16]);
+const SOUGHT: JobKey = JobKey([9; 32]);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    /// Its bytes are asked for.
+    Pulled,
+    /// It is here already.
+    Received,
+    Refused,
+    /// And the sender is told that the result has arrived, so that it does not announce it again.
+    RefusedAsReceived,
+    /// And the sender is told that there is no such object here.
+    RefusedAsNotShared,
+    CutOff(Misbehaviour),
+}
+
+/// A host with a request to `PEER` under way, a job held from it, one lent to it, one whose result it was asked for,
+/// and a shared object.
+pub fn busy() -> Host {
+    let mut host = host();
+    let joined = vec![info(OTHER)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    let request = |victim| part::Request {
+        victim,
+        since: NOW,
+        is_wide: false,
+        scope: crate::Scope::Relayed,
+        arriving: None,
+    };
+    part.requests.insert(StealId(0), request(PEER));
+    part.requests.insert(StealId(1), request(PEER));
+    part.next_steal = 2;
+    let job = |number| (root_job(&spec()), JobNumber(number));
+    let (spec, number) = job(5);
+    let message = PeerMessage::Job { run: RUN, steal: StealId(0), number, spec };
+    host.handle_from_peer(NOW, PEER, message);
+    host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+    let (mut lent, number) = job(7);
+    lent.key = JobKey([8; 32]);
+    host.handle_offered(NOW, RUN, Some((number, lent)));
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    assert_eq!((part.held.len(), part.loans.len(), part.next_number), (1, 1, 2));
+    let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
+    let unresolved = part::Unresolved { spec, since: NOW, wanted_from: Some(PEER) };
+    part.unresolved.insert(JobNumber(11), unresolved);
+    let replica = Arc::new(SharedReplica::default());
+    host.handle_notice(NOW, RUN, Notice::Shared { object: KNOWN, replica });
+    said(&mut host);
+    while host.poll_event().is_some() {}
+    host
+}
+
+fn answer(from: HostId, contents: Contents) -> Answer {
+    let mut host = busy();
+    let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 100_000 };
+    host.handle_from_peer(NOW, from, PeerMessage::Parcel(announcement));
+    let misbehaved = std::iter::from_fn(|| host.poll_event()).find_map(|event| match event {
+        Event::Misbehaved(_, misbehaviour) => Some(misbehaviour),
+        _ => None,
+    });
+    if let Some(misbehaviour) = misbehaved {
+        return Answer::CutOff(misbehaviour);
+    }
+    let messages: Vec<PeerMessage> = (said(&mut host).into_iter())
+        .filter_map(|transmit| match transmit {
+            Transmit::ToPeer(to, message) if to == from => Some(message),
+            _ => None,
+        })
+        .collect();
+    match messages.as_slice() {
+        [PeerMessage::Parcel(ParcelMessage::Pull { .. })] => Answer::Pulled,
+        [PeerMessage::Parcel(ParcelMessage::Received { .. })] => Answer::Received,
+        [PeerMessage::Parcel(ParcelMessage::Refused { .. })] => Answer::Refused,
+        [PeerMessage::Received { .. }, PeerMessage::Parcel(ParcelMessage::Refused { .. })] => {
+            Answer::RefusedAsReceived
+        }
+        [PeerMessage::NotShared { .. }, PeerMessage::Parcel(ParcelMessage::Refused { .. })] => {
+            Answer::RefusedAsNotShared
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn only_what_a_host_waits_for_is_pulled() {
+    use Answer::*;
+    use Misbehaviour::{AnswerToNoSteal, Parcel, ResultOfNoJob};
+    let job = |steal, number| Contents::Job { run: RUN, steal: StealId(steal), number: JobNumber(number) };
+    let result = |number| Contents::Result { run: RUN, number: JobNumber(number) };
+    let have = |key| Contents::Have { run: RUN, key };
+    let writer = Writer { host: PEER, incarnation: 1 };
+    let updates = |object| Contents::Updates { run: RUN, object, writer, first: 0 };
+    let other_run = RunId(2);
+    let cases = [
+        (PEER, job(1, 6), Pulled),
+        (OTHER, job(1, 6), CutOff(AnswerToNoSteal)),
+        (PEER, job(2, 6), CutOff(AnswerToNoSteal)),
+        (PEER, job(0, 5), Received),
+        (PEER, job(0, 6), Refused),
+        (OTHER, job(0, 5), Refused),
+        (STRANGER, job(1, 6), Refused),
+        (PEER, result(2), Pulled),
+        (OTHER, result(2), CutOff(ResultOfNoJob)),
+        (PEER, result(1), RefusedAsReceived),
+        (PEER, result(3), CutOff(ResultOfNoJob)),
+        (STRANGER, result(2), RefusedAsReceived),
+        (PEER, Contents::Result { run: other_run, number: JobNumber(2) }, RefusedAsReceived),
+        (PEER, have(SOUGHT), Pulled),
+        (OTHER, have(SOUGHT), Refused),
+        (PEER, have(JobKey([7; 32])), Refused),
+        (PEER, updates(KNOWN), Pulled),
+        (PEER, updates(UNKNOWN), RefusedAsNotShared),
+        (PEER, Contents::Replica { run: RUN, object: UNKNOWN }, Pulled),
+        (PEER, Contents::Replica { run: other_run, object: UNKNOWN }, Refused),
+        (PEER, Contents::RootFinished { run: RUN, number: JobNumber(1) }, CutOff(Parcel)),
+    ];
+    for (from, contents, expected) in cases {
+        assert_eq!(answer(from, contents), expected, "{from} announces {contents:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_cut_off_is_told_why_and_heard_no_more() {
+    let mut host = busy();
+    host.handle_misbehaviour(NOW, PEER, "its frames break the rules".to_owned());
+    let told = said(&mut host);
+    let to_peer = PeerMessage::Refused { reason: "its frames break the rules".to_owned() };
+    assert!(told.contains(&Transmit::ToPeer(PEER, to_peer)), "{told:?}");
+    let reason = "its frames break the rules".to_owned();
+    assert!(told.contains(&Transmit::ToCoordinator(ToCoordinator::Misbehaved { host: PEER, reason })));
+    assert!(
+        std::iter::from_fn(|| host.poll_command()).any(|command| command == Command::CutOff { peer: PEER })
+    );
+    assert_eq!(host.peer(PEER), None);
+    host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: KNOWN });
+    host.handle_misbehaviour(NOW, PEER, "again".to_owned());
+    assert_eq!(said(&mut host), [], "it is told once");
+}

@@ -1,0 +1,425 @@
+//! What a host has to do with others, and what it keeps of them.
+
+use std::time::Duration;
+
+use super::part::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::tests::{PEER, RUN, host, info, said, spec};
+use super::*;
+use crate::coordinator::root_job;
+use crate::limits::{
+    HELD_JOBS_MAX, IDENTITY_KEPT, SHARED_HEIRS, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
+};
+use crate::message::{NoteKind, ToHost};
+use crate::parcel::{ParcelId, ParcelMessage};
+use crate::shared::Replica;
+use crate::{EntryState, JobKey, Lineage, Mention, Scope, StealId, Stealing};
+
+type SetUp = fn(&mut Host);
+
+const NOW: Time = Time(0);
+const OBJECT: ObjectId = ObjectId([3; 16]);
+
+fn part() -> Part {
+    Part::new(spec(), 1 << 20, NOW)
+}
+
+fn request(victim: HostId) -> Request {
+    Request { victim, since: NOW, is_wide: false, scope: Scope::Relayed, arriving: None }
+}
+
+pub fn job(number: u8) -> JobSpec {
+    JobSpec { key: JobKey([number; 32]), ..root_job(&spec()) }
+}
+
+pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
+    let tag = job(99).key.tag();
+    Entry { key: JobKey([number; 32]), depth: lineage as u32, lineage: Lineage(vec![tag; lineage]), state }
+}
+
+pub fn note(parameters: usize) -> JobNote {
+    let (job, what) = (job(1).key.tag(), NoteKind::Aborted);
+    let parameters = Some(vec![0; parameters]);
+    JobNote { job, parent: None, kind: 1, depth: 1, what, ago_ms: 0, parameters, shares: false }
+}
+
+#[test]
+fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
+    let bonds: [fn(&mut Part, HostId); 9] = [
+        |part, peer| {
+            part.spec.stealing = Stealing::MasterWorker;
+            part.master = Some(peer);
+        },
+        |part, peer| assert!(part.requests.insert(StealId(0), request(peer)).is_none()),
+        |part, peer| {
+            part.parked.push_back(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
+        },
+        |part, thief| {
+            let (number, spec, state) = (JobNumber(1), job(1), LoanState::Asked);
+            part.lend(
+                JobNumber(2),
+                Loan { number, spec, thief, state, holding: 0, heard: NOW, is_heard: false, sent: None },
+            );
+        },
+        |part, peer| {
+            let owners = vec![(Owner::Host(peer), JobNumber(1))];
+            let (spec, lender, asked) = (job(1), None, None);
+            let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
+            part.hold(JobNumber(3), held);
+        },
+        |part, peer| {
+            let unresolved = Unresolved { spec: job(1), since: NOW, wanted_from: Some(peer) };
+            part.unresolved.insert(JobNumber(1), unresolved);
+        },
+        |part, peer| assert!(part.owner_outbox.insert(peer, Vec::new()).is_none()),
+        |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),
+        |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 }))),
+    ];
+    assert!(!part().has_to_do_with(PEER));
+    for (case, bond) in bonds.into_iter().enumerate() {
+        let mut part = part();
+        bond(&mut part, PEER);
+        assert!(part.has_to_do_with(PEER), "case {case}");
+        for other in [HostId(PEER.0 - 1), HostId(PEER.0 + 1)] {
+            assert!(!part.has_to_do_with(other), "case {case}");
+        }
+    }
+    let mut part = part();
+    part.master = Some(PEER);
+    assert!(!part.has_to_do_with(PEER), "it does not steal from the master alone");
+}
+
+#[test]
+fn a_host_does_not_forget_a_peer_while_a_parcel_travels() {
+    let contents = Contents::Replica { run: RUN, object: OBJECT };
+    let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
+    type Begin = fn(&mut Host, ParcelMessage);
+    let parcels: [(Begin, bool); 3] = [
+        (|_, _| {}, true),
+        (|host, announcement| host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(announcement)), false),
+        (
+            |host, _| {
+                let contents = Contents::Replica { run: RUN, object: OBJECT };
+                host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 10]).expect("room");
+            },
+            false,
+        ),
+    ];
+    for (case, (begin, is_forgotten)) in parcels.into_iter().enumerate() {
+        let mut host = host();
+        begin(&mut host, announcement.clone());
+        host.handle_from_coordinator(NOW, ToHost::Forget { ask: 1, host: PEER });
+        let forgot = ToCoordinator::Forgot { ask: 1, host: PEER, forgotten: is_forgotten };
+        assert!(said(&mut host).contains(&Transmit::ToCoordinator(forgot)), "case {case}");
+        assert_eq!(host.peer(PEER).is_none(), is_forgotten, "case {case}");
+    }
+}
+
+#[test]
+fn a_peer_is_lost_without_the_coordinator_only_if_that_is_away() {
+    for (is_connected, peer, is_lost) in
+        [(true, PEER, false), (false, PEER, true), (false, HostId(99), false)]
+    {
+        let mut host = host();
+        while host.poll_event().is_some() {}
+        if !is_connected {
+            host.handle_disconnected(NOW);
+        }
+        host.handle_peer_lost(NOW, peer);
+        let gone = std::iter::from_fn(|| host.poll_event()).any(|event| event == Event::PeerGone(peer));
+        assert_eq!((gone, host.peer(peer).is_none()), (is_lost, is_lost || peer != PEER));
+    }
+}
+
+#[test]
+fn a_peer_that_was_given_up_is_expected_back_for_a_while() {
+    let mut host = host();
+    let other = HostId(21);
+    let joined = vec![info(other)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    assert!(!host.is_given_up(NOW, PEER), "it is there");
+    host.lose_peer(NOW, PEER);
+    let end = NOW + IDENTITY_KEPT * 2;
+    let before = end - Duration::from_nanos(1);
+    assert!(host.is_given_up(NOW, PEER) && host.is_given_up(before, PEER) && !host.is_given_up(end, PEER));
+    assert!(!host.is_given_up(NOW, HostId(99)), "nobody knew it");
+    host.lose_peer(end, other);
+    assert_eq!(
+        host.given_up.keys().copied().collect::<Vec<_>>(),
+        [other],
+        "the first is not expected any more"
+    );
+}
+
+#[test]
+fn a_thief_rests_longer_after_each_round_of_refusals() {
+    for (is_wide, near, round, longest) in [
+        (false, 1, 1, STEAL_REST_MAX),
+        (false, 3, 3, STEAL_REST_MAX),
+        (false, 20, 8, STEAL_REST_MAX),
+        (true, 3, 1, STEAL_REST_WIDE_MAX),
+    ] {
+        let mut host = host();
+        host.near = (1..=near).map(HostId).collect();
+        let mut length = STEAL_REST_MIN;
+        let mut rests = BTreeSet::new();
+        for _ in 0..12 {
+            for refusal in 1..=round {
+                let rest = |host: &Host| {
+                    let part = &host.runs[&RUN];
+                    if is_wide { part.rest_wide.until } else { part.rest.until }
+                };
+                let before = rest(&host);
+                host.note_refusal(NOW, RUN, is_wide);
+                if refusal < round {
+                    assert_eq!(rest(&host), before, "refusal {refusal} of {round}");
+                    continue;
+                }
+                let rested = rest(&host).since(NOW);
+                assert!((length / 2..=length).contains(&rested), "{rested:?} of {length:?}");
+                rests.insert(rested.as_nanos() * 1_000 / length.as_nanos());
+            }
+            length = (length * 2).min(longest);
+        }
+        assert!(rests.len() > 6, "thieves do not march in step: {rests:?}");
+        assert!(*rests.last().expect("some") - *rests.first().expect("some") > 150, "{rests:?}");
+    }
+}
+
+#[test]
+fn a_job_that_cannot_be_taken_goes_back_at_once() {
+    let cases: [(SetUp, bool); 4] = [
+        (|_| {}, true),
+        (|host| host.leave(NOW), false),
+        (
+            |host| {
+                let part = host.runs.get_mut(&RUN).expect("it takes part");
+                part.stage = Stage::Drained;
+            },
+            false,
+        ),
+        (
+            |host| {
+                let part = host.runs.get_mut(&RUN).expect("it takes part");
+                for number in 0..HELD_JOBS_MAX as u64 {
+                    let (spec, owners, lender, asked) = (job(1), Vec::new(), None, None);
+                    let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
+                    part.held.insert(JobNumber(1_000 + number), held);
+                }
+            },
+            false,
+        ),
+    ];
+    for (case, (set_up, is_taken)) in cases.into_iter().enumerate() {
+        let mut host = host();
+        host.handle_notice(NOW, RUN, Notice::Idle(1));
+        set_up(&mut host);
+        said(&mut host);
+        let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+        host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+        let returned = PeerMessage::Returned { run: RUN, number, begun: false };
+        assert_eq!(said(&mut host).contains(&Transmit::ToPeer(PEER, returned)), !is_taken, "case {case}");
+        let counts = host.counts(RUN).expect("it takes part");
+        assert_eq!(counts.jobs.stolen, u64::from(is_taken), "case {case}");
+    }
+}
+
+#[test]
+fn sizes_count_what_they_are_named_for() {
+    let mut host = announced::busy();
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    part.parked.push_back(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
+    part.outbox.extend([entry(1, 0, EntryState::Running(PEER)), entry(2, 0, EntryState::Running(PEER))]);
+    part.owner_outbox.insert(PEER, Vec::new());
+    part.sought.extend([JobKey([1; 32]), JobKey([2; 32]), JobKey([3; 32])]);
+    part.redoing.insert(job(1).key.tag());
+    part.redoing_order.extend([job(1).key.tag(), job(2).key.tag()]);
+    part.expecting.extend([(job(1).key.tag(), None), (job(2).key.tag(), None), (job(3).key.tag(), None)]);
+    assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
+    part.notes.clear();
+    part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
+    host.far.push(HostId(31));
+    host.cut_off.insert(HostId(32), NOW);
+    said(&mut host);
+    while host.poll_command().is_some() {}
+    host.transmits.push_back(Transmit::ToCoordinator(ToCoordinator::Leaving));
+    host.commands.extend([Command::Left, Command::Left]);
+    host.events.extend([Event::RunEnded(RUN), Event::RunEnded(RUN), Event::RunEnded(RUN)]);
+    let expected = Sizes {
+        repeats: 1,
+        unpolled: 6,
+        peers: 2,
+        listed: 3,
+        cut_off: 1,
+        requests: 1,
+        parked: 1,
+        held: 1,
+        held_indexed: 1,
+        away: 2,
+        lent: 1,
+        outbox: 2,
+        outbox_hosts: 1,
+        sought: 3,
+        redoing: 5,
+        entries: 1,
+        waiting_texts: 2,
+    };
+    assert_eq!(host.sizes(), expected);
+}
+
+#[test]
+fn nothing_is_asked_of_hosts_that_nobody_knows() {
+    for state in [EntryState::DoneAt { host: HostId(99), work_ns: 1 }, EntryState::Running(HostId(99))] {
+        let mut host = host();
+        host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: vec![entry(1, 1, state)] });
+        host.handle_disconnected(NOW);
+        said(&mut host);
+        while host.poll_command().is_some() {}
+        host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec: job(1) });
+        assert_eq!(said(&mut host), []);
+        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
+        assert!(commands.iter().any(|command| matches!(command, Command::Requeue { .. })), "{commands:?}");
+        assert_eq!(host.table(RUN).0, 0, "it is of no use");
+    }
+}
+
+#[test]
+fn a_thief_is_due_only_while_it_may_ask() {
+    let cases: [(SetUp, bool); 7] = [
+        (|_| {}, true),
+        (|host| host.leave(NOW), false),
+        (|host| host.paused = Some("its user works".to_owned()), false),
+        (|host| host.runs.get_mut(&RUN).expect("a run").idle = 0, false),
+        (|host| host.runs.get_mut(&RUN).expect("a run").stage = Stage::Loading, false),
+        (|host| host.near.clear(), false),
+        (|host| host.identity = None, false),
+    ];
+    for stealing in [Stealing::ClusterAware, Stealing::Random, Stealing::MasterWorker] {
+        for (case, (set_up, is_due)) in cases.iter().enumerate() {
+            let mut host = host();
+            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            (part.spec.stealing, part.master) = (stealing, Some(PEER));
+            host.handle_notice(NOW, RUN, Notice::Idle(1));
+            host.handle_from_peer(NOW, PEER, PeerMessage::Nothing { run: RUN, steal: StealId(0) });
+            set_up(&mut host);
+            said(&mut host);
+            if stealing == Stealing::MasterWorker && host.near.is_empty() {
+                host.peers.clear();
+            }
+            let part = &host.runs[&RUN];
+            let due = host.next_steal_timeout(RUN, part);
+            assert_eq!(
+                due.is_some_and(|(_, why)| why == "a thief has rested"),
+                *is_due,
+                "{stealing:?}, case {case}"
+            );
+            if let Some((at, _)) = due {
+                host.handle_timeout(at);
+            } else {
+                host.seek(NOW + STEAL_REST_MAX, RUN);
+            }
+            let asks = said(&mut host)
+                .into_iter()
+                .any(|transmit| matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Steal { .. })));
+            assert_eq!(asks, *is_due, "{stealing:?}, case {case}");
+        }
+    }
+}
+
+#[test]
+fn what_only_a_host_that_leaves_has_goes_to_those_with_its_jobs() {
+    let mut host = host();
+    let joined: Vec<HostInfo> = (100..120).map(|number| info(HostId(number))).collect();
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+    let mention = Mention { object: OBJECT, creation: OBJECT };
+    for (thief, objects) in [(HostId(110), vec![mention]), (HostId(115), Vec::new())] {
+        host.handle_from_peer(NOW, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        host.handle_offered(NOW, RUN, Some((JobNumber(thief.0), JobSpec { objects, ..job(thief.0 as u8) })));
+    }
+    said(&mut host);
+    host.hand_over_objects(NOW, RUN);
+    let heirs = said(&mut host).into_iter().filter_map(|transmit| match transmit {
+        Transmit::ToPeer(heir, PeerMessage::Replica { .. }) => Some(heir),
+        _ => None,
+    });
+    let heirs: Vec<HostId> = heirs.collect();
+    assert_eq!((heirs.len(), heirs[0]), (SHARED_HEIRS, HostId(110)));
+    assert!(!heirs.contains(&HostId(115)), "what it has does not mention the object");
+}
+
+#[test]
+fn a_host_without_a_run_says_that_it_lent_nothing() {
+    for (held, is_answered) in [(vec![JobNumber(1)], true), (Vec::new(), false)] {
+        let mut host = host();
+        let run = RunId(9);
+        let (holding, next_steal, pending) = (1, StealId(1), Vec::new());
+        let message = PeerMessage::Holding { run, holding, next_steal, held: held.clone(), pending };
+        host.handle_from_peer(NOW, PEER, message);
+        let unknown = Transmit::ToPeer(PEER, PeerMessage::Unknown { run, numbers: held });
+        assert_eq!(said(&mut host), if is_answered { vec![unknown] } else { Vec::new() });
+    }
+}
+
+#[test]
+fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
+    let other = HostId(21);
+    for (from, state, is_over) in [
+        (PEER, LoanState::Asked, true),
+        (PEER, LoanState::Agreed, false),
+        (PEER, LoanState::Given(StealId(0)), false),
+        (other, LoanState::Asked, false),
+    ] {
+        let mut host = host();
+        let joined = vec![info(other)];
+        host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let (number, loan) = (JobNumber(1), part.new_number());
+        let (spec, thief) = (job(1), PEER);
+        part.lend(
+            loan,
+            Loan { number, spec, thief, state, holding: 0, heard: NOW, is_heard: false, sent: None },
+        );
+        host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number: loan });
+        assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
+    }
+}
+
+#[test]
+fn each_way_of_stealing_has_its_victims() {
+    let (near, far) = ([20, 21, 22].map(HostId), [30, 31, 32].map(HostId));
+    let all: BTreeSet<HostId> = near.into_iter().chain(far).collect();
+    for (stealing, victims, wide) in [
+        (Stealing::ClusterAware, BTreeSet::from(near), BTreeSet::from(far)),
+        (Stealing::Random, all, BTreeSet::new()),
+        (Stealing::MasterWorker, BTreeSet::from([HostId(31)]), BTreeSet::new()),
+    ] {
+        let mut host = host();
+        let joined = near.iter().chain(&far).map(|id| {
+            let mut info = info(*id);
+            Arc::make_mut(&mut info.report).site = if id.0 < 30 { "here" } else { "there" }.to_owned();
+            info
+        });
+        host.handle_from_coordinator(
+            NOW,
+            ToHost::Hosts { epoch: 0, joined: joined.collect(), gone: Vec::new() },
+        );
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        (part.spec.stealing, part.master, part.idle) = (stealing, Some(HostId(31)), 1);
+        let drawn = |host: &mut Host| -> BTreeSet<(HostId, bool)> {
+            (0..100).filter_map(|_| host.choose_victim(NOW, RUN)).collect()
+        };
+        assert_eq!(
+            drawn(&mut host),
+            victims.into_iter().map(|victim| (victim, false)).collect(),
+            "{stealing:?}"
+        );
+        // While it rests within its site, it may ask elsewhere.
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.rest.until = NOW + STEAL_REST_MIN;
+        assert_eq!(drawn(&mut host), wide.into_iter().map(|victim| (victim, true)).collect(), "{stealing:?}");
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.rest_wide.until = NOW + STEAL_REST_MIN;
+        assert_eq!(drawn(&mut host), BTreeSet::new(), "{stealing:?}");
+    }
+}

@@ -1,0 +1,258 @@
+//! What a host does as time passes: `poll_timeout` says when, and `handle_timeout` does it then and not before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::tests::{PEER, RUN, host, info, said, spec};
+use super::*;
+use crate::coordinator::root_job;
+use crate::limits::{
+    COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARK, PARK_WIDE,
+    RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_TIMEOUT,
+};
+use crate::message::{Departure, LogLine, ToHost};
+use crate::parcel::{ParcelId, ParcelMessage};
+use crate::shared::{Replica, Versions};
+use crate::{Bytes, Finished, JobKey, Lineage, Outcome, StealId};
+
+const START: Time = Time(0);
+const OTHER: HostId = HostId(30);
+const OBJECT: ObjectId = ObjectId([3; 16]);
+/// As in `departure`.
+const GOODBYE_MAX: Duration = Duration::from_secs(10);
+
+/// What a host is about to do, and how it shows that it has.
+struct Case {
+    reason: &'static str,
+    after: Duration,
+    set_up: fn(&mut Host),
+    is_done: fn(&[Transmit], &[Command], &Host) -> bool,
+}
+
+fn finished() -> Finished {
+    Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 }
+}
+
+fn from_peer(host: &mut Host, message: PeerMessage) {
+    host.handle_from_peer(START, PEER, message);
+}
+
+/// Another host of this site, or of another.
+fn join(host: &mut Host, id: HostId, site: &str) {
+    let mut info = info(id);
+    Arc::make_mut(&mut info.report).site = site.to_owned();
+    host.handle_from_coordinator(START, ToHost::Hosts { epoch: 0, joined: vec![info], gone: Vec::new() });
+}
+
+fn steal(host: &mut Host, thief: HostId) {
+    host.handle_from_peer(START, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+}
+
+fn create(host: &mut Host, bytes: usize) -> Arc<SharedReplica> {
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
+    host.handle_notice(START, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
+    replica
+}
+
+/// The peer has a replica, too.
+fn share(host: &mut Host) {
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let message =
+        PeerMessage::Versions { run: RUN, object: OBJECT, versions, digest, sharers, is_question: false };
+    from_peer(host, message);
+}
+
+fn to_peer(said: &[Transmit], is_such: fn(&PeerMessage) -> bool) -> bool {
+    said.iter()
+        .any(|transmit| matches!(transmit, Transmit::ToPeer(PEER | OTHER, message) if is_such(message)))
+}
+
+fn up(said: &[Transmit], is_such: fn(&ToCoordinator) -> bool) -> bool {
+    said.iter().any(|transmit| matches!(transmit, Transmit::ToCoordinator(message) if is_such(message)))
+}
+
+const CASES: &[Case] = &[
+    Case {
+        reason: "guests have had their time to come to rest",
+        after: DRAIN_MAX,
+        set_up: |host| host.leave(START),
+        is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Leaving)),
+    },
+    Case {
+        reason: "the goodbye was not answered",
+        after: GOODBYE_MAX,
+        set_up: |host| {
+            host.leave(START);
+            host.handle_notice(START, RUN, Notice::Drained);
+        },
+        is_done: |_, commands, _| commands.contains(&Command::Left),
+    },
+    Case {
+        reason: "a lost job is redone without what the table may have",
+        after: FIND_TIMEOUT,
+        set_up: |host| {
+            steal(host, PEER);
+            host.handle_offered(START, RUN, Some((JobNumber(7), root_job(&spec()))));
+            let gone = vec![(PEER, Departure::Crashed)];
+            host.handle_from_coordinator(START, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+        },
+        is_done: |_, commands, _| {
+            commands.iter().any(|command| matches!(command, Command::Requeue { redone: true, .. }))
+        },
+    },
+    Case {
+        reason: "a steal request was not answered",
+        after: STEAL_TIMEOUT,
+        set_up: |host| host.handle_notice(START, RUN, Notice::Idle(1)),
+        is_done: |_, _, host| host.silent.contains(&PEER),
+    },
+    Case {
+        reason: "a thief has waited long enough",
+        after: PARK,
+        set_up: |host| steal(host, PEER),
+        is_done: |said, _, host| {
+            host.sizes().parked == 0
+                && to_peer(said, |message| matches!(message, PeerMessage::Nothing { .. }))
+        },
+    },
+    Case {
+        reason: "a thief has waited long enough",
+        after: PARK_WIDE,
+        set_up: |host| {
+            join(host, OTHER, "there");
+            steal(host, OTHER);
+        },
+        is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Nothing { .. })),
+    },
+    Case {
+        reason: "hosts tell one another what they hold",
+        after: RECONCILE,
+        set_up: |host| host.handle_notice(START, RUN, Notice::Limit("memory".to_owned())),
+        is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Limit { .. })),
+    },
+    Case {
+        reason: "entries have waited for company",
+        after: FLUSH,
+        set_up: |host| {
+            let (key, lineage) = (JobKey([1; 32]), Lineage::default());
+            let recorded = Notice::Recorded { key, depth: 1, lineage, finished: finished() };
+            host.handle_notice(START, RUN, recorded);
+        },
+        is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Entries { .. })),
+    },
+    Case {
+        reason: "entries have waited for company",
+        after: FLUSH,
+        set_up: |host| {
+            let (job, function, text) = (None, String::new(), "so far".to_owned());
+            let line = LogLine { job, function, text };
+            host.handle_notice(START, RUN, Notice::Log(line));
+        },
+        is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Log { .. })),
+    },
+    Case {
+        reason: "counts are due",
+        after: COUNTS,
+        set_up: |host| {
+            for updates in 1..3 {
+                let counts = Box::new(Counts { updates, ..Counts::default() });
+                host.handle_notice(START, RUN, Notice::Counts(counts));
+                host.handle_timeout(START);
+            }
+        },
+        is_done: |said, _, _| {
+            up(said, |message| matches!(message, ToCoordinator::Counts { counts, .. } if counts.updates == 2))
+        },
+    },
+    Case {
+        reason: "replicas of a shared object are compared",
+        after: SHARED_COMPARE_MIN,
+        set_up: |host| {
+            create(host, 1);
+            share(host);
+        },
+        is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Versions { .. })),
+    },
+    Case {
+        reason: "a replica of a shared object has not come",
+        after: SHARED_FETCH_MIN,
+        set_up: |host| {
+            join(host, OTHER, "here");
+            let opened = Notice::Opened { object: OBJECT, replica: Arc::default() };
+            host.handle_notice(START, RUN, opened);
+        },
+        // The first was asked already.
+        is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::FetchReplica { .. })),
+    },
+    Case {
+        reason: "updates of a shared object are to be sent",
+        after: SHARED_FLUSH,
+        set_up: |host| {
+            let replica = create(host, 1);
+            share(host);
+            for byte in 0..2 {
+                let bytes = Bytes::from(vec![byte]);
+                let made = replica.with(|place| place.as_mut()?.append_local(HostId(10), bytes.clone()));
+                let (writer, seq) = made.expect("there is room");
+                host.handle_notice(START, RUN, Notice::Updated { object: OBJECT, writer, seq, bytes });
+            }
+        },
+        is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Updates { .. })),
+    },
+    Case {
+        reason: "a parcel is wanted no more",
+        after: PARCEL_UNWANTED_MAX,
+        set_up: |host| {
+            create(host, 2 * PARCEL_BYTES_MIN);
+            from_peer(host, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
+            assert_eq!(host.parcels().0, 1);
+        },
+        is_done: |_, _, host| host.parcels() == (0, 0),
+    },
+    Case {
+        reason: "bytes of a parcel have not come",
+        after: PARCEL_PATIENCE_MIN,
+        set_up: |host| {
+            let contents = Contents::Replica { run: RUN, object: OBJECT };
+            let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
+            from_peer(host, PeerMessage::Parcel(announcement));
+        },
+        is_done: |said, _, _| {
+            to_peer(said, |message| matches!(message, PeerMessage::Parcel(ParcelMessage::Pull { .. })))
+        },
+    },
+];
+
+fn drain(host: &mut Host) -> (Vec<Transmit>, Vec<Command>) {
+    (said(host), std::iter::from_fn(|| host.poll_command()).collect())
+}
+
+/// When the host names this reason. What is due before is done.
+fn due(host: &mut Host, reason: &str) -> Option<Time> {
+    for _ in 0..10_000 {
+        let (at, why) = host.poll_timeout()?;
+        if why == reason {
+            return Some(at);
+        }
+        host.handle_timeout(at);
+        drain(host);
+    }
+    None
+}
+
+#[test]
+fn what_is_to_be_done_in_time_is_announced_and_done_then() {
+    for (at, Case { reason, after, set_up, is_done }) in CASES.iter().enumerate() {
+        let mut host = host();
+        set_up(&mut host);
+        drain(&mut host);
+        assert_eq!(due(&mut host, reason), Some(START + *after), "case {at}: {reason}");
+        drain(&mut host);
+        host.handle_timeout(START + *after - Duration::from_nanos(1));
+        let (said, commands) = drain(&mut host);
+        assert!(!is_done(&said, &commands, &host), "case {at}: {reason}: too early");
+        host.handle_timeout(START + *after);
+        let (said, commands) = drain(&mut host);
+        assert!(is_done(&said, &commands, &host), "case {at}: {reason}: {said:?} {commands:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Hosts tell one another what they hold: whatever was lost on the way is noticed and sent again.
+
+use std::time::Duration;
+
+use crate::limits::RECONCILE;
+use crate::message::PeerMessage;
+use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
+
+use super::part::{LoanState, Owner, Part};
+use super::{Host, Receiver, Repeated};
+
+impl Host {
+    pub(super) fn next_reconcile(&self, part: &Part) -> Option<(Time, &'static str)> {
+        (!part.loans.is_empty() || !part.held.is_empty() || part.verdict.is_some())
+            .then_some((part.next_reconcile, "hosts tell one another what they hold"))
+    }
+
+    pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if now < part.next_reconcile {
+            return;
+        }
+        part.next_reconcile = now + RECONCILE;
+        let mut owners: Vec<HostId> = (part.held.values())
+            .filter(|held| now >= held.since + RECONCILE)
+            .flat_map(|held| &held.owners)
+            .filter_map(|(owner, _)| match owner {
+                Owner::Host(host) => Some(*host),
+                Owner::Coordinator | Owner::Here => None,
+            })
+            .collect();
+        owners.sort_unstable();
+        owners.dedup();
+        let again: Vec<JobNumber> = (part.held.iter())
+            .filter(|(_, held)| held.finished.is_some() && now >= held.since + RECONCILE)
+            .map(|(token, _)| *token)
+            .collect();
+        let mut silent: Vec<HostId> = Vec::new();
+        let mut asked = Vec::new();
+        for (number, loan) in &part.loans {
+            if now >= loan.heard + RECONCILE * 2 {
+                match loan.state {
+                    LoanState::Asked => asked.push((loan.thief, *number, loan.spec.key)),
+                    LoanState::Given(_) | LoanState::Agreed => silent.push(loan.thief),
+                }
+            }
+        }
+        silent.sort_unstable();
+        silent.dedup();
+        if self.repeats.is_due(now, Receiver::Coordinator, Repeated::Verdict(run), RECONCILE) {
+            self.repeat_verdict(run);
+        }
+        for token in again {
+            self.deliver(run, token);
+        }
+        for owner in owners {
+            if self.repeats.is_due(now, Receiver::Peer(owner), Repeated::Holding(run), RECONCILE) {
+                self.send_holding(run, owner);
+            }
+        }
+        for thief in silent {
+            if self.repeats.is_due(now, Receiver::Peer(thief), Repeated::Lending(run), RECONCILE) {
+                self.ask_what_is_held(now, run, thief);
+            }
+        }
+        for (host, number, key) in asked {
+            if self.repeats.is_due(now, Receiver::Peer(host), Repeated::Adopt(run, number), RECONCILE) {
+                self.ask_for_adoption(now, run, host, number, key);
+            }
+        }
+    }
+
+    pub(super) fn ask_what_is_held(&mut self, now: Time, run: RunId, thief: HostId) {
+        self.repeats.note(now, Receiver::Peer(thief), Repeated::Lending(run));
+        self.tell_peer(thief, PeerMessage::Lending { run });
+    }
+
+    pub(super) fn ask_for_adoption(
+        &mut self,
+        now: Time,
+        run: RunId,
+        host: HostId,
+        number: JobNumber,
+        key: JobKey,
+    ) {
+        self.repeats.note(now, Receiver::Peer(host), Repeated::Adopt(run, number));
+        self.tell_peer(host, PeerMessage::Adopt { run, number, key });
+    }
+
+    /// Tells an owner what this host has of its jobs.
+    pub(super) fn send_holding(&mut self, run: RunId, owner: HostId) {
+        let Some(part) = self.runs.get_mut(&run) else {
+            // Nothing at all, and there never was.
+            let (held, pending) = (Vec::new(), Vec::new());
+            let message =
+                PeerMessage::Holding { run, holding: u64::MAX, next_steal: StealId(u64::MAX), held, pending };
+            return self.tell_peer(owner, message);
+        };
+        self.repeats.note(self.latest, Receiver::Peer(owner), Repeated::Holding(run));
+        part.holding += 1;
+        let held = (part.held_by_loan.range((Owner::Host(owner), JobNumber(0))..))
+            .take_while(|((host, _), _)| *host == Owner::Host(owner))
+            .map(|((_, number), _)| *number)
+            .collect();
+        let pending = (part.requests.iter())
+            .filter(|(_, request)| request.victim == owner)
+            .map(|(steal, _)| *steal)
+            .collect();
+        let message = PeerMessage::Holding {
+            run,
+            holding: part.holding,
+            next_steal: StealId(part.next_steal),
+            held,
+            pending,
+        };
+        self.tell_peer(owner, message);
+    }
+
+    /// A thief says what it has: what it should have and has not is lost on the way.
+    pub(super) fn on_holding(
+        &mut self,
+        now: Time,
+        from: HostId,
+        run: RunId,
+        (holding, next_steal): (u64, StealId),
+        held: &[JobNumber],
+        pending: &[StealId],
+    ) {
+        if self.is_given_up(now, from) {
+            // What it holds goes on, as an orphan soon.
+            return;
+        }
+        // It may have been said before the question came.
+        self.repeats.forget(Receiver::Peer(from), Repeated::Lending(run));
+        let repeats = &self.repeats;
+        let Some(part) = self.runs.get_mut(&run) else {
+            if !held.is_empty() {
+                self.tell_peer(from, PeerMessage::Unknown { run, numbers: held.to_vec() });
+            }
+            return;
+        };
+        let held_set: std::collections::BTreeSet<JobNumber> = held.iter().copied().collect();
+        let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
+        for number in &part.loans_to(from).collect::<Vec<_>>() {
+            let Some(loan) = part.loans.get_mut(number) else { continue };
+            if held_set.contains(number) {
+                loan.heard = now;
+                loan.is_heard = true;
+                // The answer itself was lost.
+                if loan.state == LoanState::Asked {
+                    agreed.push(*number);
+                }
+                continue;
+            }
+            match loan.state {
+                LoanState::Given(steal) if pending.contains(&steal) => {
+                    let bytes = loan.spec.parameters.len();
+                    // On its way, as far as is known.
+                    if loan.is_on_its_way(now, repeats.wait(Receiver::Peer(from), Duration::ZERO, bytes)) {
+                        continue;
+                    }
+                    loan.sent = Some(now);
+                    again.push(PeerMessage::Job { run, steal, number: *number, spec: loan.spec.clone() });
+                }
+                LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(*number),
+                LoanState::Agreed if holding > loan.holding => lost.push(*number),
+                _ => {}
+            }
+        }
+        let unknown: Vec<JobNumber> =
+            held_set.into_iter().filter(|number| !part.loans.contains_key(number)).collect();
+        let refused: Vec<StealId> = (pending.iter().copied())
+            .filter(|steal| {
+                let waits = part.parked.iter().any(|parked| parked.thief == from && parked.steal == *steal);
+                !waits && !part.is_lent(from, *steal)
+            })
+            .collect();
+        for number in agreed {
+            self.agree(now, run, number, holding);
+        }
+        for message in again {
+            self.repeats.note_repeat(now, Receiver::Peer(from));
+            self.tell_peer(from, message);
+        }
+        for steal in refused {
+            self.tell_peer(from, PeerMessage::Nothing { run, steal });
+        }
+        if !unknown.is_empty() {
+            self.tell_peer(from, PeerMessage::Unknown { run, numbers: unknown });
+        }
+        for number in lost {
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
+                match loan.state {
+                    // It never began.
+                    LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number, &loan.spec),
+                    _ => self.resolve(now, run, loan.number, loan.spec),
+                }
+            }
+        }
+    }
+}

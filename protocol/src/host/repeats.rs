@@ -1,0 +1,315 @@
+//! What is sent again because no answer has come, and when.
+//!
+//! A message may be lost, or it may wait in the queue of a slow link. There, a copy of it makes the queue longer.
+//! So a host measures the round trips of each peer and of the coordinator, and all that it repeats waits for as long
+//! as they say, and twice as long after each time; see [`RoundTrip`]. The wait for small messages, whose copies do no
+//! harm, is doubled only a little: a link that loses much may lose many in a row.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::limits::{
+    PARCEL_BYTES_MIN, RECONCILE, REPEAT_MAX, REPEAT_SMALL_BYTES, REPEAT_SMALL_MAX, REPEATS_MAX,
+};
+use crate::round_trip::RoundTrip;
+use crate::shared::ObjectId;
+use crate::{JobNumber, RunId, Time};
+
+use super::{Host, Receiver};
+
+/// A message that may be sent more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repeated {
+    /// What is to end a run.
+    Verdict(RunId),
+    /// A held job's result, by the owner's number.
+    Result(RunId, JobNumber),
+    /// The question whether an orphan's host adopts this one, by this host's number.
+    Adopt(RunId, JobNumber),
+    /// The question what the receiver holds of what this host has lent.
+    Lending(RunId),
+    /// What this host holds of the receiver's. Never answered.
+    Holding(RunId),
+    /// Which updates this host has. Answered only by those who have others.
+    Versions(RunId, ObjectId),
+    /// A question for updates.
+    Question(RunId, ObjectId),
+    /// Updates, or a replica, that the receiver did not have.
+    Updates(RunId, ObjectId),
+}
+
+impl Repeated {
+    fn run(self) -> RunId {
+        match self {
+            Self::Verdict(run)
+            | Self::Result(run, _)
+            | Self::Adopt(run, _)
+            | Self::Lending(run)
+            | Self::Holding(run)
+            | Self::Versions(run, _)
+            | Self::Question(run, _)
+            | Self::Updates(run, _) => run,
+        }
+    }
+
+    /// That no answer came says nothing if none was to come.
+    fn is_answered(self) -> bool {
+        !matches!(self, Self::Holding(_) | Self::Versions(..))
+    }
+}
+
+/// A message that was sent and not answered.
+#[derive(Debug)]
+struct Sent {
+    at: Time,
+    /// When its answer comes, that tells how long a round trip takes.
+    is_timed: bool,
+    /// It is known to be lost.
+    is_lost: bool,
+    /// Copies of it would fill queues.
+    is_large: bool,
+}
+
+/// What this host has sent and may send again.
+#[derive(Debug, Default)]
+pub struct Repeats {
+    trips: BTreeMap<Receiver, RoundTrip>,
+    sent: BTreeMap<(Receiver, Repeated), Sent>,
+}
+
+impl Repeats {
+    /// Time after which a message of so many bytes that `to` has not answered is sent again, at least `least`.
+    pub fn wait(&self, to: Receiver, least: Duration, bytes: usize) -> Duration {
+        let most = most(bytes > REPEAT_SMALL_BYTES);
+        self.trips.get(&to).copied().unwrap_or_default().wait(RECONCILE.max(least), least, most)
+    }
+
+    /// Whether a message is to be sent: it never was, or its answer is overdue by `least` or what round trips say.
+    pub fn is_due(&self, now: Time, to: Receiver, what: Repeated, least: Duration) -> bool {
+        let Some(sent) = self.sent.get(&(to, what)).filter(|sent| !sent.is_lost) else { return true };
+        let trip = self.trips.get(&to).copied().unwrap_or_default();
+        // One that is not answered would not be measured, either.
+        let unmeasured = if what.is_answered() { RECONCILE.max(least) } else { least };
+        now >= sent.at + trip.wait(unmeasured, least, most(sent.is_large))
+    }
+
+    /// Whether a message is to be sent; if so, it counts as sent.
+    pub fn take(&mut self, now: Time, to: Receiver, what: Repeated, least: Duration) -> bool {
+        let is_due = self.is_due(now, to, what, least);
+        if is_due {
+            self.note(now, to, what);
+        }
+        is_due
+    }
+
+    /// A message is sent, for the first time or again.
+    pub fn note(&mut self, now: Time, to: Receiver, what: Repeated) {
+        let before = self.sent.get(&(to, what)).map(|sent| sent.is_lost);
+        if before == Some(false) && what.is_answered() {
+            self.note_repeat(now, to);
+        }
+        if before.is_none() && self.sent.len() >= REPEATS_MAX {
+            // Whichever it is: at worst it is sent once too often.
+            self.sent.pop_first();
+        }
+        let is_timed = before.is_none();
+        self.sent.insert((to, what), Sent { at: now, is_timed, is_lost: false, is_large: false });
+    }
+
+    /// Something was sent again that is not listed here.
+    pub fn note_repeat(&mut self, now: Time, to: Receiver) {
+        let wait = self.wait(to, RECONCILE, usize::MAX);
+        self.trips.entry(to).or_default().double(now, wait);
+    }
+
+    /// What was just noted has so many bytes, unless told otherwise next to none. Of a parcel, only the announcement
+    /// is repeated, and its answer takes longer than a round trip.
+    pub fn note_size(&mut self, to: Receiver, what: Repeated, bytes: usize) {
+        if let Some(sent) = self.sent.get_mut(&(to, what)) {
+            let is_parcel = bytes > PARCEL_BYTES_MIN;
+            sent.is_timed &= !is_parcel;
+            sent.is_large |= bytes > REPEAT_SMALL_BYTES && !is_parcel;
+        }
+    }
+
+    /// Its answer has come.
+    pub fn answered(&mut self, now: Time, to: Receiver, what: Repeated) {
+        if let Some(sent) = self.sent.remove(&(to, what))
+            && sent.is_timed
+        {
+            self.measure(to, now.since(sent.at));
+        }
+    }
+
+    /// A message that was sent once was answered after this time.
+    pub fn measure(&mut self, to: Receiver, took: Duration) {
+        self.trips.entry(to).or_default().measure(took);
+    }
+
+    /// It is not sent any more, or the next is another.
+    pub fn forget(&mut self, to: Receiver, what: Repeated) {
+        self.sent.remove(&(to, what));
+    }
+
+    /// The way to a receiver is a new one: what was on the old one may be lost, and how long that took says nothing.
+    pub fn on_new_link(&mut self, to: Receiver) {
+        self.trips.remove(&to);
+        for ((_, _), sent) in self.sent.range_mut((to, FIRST)..).take_while(|((other, _), _)| *other == to) {
+            (sent.is_timed, sent.is_lost) = (false, true);
+        }
+    }
+
+    /// The way to a receiver is another, and nothing is known to be lost: how long answers take is not known.
+    pub fn measure_anew(&mut self, to: Receiver) {
+        self.trips.remove(&to);
+    }
+
+    /// A receiver is gone.
+    pub fn forget_receiver(&mut self, to: Receiver) {
+        self.trips.remove(&to);
+        self.sent.retain(|(other, _), _| *other != to);
+    }
+
+    /// A run is over.
+    pub fn forget_run(&mut self, run: RunId) {
+        self.sent.retain(|(_, what), _| what.run() != run);
+    }
+
+    /// How many messages and receivers it knows.
+    pub fn len(&self) -> usize {
+        self.sent.len().max(self.trips.len())
+    }
+}
+
+/// The longest time to which the wait is doubled.
+fn most(is_large: bool) -> Duration {
+    if is_large { REPEAT_MAX } else { REPEAT_SMALL_MAX }
+}
+
+/// Nothing is before it.
+const FIRST: Repeated = Repeated::Verdict(RunId(0));
+
+impl Host {
+    /// The link to the coordinator is new, and with it the way to all peers that are relayed.
+    pub(super) fn expect_loss(&mut self) {
+        self.repeats.on_new_link(Receiver::Coordinator);
+        for peer in self.peers.keys().filter(|peer| !self.direct.contains(peer)) {
+            self.repeats.on_new_link(Receiver::Peer(*peer));
+            self.runs.values_mut().for_each(|part| part.doubt_loans_to(*peer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostId;
+
+    const PEER: Receiver = Receiver::Peer(HostId(1));
+    const OTHER: Receiver = Receiver::Peer(HostId(2));
+    const RUN: RunId = RunId(1);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn result(number: u64) -> Repeated {
+        Repeated::Result(RUN, JobNumber(number))
+    }
+
+    /// When a message that is not answered is sent, if it may be each second until then.
+    fn times(repeats: &mut Repeats, what: Repeated, until_s: u64) -> Vec<u64> {
+        times_of(repeats, what, REPEAT_SMALL_BYTES + 1, until_s)
+    }
+
+    fn times_of(repeats: &mut Repeats, what: Repeated, bytes: usize, until_s: u64) -> Vec<u64> {
+        let may = |second: &u64| {
+            let may = repeats.take(Time(0) + SECOND * *second as u32, PEER, what, SECOND);
+            repeats.note_size(PEER, what, bytes);
+            may
+        };
+        (0..until_s).filter(may).collect()
+    }
+
+    /// The time after which a large message is sent again.
+    fn wait(repeats: &Repeats, to: Receiver) -> Duration {
+        repeats.wait(to, SECOND, usize::MAX)
+    }
+
+    #[test]
+    fn what_is_not_answered_is_sent_ever_less_often() {
+        let mut repeats = Repeats::default();
+        assert_eq!(times(&mut repeats, result(1), 100), [0, 1, 3, 7, 15, 31, 63]);
+        // The peer may be slow, whatever it is sent; others are not.
+        assert_eq!(wait(&repeats, PEER), REPEAT_MAX);
+        assert_eq!(wait(&repeats, OTHER), SECOND);
+    }
+
+    #[test]
+    fn what_is_small_is_sent_more_often_unless_answers_are_known_to_take_longer() {
+        let mut repeats = Repeats::default();
+        assert_eq!(times_of(&mut repeats, result(1), REPEAT_SMALL_BYTES, 10), [0, 1, 3, 5, 7, 9]);
+        // The announcement of a parcel.
+        assert_eq!(times_of(&mut repeats, result(2), PARCEL_BYTES_MIN + 1, 6), [0, 2, 4]);
+        repeats.measure(PEER, 4 * SECOND);
+        assert_eq!(repeats.wait(PEER, SECOND, 0), 12 * SECOND);
+    }
+
+    #[test]
+    fn only_what_was_sent_once_is_measured() {
+        let mut repeats = Repeats::default();
+        times(&mut repeats, result(1), 8);
+        repeats.answered(Time(0) + 9 * SECOND, PEER, result(1));
+        assert_eq!(wait(&repeats, PEER), 8 * SECOND, "whichever was answered");
+        let now = Time(0) + 10 * SECOND;
+        repeats.note(now, PEER, result(2));
+        repeats.answered(now + SECOND / 100, PEER, result(2));
+        assert_eq!(wait(&repeats, PEER), SECOND);
+        repeats.note(now, PEER, result(3));
+        repeats.note_size(PEER, result(3), PARCEL_BYTES_MIN + 1);
+        repeats.answered(now + 90 * SECOND, PEER, result(3));
+        assert_eq!(wait(&repeats, PEER), SECOND);
+        assert_eq!(times(&mut repeats, result(3), 2), [0, 1], "it is as if it had never been sent");
+    }
+
+    #[test]
+    fn many_messages_at_once_double_the_wait_once() {
+        let mut repeats = Repeats::default();
+        for second in [0, 1] {
+            (0..40).for_each(|number| repeats.note(Time(0) + second * SECOND, PEER, result(number)));
+        }
+        assert_eq!(wait(&repeats, PEER), 2 * SECOND);
+    }
+
+    #[test]
+    fn what_is_never_answered_does_not_slow_the_rest_down() {
+        let mut repeats = Repeats::default();
+        assert_eq!(times(&mut repeats, Repeated::Holding(RUN), 5), [0, 1, 2, 3, 4]);
+        assert_eq!(wait(&repeats, PEER), SECOND);
+    }
+
+    #[test]
+    fn over_a_new_link_all_is_sent_again_at_once() {
+        let mut repeats = Repeats::default();
+        times(&mut repeats, result(1), 8);
+        repeats.note(Time(0) + 8 * SECOND, OTHER, result(1));
+        repeats.on_new_link(PEER);
+        let now = Time(0) + 9 * SECOND;
+        assert!(repeats.take(now, PEER, result(1), SECOND) && !repeats.take(now, PEER, result(1), SECOND));
+        assert_eq!(wait(&repeats, PEER), SECOND, "nothing is known of it");
+        assert!(!repeats.is_due(now, OTHER, result(1), 2 * SECOND));
+        // It may be the first one that is answered now.
+        repeats.answered(now + 30 * SECOND, PEER, result(1));
+        assert_eq!(wait(&repeats, PEER), SECOND);
+    }
+
+    #[test]
+    fn what_is_over_leaves_nothing_behind() {
+        let mut repeats = Repeats::default();
+        times(&mut repeats, result(1), 8);
+        repeats.note(Time(0), OTHER, Repeated::Lending(RUN));
+        repeats.forget_receiver(PEER);
+        assert_eq!(repeats.len(), 1);
+        repeats.forget_run(RUN);
+        assert_eq!(repeats.len(), 0);
+        (0..2 * REPEATS_MAX as u64).for_each(|number| repeats.note(Time(0), PEER, result(number)));
+        assert_eq!(repeats.len(), REPEATS_MAX);
+    }
+}

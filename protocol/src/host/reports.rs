@@ -1,0 +1,235 @@
+//! What a host reports, and what it takes from others and from its runtime.
+
+use std::time::Duration;
+
+use super::bonds::{entry, job, note};
+use super::tests::{PEER, RUN, host, said, spec};
+use super::*;
+use crate::limits::{
+    COUNTS, FLUSH, LINEAGE_LENGTH_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX,
+    NOTES_WAITING_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED,
+};
+use crate::message::{LogLine, ToHost};
+use crate::shared::Replica;
+use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
+
+const NOW: Time = Time(0);
+const OBJECT: ObjectId = ObjectId([3; 16]);
+
+fn finished() -> Finished {
+    Finished { outcome: Outcome::Done(vec![0]), work_ns: 1 << 40, span_ns: 1 }
+}
+
+#[test]
+fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
+    let me = host().id().expect("it is known");
+    let done = || EntryState::Done(finished());
+    for (lineage, state, is_restored, is_taken) in [
+        (LINEAGE_LENGTH_MAX, done(), true, true),
+        (LINEAGE_LENGTH_MAX + 1, done(), false, false),
+        (1, EntryState::Running(PEER), false, true),
+        (1, EntryState::Running(me), false, false),
+        (1, EntryState::DoneAt { host: PEER, work_ns: 1 }, false, true),
+    ] {
+        let entries = || vec![entry(1, lineage, state.clone())];
+        let (mut restoring, mut taking) = (host(), host());
+        restoring.handle_restored(NOW, RUN, entries());
+        taking.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: entries() });
+        assert_eq!(
+            (restoring.table(RUN).0 == 1, taking.table(RUN).0 == 1),
+            (is_restored, is_taken),
+            "{state:?}"
+        );
+        let told = said(&mut restoring);
+        let is_told = told
+            .iter()
+            .any(|transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::Entries { .. })));
+        assert_eq!(is_told, is_restored, "{state:?}");
+    }
+}
+
+#[test]
+fn notes_and_their_parameters_are_bounded() {
+    let mut part = Part::new(spec(), 1 << 20, NOW);
+    for (length, is_noted) in [(NOTED_PARAMETERS_BYTES_MAX, true), (NOTED_PARAMETERS_BYTES_MAX + 1, false)] {
+        assert_eq!(part.noted(&vec![0; length]).is_some(), is_noted, "{length}");
+    }
+    let whole = NOTED_PARAMETERS_WAITING_BYTES_MAX / NOTED_PARAMETERS_BYTES_MAX;
+    for _ in 1..whole {
+        part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX));
+    }
+    part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX - 1));
+    assert!(part.noted(&[0]).is_some() && part.noted(&[0; 2]).is_none(), "there is room for one byte more");
+    while part.notes.len() < NOTES_WAITING_MAX {
+        part.note(NOW, note(2));
+    }
+    part.note(NOW, note(0));
+    assert_eq!(part.notes_dropped, 1);
+    let notes = part.take_notes(NOW + Duration::from_millis(300));
+    assert_eq!(notes.iter().filter(|note| note.parameters.is_some()).count(), whole);
+    assert!(notes.len() == NOTES_WAITING_MAX && notes.iter().all(|note| note.ago_ms == 300));
+    assert!(part.noted(&[0; NOTED_PARAMETERS_BYTES_MAX]).is_some(), "there is room again");
+}
+
+#[test]
+fn what_the_runtime_saw_is_told_with_when_it_was() {
+    let mut host = host();
+    let at = Time(1_000_000_000);
+    let jobs = vec![JobNote { ago_ms: 200, ..note(0) }];
+    host.handle_notice(at, RUN, Notice::Activity { workers: Vec::new(), jobs, jobs_dropped: 3 });
+    host.handle_timeout(at + COUNTS);
+    let told = said(&mut host).into_iter().find_map(|transmit| match transmit {
+        Transmit::ToCoordinator(ToCoordinator::Counts { notes, notes_dropped, .. }) => {
+            Some((notes.iter().map(|note| note.ago_ms).collect::<Vec<_>>(), notes_dropped))
+        }
+        _ => None,
+    });
+    assert_eq!(told, Some((vec![200 + COUNTS.as_millis() as u32], 3)));
+}
+
+#[test]
+fn counts_go_ahead_of_a_result() {
+    let mut host = host();
+    let counted = |executed| {
+        let jobs = crate::Jobs { executed, ..Default::default() };
+        Notice::Counts(Box::new(Counts { jobs, ..Counts::default() }))
+    };
+    host.handle_notice(NOW, RUN, counted(1));
+    host.handle_timeout(NOW);
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    host.handle_notice(NOW, RUN, counted(2));
+    said(&mut host);
+    let later = NOW + COUNTS / 2;
+    host.handle_notice(later, RUN, Notice::Finished { held, finished: finished() });
+    let said = said(&mut host);
+    let place = |is_such: fn(&Transmit) -> bool| said.iter().position(is_such);
+    let counts = place(|transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::Counts { .. })));
+    let result = place(|transmit| matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Result { .. })));
+    assert!(counts.is_some() && result.is_some() && counts < result, "{said:?}");
+}
+
+#[test]
+fn an_object_that_no_job_mentions_is_forgotten_and_its_bytes_are_free() {
+    for is_used in [false, true] {
+        let mut host = host();
+        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
+        let used = is_used.then_some(replica);
+        let shared = host.shared(RUN);
+        for time in 0..3 {
+            host.handle_timeout(NOW + SHARED_UNUSED * time);
+        }
+        assert_eq!(host.shared(RUN), if is_used { shared } else { (0, 0) });
+        drop(used);
+    }
+}
+
+#[test]
+fn replicas_end_a_run_when_they_take_more_than_it_allows() {
+    for (spare, ends) in [(0, false), (-1, true), (1, false)] {
+        let mut host = host();
+        let create = |host: &mut Host| {
+            let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
+            host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        };
+        create(&mut host);
+        let (_, bytes) = host.shared(RUN);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.spec.limits.shared_bytes_max = bytes.checked_add_signed(spare);
+        create(&mut host);
+        assert_eq!(host.runs[&RUN].verdict.is_some(), ends, "{spare} bytes to spare");
+        assert_eq!(host.shared(RUN), (1, bytes), "it is counted once");
+    }
+}
+
+#[test]
+fn what_fits_a_message_is_no_parcel() {
+    for (bytes, is_parcel) in [(PARCEL_BYTES_MIN, false), (PARCEL_BYTES_MIN + 1, true)] {
+        let mut host = host();
+        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
+        let (number, proof) = (JobNumber(1), 9);
+        host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
+        let held = *host.runs[&RUN].held.keys().next().expect("the root");
+        let outcome = Outcome::Done(vec![0; bytes]);
+        let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
+        host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
+        let whole = said(&mut host).into_iter().filter(|transmit| {
+            let root = matches!(transmit, Transmit::ToCoordinator(ToCoordinator::RootFinished { .. }));
+            root || matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Replica { .. }))
+        });
+        let parcels = if is_parcel { 2 } else { 0 };
+        assert_eq!((whole.count(), host.parcels().0), (2 - parcels, parcels), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn counts_go_with_entries_and_not_with_lines() {
+    for is_entry in [true, false] {
+        let mut host = host();
+        host.handle_notice(NOW, RUN, Notice::Counts(Box::new(Counts { updates: 1, ..Counts::default() })));
+        host.handle_timeout(NOW);
+        let at = NOW + FLUSH;
+        host.handle_notice(at, RUN, Notice::Counts(Box::new(Counts { updates: 2, ..Counts::default() })));
+        if is_entry {
+            let (key, lineage) = (JobKey([1; 32]), Lineage::default());
+            host.handle_notice(at, RUN, Notice::Recorded { key, depth: 1, lineage, finished: finished() });
+        } else {
+            let (job, function, text) = (None, String::new(), "so far".to_owned());
+            host.handle_notice(at, RUN, Notice::Log(LogLine { job, function, text }));
+        }
+        said(&mut host);
+        host.handle_timeout(at + FLUSH);
+        let said = said(&mut host);
+        let up = |is_such: fn(&ToCoordinator) -> bool| {
+            said.iter()
+                .any(|transmit| matches!(transmit, Transmit::ToCoordinator(message) if is_such(message)))
+        };
+        assert_eq!(up(|message| matches!(message, ToCoordinator::Entries { .. })), is_entry);
+        assert_eq!(up(|message| matches!(message, ToCoordinator::Log { .. })), !is_entry);
+        assert_eq!(up(|message| matches!(message, ToCoordinator::Counts { .. })), is_entry);
+    }
+}
+
+#[test]
+fn an_object_that_is_opened_again_keeps_its_content() {
+    let mut host = host();
+    let known = Replica::new(vec![7].into());
+    let places: [Arc<SharedReplica>; 2] = [Arc::new(SharedReplica::new(known)), Arc::default()];
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: places[0].clone() });
+    for (place, is_other) in [(&places[0], false), (&places[1], true), (&places[1], false)] {
+        while host.poll_command().is_some() {}
+        host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, replica: place.clone() });
+        assert!(host.replica(RUN, OBJECT).is_some_and(|current| Arc::ptr_eq(current, place)));
+        assert!(place.with(|place| place.is_some()));
+        let has_come = Command::Replica { run: RUN, object: OBJECT };
+        assert_eq!(std::iter::from_fn(|| host.poll_command()).any(|command| command == has_come), is_other);
+    }
+}
+
+#[test]
+fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
+    let mut host = host();
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec: spec.clone() });
+    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
+    host.lose_peer(NOW, PEER);
+    host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });
+    host.handle_notice(NOW, RUN, Notice::Finished { held, finished: finished() });
+    let commands = std::iter::from_fn(|| host.poll_command());
+    let (run, number, finished) = (RUN, JobNumber(7), finished());
+    assert!(
+        commands
+            .into_iter()
+            .any(|command| command == Command::Complete { run, number, finished: finished.clone() })
+    );
+    let counts = host.counts(RUN).expect("it takes part");
+    assert_eq!((counts.orphaned, counts.jobs.adopted, counts.saved_work_ns), (1, 1, finished.work_ns));
+    assert_eq!((counts.held[0].begun, counts.held[0].done), (1, 1));
+}

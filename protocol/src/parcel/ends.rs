@@ -1,0 +1,157 @@
+//! What is left of parcels that have ended, on either side.
+
+use super::*;
+use crate::limits::{
+    CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARCELS_INCOMING_BYTES_MAX,
+};
+use crate::{JobNumber, RunId, Time};
+
+const NOW: Time = Time(0);
+
+fn result(run: u64, number: u64) -> Contents {
+    Contents::Result { run: RunId(run), number: JobNumber(number) }
+}
+
+/// Three parcels of 1,000 bytes for host 1 and run 1, host 1 and run 2, and host 2 and run 1, all pulled.
+fn outgoing() -> Outgoing<u8> {
+    let mut outgoing = Outgoing::default();
+    for (parcel, (to, run)) in (1..).zip([(1, 1), (1, 2), (2, 1)]) {
+        outgoing.add(NOW, to, result(run, parcel), vec![7; 1_000]).expect("room");
+        assert_eq!(outgoing.on_pull(NOW, to, ParcelId(parcel), (0, 1_000)), None);
+    }
+    outgoing
+}
+
+/// The same on their way here, with a chunk of each.
+fn incoming() -> Incoming<u8> {
+    let mut incoming = Incoming::default();
+    for (parcel, (from, run)) in (1..).zip([(1, 1), (1, 2), (2, 1)]) {
+        incoming.announce(NOW, from, ParcelId(parcel), result(run, parcel), 1_000).expect("sound");
+        assert_eq!(incoming.on_chunk(NOW, from, ParcelId(parcel), 0, &[7; 100]), Ok(Arrival::Part));
+    }
+    incoming
+}
+
+#[test]
+fn nothing_is_kept_or_sent_of_what_has_ended() {
+    type End = fn(&mut Outgoing<u8>);
+    let ends: [(End, &[u64]); 6] = [
+        (|_| {}, &[1, 2, 3]),
+        (|outgoing| outgoing.forget_peer(1), &[3]),
+        (|outgoing| outgoing.forget_run(RunId(1)), &[2]),
+        (|outgoing| assert_eq!(outgoing.end(1, ParcelId(2)), Some(result(2, 2))), &[1, 3]),
+        // Not its parcel to end.
+        (|outgoing| assert_eq!(outgoing.end(2, ParcelId(2)), None), &[1, 2, 3]),
+        (|outgoing| assert_eq!(outgoing.end_contents(2, result(1, 3)), Some(ParcelId(3))), &[1, 2]),
+    ];
+    for (case, (end, left)) in ends.into_iter().enumerate() {
+        let mut outgoing = outgoing();
+        end(&mut outgoing);
+        assert_eq!(outgoing.size(), (left.len(), 1_000 * left.len()), "case {case}");
+        assert_eq!(outgoing.has_peer(1), left.contains(&1) || left.contains(&2), "case {case}");
+        assert_eq!(outgoing.has_peer(2), left.contains(&3), "case {case}");
+        let sent = std::iter::from_fn(|| outgoing.poll_chunk(NOW, |_| true));
+        let sent = sent.map(|(_, chunk)| match chunk {
+            ParcelMessage::Chunk { parcel, .. } => parcel.0,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(sent.collect::<Vec<_>>(), left, "case {case}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_or_awaited_of_what_has_ended() {
+    type End = fn(&mut Incoming<u8>);
+    let ends: [(End, &[u64]); 5] = [
+        (|_| {}, &[1, 2, 3]),
+        (|incoming| incoming.forget_peer(NOW, 1), &[3]),
+        (|incoming| incoming.forget_run(NOW, RunId(1)), &[2]),
+        (|incoming| assert_eq!(incoming.on_withdrawn(NOW, 1, ParcelId(2)), Some(result(2, 2))), &[1, 3]),
+        (|incoming| assert_eq!(incoming.refuse(NOW, 2, result(1, 3)), Some(ParcelId(3))), &[1, 2]),
+    ];
+    let all = [(1, result(1, 1)), (1, result(2, 2)), (2, result(1, 3))];
+    for (case, (end, left)) in ends.into_iter().enumerate() {
+        let mut incoming = incoming();
+        end(&mut incoming);
+        assert_eq!(incoming.held_bytes(), 100 * left.len(), "case {case}");
+        for (parcel, (from, contents)) in (1..).zip(all) {
+            let is_left = left.contains(&parcel);
+            assert_eq!(incoming.knows(from, ParcelId(parcel)), is_left, "case {case}");
+            assert_eq!(incoming.has(from, contents), is_left, "case {case}");
+            assert_eq!(incoming.has_any(|such| *such == contents), is_left, "case {case}");
+        }
+        assert_eq!(incoming.has_peer(2), left.contains(&3), "case {case}");
+        assert!(!incoming.is_empty() && incoming.next_timeout().is_some());
+        incoming.forget_peer(NOW, 1);
+        incoming.forget_peer(NOW, 2);
+        assert!(incoming.is_empty() && incoming.next_timeout().is_none(), "case {case}");
+        assert_eq!(incoming.held_bytes(), 0, "case {case}");
+    }
+}
+
+#[test]
+fn bytes_beyond_a_gap_are_held_too() {
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(NOW, 1, ParcelId(1), result(1, 1), 1_000).expect("sound");
+    for (offset, held) in [(500, 100), (0, 200), (100, 300)] {
+        assert_eq!(incoming.on_chunk(NOW, 1, ParcelId(1), offset, &[7; 100]), Ok(Arrival::Part));
+        assert_eq!(incoming.held_bytes(), held);
+    }
+}
+
+#[test]
+fn a_parcel_is_dropped_when_it_was_not_touched_for_long() {
+    let mut outgoing = outgoing();
+    let later = NOW + PARCEL_UNWANTED_MAX / 2;
+    assert_eq!(outgoing.on_pull(later, 1, ParcelId(1), (0, 1)), None);
+    assert_eq!(outgoing.touched(), Some(later));
+    assert_eq!(outgoing.next_timeout(), Some(NOW + PARCEL_UNWANTED_MAX));
+    outgoing.handle_timeout(NOW + PARCEL_UNWANTED_MAX);
+    assert_eq!(outgoing.size().0, 1, "the one that was pulled later is left");
+    assert_eq!(outgoing.next_timeout(), Some(later + PARCEL_UNWANTED_MAX));
+}
+
+#[test]
+fn the_same_contents_are_kept_once_for_a_receiver() {
+    let mut outgoing = Outgoing::<u8>::default();
+    for bytes in [10, CHUNK_BYTES_MAX, 20] {
+        outgoing.add(NOW, 1, result(1, 1), vec![7; bytes]).expect("room");
+        assert_eq!(outgoing.size(), (1, bytes));
+    }
+    assert_eq!(outgoing.add(NOW, 1, result(1, 2), Vec::new()), None, "there is nothing to send");
+    outgoing.add(NOW, 2, result(1, 1), vec![7; 5]).expect("room");
+    assert_eq!(outgoing.size(), (2, 25));
+}
+
+#[test]
+fn large_parcels_wait_until_others_have_ended() {
+    let mut incoming = Incoming::<u8>::default();
+    let together = PARCELS_INCOMING_BYTES_MAX / PARCEL_BYTES_MAX;
+    let pulled = |incoming: &mut Incoming<u8>| {
+        let pulls = std::iter::from_fn(|| incoming.poll_message());
+        pulls
+            .filter(|(_, message)| matches!(message, ParcelMessage::Pull { .. }))
+            .map(|(from, _)| from)
+            .collect::<Vec<_>>()
+    };
+    for from in 0..together as u8 + 2 {
+        incoming.announce(NOW, from, ParcelId(1), result(1, 1), PARCEL_BYTES_MAX as u64).expect("sound");
+    }
+    assert_eq!(pulled(&mut incoming), (0..together as u8).collect::<Vec<_>>());
+    for ended in 0..2 {
+        incoming.forget_peer(NOW, ended);
+        assert_eq!(pulled(&mut incoming), [together as u8 + ended]);
+    }
+}
+
+#[test]
+fn what_is_missing_is_asked_for_sooner_once_something_beyond_it_has_come() {
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(NOW, 1, ParcelId(1), result(1, 1), 1_000).expect("sound");
+    assert_eq!(incoming.next_timeout(), Some(NOW + PARCEL_PATIENCE_MIN));
+    // The last fills one gap of two.
+    for (offset, patience) in [(500, 4), (100, 4), (0, 4), (200, 4), (300, 4), (400, 1)] {
+        assert_eq!(incoming.on_chunk(NOW, 1, ParcelId(1), offset, &[7; 100]), Ok(Arrival::Part));
+        assert_eq!(incoming.next_timeout(), Some(NOW + PARCEL_PATIENCE_MIN / patience), "{offset}");
+    }
+}

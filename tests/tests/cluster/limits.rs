@@ -1,0 +1,43 @@
+//! Limits of runs on a grid.
+
+use sateen_tests::cluster::Cluster;
+use sateen_tests::command::app;
+use serde_json::json;
+
+/// Limits that no host grants are refused before anybody waits for such a host.
+#[test]
+fn limits_out_of_range_are_refused_at_once() {
+    let cluster = Cluster::start(&[]);
+    let module = app("nqueens").display().to_string();
+    let submit = |more: &[&str]| cluster.sateen(["submit", &module, "8"].iter().chain(more));
+    for (flag, value, expected) in [
+        ("--max-output", "65M", "64"),
+        ("--max-shared", "2000G", "1"),
+        ("--memory", "5G", "64K to 4G"),
+        ("--stack", "1K", "64K to 4G"),
+        ("--time-limit", "0", "no time"),
+        ("--cpu-limit", "1000000h", "hundred years"),
+    ] {
+        submit(&[flag, value]).fails_with(2, &[flag, expected]);
+    }
+    submit(&["--cpu-limt", "5s"]).fails_with(2, &["--cpu-limt"]);
+    // Whoever asks the coordinator itself is told as well.
+    assert_eq!(submit(&[]).code, Some(0));
+    let app = cluster.api().get("/api/v1/apps")[0]["hash"].as_str().expect("an app").to_owned();
+    for (limit, value) in [("memory_bytes", 1_u64), ("output_bytes", 65 << 20), ("time_ms", 0)] {
+        let submission = json!({"app": app, "arguments": ["8"], "limits": {limit: value}});
+        let (status, answer) = cluster.api().post("/api/v1/runs", &submission.to_string());
+        assert_eq!(status, 422, "{answer:#}");
+        assert!(answer["detail"].as_str().is_some_and(|why| why.contains(&value.to_string())), "{answer:#}");
+    }
+}
+
+#[test]
+fn a_run_ends_at_the_limits_on_its_time() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    for flag in ["--time-limit", "--cpu-limit"] {
+        let run = cluster.submit("nqueens", &["20", flag, "2s"]).to_string();
+        cluster.sateen(["wait", &run]).fails_with(3, &[flag, "2 s"]);
+    }
+    cluster.done(cluster.submit("nqueens", &["8"]), "92\n");
+}
