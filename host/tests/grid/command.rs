@@ -83,7 +83,7 @@ fn a_host_without_coordinator_says_so_and_goes_on() {
 
     let (code, _, said) = run(&folder, &["pause", "30m"]);
     assert!(code == 0 && said.contains("for 30m"), "{said}");
-    assert!(run(&folder, &["status"]).1.contains("paused by its user"));
+    assert!(run(&folder, &["status"]).1.contains("paused by you until"));
     assert_eq!(run(&folder, &["resume"]).0, 0);
     assert!(run(&folder, &["status"]).1.contains("takes work"));
     assert_eq!(run(&folder, &["pause", "1s"]).0, 0);
