@@ -1,7 +1,7 @@
 //! Notices of portions on their way to the driver, which is not to be buried under them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sateen_protocol::host::Notice;
@@ -9,7 +9,7 @@ use sateen_protocol::message::LogLine;
 
 /// Notices on their way; beyond, those that nothing depends on are dropped.
 const NOTICES_MAX: usize = 100_000;
-/// Lines of apps' logs in each [`PERIOD`], in bytes; beyond, further ones are left out and counted. The link to the
+/// Lines of a run's log in each [`PERIOD`], in bytes; beyond, further ones are left out and counted. The link to the
 /// coordinator has more to carry, and the coordinator keeps little more of a run's log.
 const LOG_BYTES_MAX: usize = 1 << 20;
 /// See [`LOG_BYTES_MAX`].
@@ -19,12 +19,30 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Notices {
     count: AtomicUsize,
+}
+
+impl Notices {
+    /// The driver has taken a notice.
+    pub fn take(&self) {
+        self.count.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Where a run's notices are admitted. Each run has its own, so that one that says much silences no other.
+#[derive(Debug)]
+pub struct Gate {
+    notices: Arc<Notices>,
     /// When the period began, and the bytes of lines in it.
     period: Mutex<Option<(Instant, usize)>>,
     lines_left_out: AtomicU64,
 }
 
-impl Notices {
+impl Gate {
+    /// That of a run which begins here.
+    pub fn new(notices: &Arc<Notices>) -> Self {
+        Self { notices: Arc::clone(notices), period: Mutex::default(), lines_left_out: AtomicU64::default() }
+    }
+
     /// A notice that is sent to the driver from now on; `None` if it is not to be sent.
     pub fn admit(&self, mut notice: Notice) -> Option<Notice> {
         // Updates that are missed here are sent when replicas are compared.
@@ -32,7 +50,7 @@ impl Notices {
             notice,
             Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. } | Notice::Updated { .. }
         );
-        let is_crowded = can_be_missed && self.count.load(Relaxed) > NOTICES_MAX;
+        let is_crowded = can_be_missed && self.notices.count.load(Relaxed) > NOTICES_MAX;
         if let Notice::Log(line) = &mut notice {
             if is_crowded || !self.has_room_for(line, Instant::now()) {
                 if is_crowded || self.lines_left_out.fetch_add(1, Relaxed) > 0 {
@@ -40,7 +58,7 @@ impl Notices {
                 }
                 // There may be no other line after these.
                 "(more was said than could be sent)".clone_into(&mut line.text);
-                self.count.fetch_add(1, Relaxed);
+                self.notices.count.fetch_add(1, Relaxed);
                 return Some(notice);
             }
             let left_out = self.lines_left_out.swap(0, Relaxed);
@@ -50,7 +68,7 @@ impl Notices {
         } else if is_crowded {
             return None;
         }
-        self.count.fetch_add(1, Relaxed);
+        self.notices.count.fetch_add(1, Relaxed);
         Some(notice)
     }
 
@@ -65,11 +83,6 @@ impl Notices {
         }
         has_room
     }
-
-    /// The driver has taken a notice.
-    pub fn take(&self) {
-        self.count.fetch_sub(1, Relaxed);
-    }
 }
 
 #[cfg(test)]
@@ -82,23 +95,28 @@ mod tests {
 
     #[test]
     fn lines_beyond_what_may_be_sent_are_left_out_and_counted() {
-        let notices = Notices::default();
+        let notices = Arc::default();
+        let gate = Gate::new(&notices);
         let (mut sent, mut left_out) = (0, 0);
         for _ in 0..10_000 {
-            match notices.admit(line(8 << 10)) {
+            match gate.admit(line(8 << 10)) {
                 Some(_) => sent += 1,
                 None => left_out += 1,
             }
         }
         assert!((1..LOG_BYTES_MAX / (8 << 10) * 20).contains(&sent), "{sent} lines are sent");
-        assert!(notices.admit(Notice::Idle(1)).is_some(), "all else is sent");
-        *notices.period.lock().expect("sound") = None;
-        let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room again") };
+        assert!(gate.admit(Notice::Idle(1)).is_some(), "all else is sent");
+        assert!(
+            matches!(Gate::new(&notices).admit(line(3)), Some(Notice::Log(line)) if line.text == "xxx"),
+            "another run is heard"
+        );
+        *gate.period.lock().expect("sound") = None;
+        let Some(Notice::Log(next)) = gate.admit(line(3)) else { panic!("there is room again") };
         assert!(next.text.contains(" lines before this one are left out) xxx"), "{}", next.text);
         assert!(left_out > 0);
-        let Some(Notice::Log(next)) = notices.admit(line(3)) else { panic!("there is room") };
+        let Some(Notice::Log(next)) = gate.admit(line(3)) else { panic!("there is room") };
         assert_eq!(next.text, "xxx");
-        (0..sent + 3).for_each(|_| notices.take());
+        (0..sent + 4).for_each(|_| notices.take());
         assert_eq!(notices.count.load(Relaxed), 0);
     }
 }

@@ -6,6 +6,7 @@ use sateen_protocol::host::Notice;
 use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
 use tracing::{debug, warn};
 
+use super::notices::Gate;
 use super::{Driver, Input};
 use crate::grid::load::Cancel;
 use crate::grid::runtime::{Notify, RunningPortion};
@@ -73,9 +74,9 @@ impl Driver {
 
     /// What a portion calls, on any of its threads.
     fn notify(&self, run: RunId, generation: u64) -> Notify {
-        let (inputs, waiting) = (self.inputs.clone(), self.notices.clone());
+        let (inputs, gate) = (self.inputs.clone(), Gate::new(&self.notices));
         Arc::new(move |notice| {
-            let Some(notice) = waiting.admit(notice) else { return };
+            let Some(notice) = gate.admit(notice) else { return };
             let _ = inputs.send(Input::Notice { run, generation, notice });
         })
     }
