@@ -6,6 +6,7 @@ use crate::frugal;
 use crate::limits::{PARCEL_BYTES_MAX, RECONCILE};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
+use crate::shared::ObjectId;
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
 use super::part::{Loan, LoanState, Owner, Request, Stage, Unresolved};
@@ -142,6 +143,14 @@ impl Host {
         if let Some(parcel) = self.incoming.refuse(self.latest, loan.thief, Contents::Result { run, number })
         {
             self.tell_of_parcel(Receiver::Peer(loan.thief), ParcelMessage::Refused { parcel });
+        }
+    }
+
+    /// All that is in a replica which another host has announced is here.
+    pub(super) fn decline_replica(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
+        if let Some(parcel) = self.incoming.refuse(now, from, Contents::Replica { run, object }) {
+            self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel });
+            self.send_pulls();
         }
     }
 

@@ -69,6 +69,12 @@ impl Contents {
         }
     }
 
+    /// Whether whoever has received it from one sender most likely needs it from no other: they are pulled one after
+    /// another.
+    pub fn is_same_from_all(&self) -> bool {
+        matches!(self, Self::Replica { .. })
+    }
+
     /// The run that it is about.
     pub fn run(&self) -> RunId {
         match self {

@@ -83,6 +83,12 @@ impl<K: Copy + Ord> Incoming<K> {
         self.by_contents.keys().any(|(_, contents)| is_such(contents))
     }
 
+    /// All that have announced these contents.
+    pub fn senders(&self, contents: Contents) -> Vec<K> {
+        let with_contents = self.by_contents.keys().filter(|(_, announced)| *announced == contents);
+        with_contents.map(|(from, _)| *from).collect()
+    }
+
     /// Whether no parcel is on its way here.
     pub fn is_empty(&self) -> bool {
         self.parcels.is_empty()
@@ -200,19 +206,25 @@ impl<K: Copy + Ord> Incoming<K> {
         while self.pulled.len() < PARCELS_PULLED_MAX
             && let Some(name) = self.waiting.pop_front()
         {
-            let Some(arriving) = self.parcels.get_mut(&name) else { continue };
+            let Some(arriving) = self.parcels.get(&name) else { continue };
+            let (contents, total) = (arriving.contents, arriving.total);
             let of_peer = self.pulled.iter().filter(|(from, _)| *from == name.0).count();
             let is_new = !self.begun.contains(&name);
-            let is_too_much = is_new
-                && !self.begun.is_empty()
-                && self.begun_bytes + arriving.total > PARCELS_INCOMING_BYTES_MAX;
-            if of_peer >= PARCELS_PULLED_PER_PEER_MAX || is_too_much {
+            let is_too_much =
+                is_new && !self.begun.is_empty() && self.begun_bytes + total > PARCELS_INCOMING_BYTES_MAX;
+            if of_peer >= PARCELS_PULLED_PER_PEER_MAX
+                || is_too_much
+                || (self.pulled.iter())
+                    .filter_map(|name| self.parcels.get(name))
+                    .any(|pulled| pulled.contents.is_same_from_all() && pulled.contents == contents)
+            {
                 still.push_back(name);
                 continue;
             }
+            let Some(arriving) = self.parcels.get_mut(&name) else { continue };
             if is_new {
                 self.begun.insert(name);
-                self.begun_bytes += arriving.total;
+                self.begun_bytes += total;
             }
             let (from, until) = arriving.begin(now, patience);
             self.pulled.insert(name);

@@ -5,6 +5,7 @@ use crate::limits::{
     CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_STALE, PARCEL_UNWANTED_MAX, PARCEL_WINDOW_BYTES_MAX,
     PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX,
 };
+use crate::shared::ObjectId;
 use crate::{JobNumber, RunId, Time};
 
 const ME: u8 = 1;
@@ -179,6 +180,32 @@ fn few_are_pulled_at_once_and_all_arrive() {
         pair.talk(|_| true);
     }
     assert_eq!(pair.arrived.len(), 10);
+}
+
+#[test]
+fn one_replica_of_an_object_is_pulled_at_once() {
+    let replica = |object| Contents::Replica { run: RunId(1), object: ObjectId([object; 16]) };
+    let mut incoming: Incoming<u8> = Incoming::default();
+    for sender in [1, 2, 3] {
+        incoming.announce(Time(0), sender, ParcelId(u64::from(sender)), replica(1), 10).expect("sound");
+    }
+    incoming.announce(Time(0), 4, ParcelId(4), replica(2), 10).expect("sound");
+    assert_eq!(incoming.senders(replica(1)), [1, 2, 3]);
+    let mut pulled = || -> Vec<u8> {
+        let messages = std::iter::from_fn(|| incoming.poll_message());
+        messages
+            .filter(|(_, message)| matches!(message, ParcelMessage::Pull { .. }))
+            .map(|(of, _)| of)
+            .collect()
+    };
+    assert_eq!(pulled(), [1, 4], "of another object at once");
+    let arrival = incoming.on_chunk(Time(0), 1, ParcelId(1), 0, &[0; 10]).expect("sound");
+    assert!(matches!(arrival, Arrival::Whole(..)), "{arrival:?}");
+    let next = std::iter::from_fn(|| incoming.poll_message()).last();
+    assert!(matches!(next, Some((2, ParcelMessage::Pull { .. }))), "{next:?}");
+    assert_eq!(incoming.refuse(Time(0), 2, replica(1)), Some(ParcelId(2)));
+    let next = std::iter::from_fn(|| incoming.poll_message()).last();
+    assert!(matches!(next, Some((3, ParcelMessage::Pull { .. }))), "{next:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::limits::{
     OBJECTS_PER_RUN_MAX, SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::PeerMessage;
+use crate::parcel::Contents;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
 use crate::{HostId, JobNumber, JobSpec, RunId, Time};
 
@@ -229,6 +230,10 @@ impl Host {
         if installed != Installed::Nothing {
             // All who have one are to know of this one, and send what came meanwhile.
             self.compare(now, run, object, sharers);
+            // And those that wait with theirs are to say whether these are needed still.
+            for other in self.incoming.senders(Contents::Replica { run, object }) {
+                self.tell_versions(run, object, other, true);
+            }
         }
         self.check_bytes(now, run, object);
     }

@@ -6,7 +6,7 @@ use sateen_protocol::limits;
 use crate::world::World;
 
 /// Requests to other sites that a host has under way beside those within its site, for each run.
-const WIDE_STEALS_MAX: usize = 4;
+const WIDE_STEALS_MAX: usize = 1;
 /// Entries that wait for company: what comes in that time, and more while the link is down.
 const OUTBOX_MAX: usize = 4096;
 /// What is not in the table any more is swept when entries are sent.
@@ -25,7 +25,7 @@ pub fn check(world: &World) -> Option<String> {
         let bounds = [
             ("unpolled", sizes.unpolled, 0),
             ("listed", sizes.listed, sizes.peers),
-            ("requests", sizes.requests, runs * (limits::STEALS_IN_SITE_MAX + WIDE_STEALS_MAX)),
+            ("requests", sizes.requests, runs * (limits::STEALS_UNANSWERED_MAX + WIDE_STEALS_MAX)),
             ("parked", sizes.parked, runs * sizes.peers * limits::PARKED_STEALS_PER_THIEF_MAX),
             ("held_indexed", sizes.held_indexed, sizes.held),
             ("away", sizes.away, away),
