@@ -244,7 +244,7 @@ pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
 /// Hosts that one event of the coordinator asks what they go on with, after a restart; the others follow at once.
 pub const ASKED_AT_ONCE_MAX: usize = 4;
 /// Entries that one event of the coordinator frees; the others follow at once.
-pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 32;
+pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 16;
 /// Entries that one event of a host forgets; the others follow at once.
 pub const FORGOTTEN_AT_ONCE_MAX: usize = 8;
 /// Searches that one event of the coordinator answers; the others follow at once.
@@ -252,7 +252,10 @@ pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 16;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts that one event of the coordinator tells others about; what is more follows at once.
-pub const NEWS_AT_A_TIME_MAX: usize = 64;
+pub const NEWS_AT_A_TIME_MAX: usize = 32;
+/// Acquaintances that one event of the coordinator tells of a host that has come or is gone; the others follow at
+/// once.
+pub const SHOWN_AT_ONCE_MAX: usize = 64;
 /// Maximum hosts that one message introduces to another; the others follow in the next.
 pub const JOINED_PER_MESSAGE_MAX: usize = 128;
 /// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.

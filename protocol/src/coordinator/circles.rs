@@ -112,6 +112,12 @@ impl Circles {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
     }
 
+    /// Those of a host's circle after one of them.
+    pub fn of_after(&self, host: HostId, after: Option<HostId>) -> impl Iterator<Item = HostId> {
+        let range = (after.map_or(Unbounded, Excluded), Unbounded);
+        self.known.get(&host).into_iter().flat_map(move |known| known.others.range(range)).map(|(id, _)| *id)
+    }
+
     /// How many others a host knows.
     pub fn len_of(&self, host: HostId) -> usize {
         self.known.get(&host).map_or(0, |known| known.others.len())

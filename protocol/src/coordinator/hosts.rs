@@ -284,9 +284,8 @@ impl Coordinator {
             self.circles.step_aside(host);
         } else if was_paused {
             self.show_round(now, host);
+            self.tell_circle(now, host);
             self.tell_news(now);
-            let hosts = ToHost::Hosts { epoch: self.epoch, joined: self.circle_of(host), gone: Vec::new() };
-            self.send(host, hosts);
             self.start_runs_at(now, host, true);
             self.wake_turns(now);
         }
@@ -346,9 +345,7 @@ impl Coordinator {
         if state.paused.is_none() || !knew.is_empty() {
             self.epoch += 1;
         }
-        for other in knew {
-            self.tell_gone(now, other, host, departure);
-        }
+        self.tell_all_gone(now, host, departure, knew);
         self.tell_news(now);
         let mut room = ENTRIES_FREED_AT_ONCE_MAX;
         for run in self.urgent_runs() {

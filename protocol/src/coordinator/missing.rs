@@ -62,6 +62,8 @@ impl Coordinator {
 
     /// A host has come back. If it is one that was given up, it is listed again.
     pub(super) fn find_missing(&mut self, now: Time, host: HostId) {
+        // Who is to hear that it went hears that before it hears that it has come back.
+        while self.tell_some_gone(now, host) {}
         let Some(mut state) = self.missing.remove(host) else { return };
         state.link = None;
         state.heard = now;

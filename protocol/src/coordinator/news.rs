@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
     ACQUAINTANCES_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING,
-    SHARERS_PER_MESSAGE_MAX,
+    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -41,6 +41,18 @@ pub struct Newsroom {
     due: BTreeSet<(Time, HostId)>,
     /// How many hosts have to answer departures, by epoch.
     owed: BTreeMap<u64, usize>,
+    /// Hosts that are being shown round; how often at once, if they came more than once.
+    shown: BTreeMap<HostId, usize>,
+    /// Who is still to hear of hosts that are gone.
+    going: BTreeMap<HostId, Going>,
+}
+
+/// A host that is gone, and whose circle is being told.
+struct Going {
+    departure: Departure,
+    /// When it went; not settled before all have been told.
+    epoch: u64,
+    untold: BTreeSet<HostId>,
 }
 
 impl Newsroom {
@@ -123,13 +135,52 @@ impl Coordinator {
         }
     }
 
-    /// A host that knew another is to hear that it is gone, and to answer.
-    pub(super) fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, departure: Departure) {
+    /// All that knew a host are to hear that it is gone, and to answer.
+    pub(super) fn tell_all_gone(
+        &mut self,
+        now: Time,
+        host: HostId,
+        departure: Departure,
+        untold: BTreeSet<HostId>,
+    ) {
+        let going = Going { departure, epoch: self.epoch, untold };
+        self.newsroom.hold(going.epoch);
+        // It has come, been told of to some, and is gone again: the others need not hear of it.
+        if let Some(before) = self.newsroom.going.insert(host, going) {
+            self.newsroom.release(before.epoch);
+        }
+        self.in_slices(now, Slice::TellGone(host));
+    }
+
+    /// Some of those that knew a host hear that it is gone; whether there are more.
+    pub(super) fn tell_some_gone(&mut self, now: Time, host: HostId) -> bool {
+        let Some(mut going) = self.newsroom.going.remove(&host) else { return false };
+        for _ in 0..SHOWN_AT_ONCE_MAX {
+            let Some(other) = going.untold.pop_first() else {
+                self.newsroom.release(going.epoch);
+                return false;
+            };
+            self.tell_gone(now, other, host, &going);
+        }
+        self.newsroom.going.insert(host, going);
+        true
+    }
+
+    fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, going: &Going) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
-        self.newsroom.owe(&mut state.mailbox, self.epoch);
+        self.newsroom.owe(&mut state.mailbox, going.epoch);
         if let Some(news) = self.news_of(now, host) {
             news.joined.remove(&gone);
-            news.gone.push((gone, departure));
+            news.gone.push((gone, going.departure));
+        }
+    }
+
+    /// A host that works again is told whom it knows: some now, the others in events that follow at once.
+    pub(super) fn tell_circle(&mut self, now: Time, host: HostId) {
+        let circle = self.ids_of_circle(host);
+        if let Some(news) = self.news_of(now, host) {
+            news.joined.extend(circle);
+            self.tell_news_to(now, host, None);
         }
     }
 
@@ -219,17 +270,41 @@ impl Coordinator {
         for other in self.circles.draw(host) {
             self.circles.connect(host, other);
         }
-        let others: Vec<HostId> = self.circles.of(host).collect();
-        for other in others {
-            self.tell_joined(now, other, host);
+        *self.newsroom.shown.entry(host).or_default() += 1;
+        self.in_slices(now, Slice::ShowRound { after: None, host });
+    }
+
+    /// Some of a host's circle, those after one of them, hear of it: the last of them, if there may be more.
+    pub(super) fn show_some(&mut self, now: Time, host: HostId, after: Option<HostId>) -> Option<HostId> {
+        let others: Vec<HostId> = match self.works(host) {
+            true => self.circles.of_after(host, after).take(SHOWN_AT_ONCE_MAX).collect(),
+            false => Vec::new(),
+        };
+        for other in &others {
+            self.tell_joined(now, *other, host);
         }
+        let last = others.last().copied().filter(|_| others.len() == SHOWN_AT_ONCE_MAX);
+        if last.is_none()
+            && let Some(times) = self.newsroom.shown.get_mut(&host)
+        {
+            *times -= 1;
+            if *times == 0 {
+                self.newsroom.shown.remove(&host);
+            }
+        }
+        last
     }
 
     /// Makes two hosts acquainted that have to do with one another, and tells them at once.
     pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
-        if one != other && self.works(one) && self.works(other) && self.circles.connect(one, other) {
-            self.tell_joined(now, one, other);
-            self.tell_joined(now, other, one);
+        if one != other && self.works(one) && self.works(other) {
+            let is_news = self.circles.connect(one, other);
+            // Who is being shown round may not have come to the other yet.
+            for (whom, of) in [(one, other), (other, one)] {
+                if is_news || self.newsroom.shown.contains_key(&of) {
+                    self.tell_joined(now, whom, of);
+                }
+            }
         }
         // Whatever follows is to find them acquainted.
         self.tell_news_to(now, other, Some(one));

@@ -29,6 +29,10 @@ pub enum Slice {
         is_for_paused: bool,
         message: ToHost,
     },
+    /// Those who know a host that has come are told of it.
+    ShowRound { after: Option<HostId>, host: HostId },
+    /// Those who knew a host that is gone are told so.
+    TellGone(HostId),
     /// Circles are renewed.
     Renew(VecDeque<HostId>),
     /// A run is given to all hosts, in this turn of its; `before` is what they said of it in the turn before.
@@ -116,6 +120,11 @@ impl Coordinator {
                 let after = self.if_more(last)?;
                 Some(Slice::Broadcast { after, is_for_paused, message })
             }
+            Slice::ShowRound { after, host } => {
+                let last = self.show_some(now, host, after)?;
+                Some(Slice::ShowRound { after: Some(last), host })
+            }
+            Slice::TellGone(host) => self.tell_some_gone(now, host).then_some(Slice::TellGone(host)),
             Slice::Renew(mut hosts) => {
                 for host in hosts.drain(..hosts.len().min(RENEWED_AT_ONCE_MAX)).collect::<Vec<_>>() {
                     self.renew_circle(now, host);

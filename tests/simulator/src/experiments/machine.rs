@@ -22,6 +22,8 @@ use super::{RUN, S};
 
 /// Entries of one message: as many as may be.
 const ENTRIES_PER_MESSAGE: u64 = limits::ENTRIES_PER_MESSAGE_MAX as u64;
+/// Hosts are heard so often, in nanoseconds.
+const HEARD_EVERY: u64 = S;
 /// Searches that wait while hosts recover.
 const SEARCHES: u64 = 10_000;
 
@@ -158,6 +160,8 @@ struct Grid {
     run: RunId,
     /// The coordinator of which hosts thought that it was started again.
     restarted: Option<Coordinator>,
+    /// When all hosts were heard last.
+    heard: Time,
 }
 
 impl Grid {
@@ -185,9 +189,12 @@ impl Grid {
         self.drain();
     }
 
-    /// Lets time pass, and all that is due happen.
+    /// Lets time pass, and all that is due happen. Hosts are heard now and then.
     fn pass(&mut self, kind: &'static str, ns: u64) {
         self.now = Time(self.now.0 + ns);
+        if self.now.0 >= self.heard.0 + HEARD_EVERY {
+            self.hear_all();
+        }
         loop {
             let machine = &self.machine;
             let next = self.times.take("poll_timeout", || machine.poll_timeout());
@@ -211,9 +218,15 @@ impl Grid {
 
     /// All hosts are heard.
     fn hear_all(&mut self) {
+        self.heard = self.now;
         for (host, _) in self.hosts.clone() {
             self.machine.handle_heard(self.now, host);
         }
+    }
+
+    /// No host was given up that is to be there.
+    fn expect_all(&self) {
+        assert_eq!(self.machine.hosts().count(), self.hosts.len());
     }
 
     fn leave(&mut self, kind: &'static str, count: usize) {
@@ -255,12 +268,16 @@ fn coordinator(clock: Clock, scale: Scale) -> Times {
         to_recover: Vec::new(),
         run: RUN,
         restarted: None,
+        heard: Time(0),
     };
     join(&mut grid, hosts);
     work(&mut grid, entries);
+    grid.expect_all();
     search(&mut grid, entries);
     crowd(&mut grid, runs);
+    grid.expect_all();
     depart(&mut grid, entries);
+    grid.expect_all();
     restart(&mut grid);
     end(&mut grid);
     grid.times
