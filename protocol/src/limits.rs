@@ -236,7 +236,7 @@ pub const LISTEN_AGAIN: Duration = Duration::from_secs(3);
 /// Hosts that the coordinator checks for silence in one event; the others follow at once.
 pub const SILENCE_CHECKS_MAX: usize = 256;
 /// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
-pub const BROADCAST_AT_ONCE_MAX: usize = 256;
+pub const BROADCAST_AT_ONCE_MAX: usize = 128;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
 pub const RENEWED_AT_ONCE_MAX: usize = 16;
 /// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.

@@ -164,14 +164,19 @@ impl Circles {
 
     /// A host is gone; gives who knew it.
     pub fn leave(&mut self, host: HostId) -> BTreeSet<HostId> {
-        self.step_aside(host);
-        self.stop_partings(host);
-        let knew: BTreeSet<HostId> =
-            self.known.remove(&host).unwrap_or_default().others.into_keys().collect();
+        let knew: BTreeSet<HostId> = self.withdraw(host).collect();
         for other in &knew {
             self.part(*other, host);
         }
         knew
+    }
+
+    /// A host is gone and knows nobody any more. Those that are returned know it until they [`part`](Self::part)
+    /// from it.
+    pub fn withdraw(&mut self, host: HostId) -> impl Iterator<Item = HostId> + use<> {
+        self.step_aside(host);
+        self.stop_partings(host);
+        self.known.remove(&host).unwrap_or_default().others.into_keys()
     }
 
     /// Makes two acquainted; false if they were.
@@ -319,7 +324,8 @@ impl Circles {
         drawn
     }
 
-    fn part(&mut self, host: HostId, other: HostId) {
+    /// A host knows another no more; the other may know it still.
+    pub fn part(&mut self, host: HostId, other: HostId) {
         if let Some(known) = self.known.get_mut(&host) {
             known.remove(other);
             if known.others.is_empty() {

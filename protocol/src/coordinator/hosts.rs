@@ -1,6 +1,6 @@
 //! Who is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
@@ -341,7 +341,7 @@ impl Coordinator {
         }
         self.events.push_back(Event::HostGone(host, departure));
         self.forget_parcels_of(now, host);
-        let knew = self.circles.leave(host);
+        let knew: VecDeque<HostId> = self.circles.withdraw(host).collect();
         if state.paused.is_none() || !knew.is_empty() {
             self.epoch += 1;
         }

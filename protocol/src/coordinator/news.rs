@@ -52,7 +52,7 @@ struct Going {
     departure: Departure,
     /// When it went; not settled before all have been told.
     epoch: u64,
-    untold: BTreeSet<HostId>,
+    untold: VecDeque<HostId>,
 }
 
 impl Newsroom {
@@ -141,14 +141,11 @@ impl Coordinator {
         now: Time,
         host: HostId,
         departure: Departure,
-        untold: BTreeSet<HostId>,
+        untold: VecDeque<HostId>,
     ) {
-        let going = Going { departure, epoch: self.epoch, untold };
-        self.newsroom.hold(going.epoch);
-        // It has come, been told of to some, and is gone again: the others need not hear of it.
-        if let Some(before) = self.newsroom.going.insert(host, going) {
-            self.newsroom.release(before.epoch);
-        }
+        while self.tell_some_gone(now, host) {}
+        self.newsroom.hold(self.epoch);
+        self.newsroom.going.insert(host, Going { departure, epoch: self.epoch, untold });
         self.in_slices(now, Slice::TellGone(host));
     }
 
@@ -156,10 +153,11 @@ impl Coordinator {
     pub(super) fn tell_some_gone(&mut self, now: Time, host: HostId) -> bool {
         let Some(mut going) = self.newsroom.going.remove(&host) else { return false };
         for _ in 0..SHOWN_AT_ONCE_MAX {
-            let Some(other) = going.untold.pop_first() else {
+            let Some(other) = going.untold.pop_front() else {
                 self.newsroom.release(going.epoch);
                 return false;
             };
+            self.circles.part(other, host);
             self.tell_gone(now, other, host, &going);
         }
         self.newsroom.going.insert(host, going);

@@ -18,6 +18,7 @@ mod clock;
 mod departure;
 #[cfg(test)]
 mod getters;
+mod given_up;
 mod loans;
 mod membership;
 mod parcels;
@@ -49,6 +50,7 @@ use crate::parcel::{Contents, Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use departure::Departing;
+use given_up::GivenUp;
 use part::{Part, Stage};
 use repeats::{Repeated, Repeats};
 use sharing::Sharing;
@@ -79,7 +81,7 @@ pub struct Host {
     /// Peers that did not answer a steal request in time and have said nothing since.
     silent: BTreeSet<HostId>,
     /// Peers that were given up a moment ago, and may not know yet.
-    given_up: BTreeMap<HostId, Time>,
+    given_up: GivenUp,
     epoch: u64,
     /// Entries of hosts that are gone which this event may still forget.
     room_to_forget: usize,
@@ -128,7 +130,7 @@ impl Host {
             direct: BTreeSet::new(),
             cut_off: BTreeMap::new(),
             silent: BTreeSet::new(),
-            given_up: BTreeMap::new(),
+            given_up: GivenUp::default(),
             epoch: 0,
             room_to_forget: FORGOTTEN_AT_ONCE_MAX,
             runs: BTreeMap::new(),

@@ -9,20 +9,12 @@
 //! The coordinator answers a search when all hosts have told it of their orphans, so an orphan is not
 //! missed for being announced a moment late.
 
-use std::time::Duration;
-
-use crate::limits::{
-    ACQUAINTANCES_MAX, EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, IDENTITY_KEPT, REDOING_MAX,
-    SEARCHES_ENDED_AT_ONCE_MAX,
-};
+use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_ENDED_AT_ONCE_MAX};
 use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
 use super::part::{Loan, LoanState, Owner, Part, Unresolved};
 use super::{Command, Event, Host, Receiver};
-
-/// Time for which a host that was given up is expected to come back.
-const GIVEN_UP: Duration = IDENTITY_KEPT.saturating_mul(2);
 
 impl Host {
     /// A direct link broke, the coordinator is away, and nothing reaches the peer.
@@ -38,10 +30,7 @@ impl Host {
             return;
         }
         self.unlist_peer(peer);
-        self.given_up.retain(|_, since| now < *since + GIVEN_UP);
-        if self.given_up.len() < ACQUAINTANCES_MAX {
-            self.given_up.insert(peer, now);
-        }
+        self.given_up.note(now, peer);
         self.forget_parcels_of_peer(now, peer);
         self.repeats.forget_receiver(Receiver::Peer(peer));
         self.events.push_back(Event::PeerGone(peer));
@@ -54,8 +43,7 @@ impl Host {
     /// Whether a host is no peer since a moment ago: it may come back and does not know yet that what it
     /// shared with this host is void. After that moment, it is answered so that whatever it waits for ends.
     pub(super) fn is_given_up(&self, now: Time, host: HostId) -> bool {
-        !self.peers.contains_key(&host)
-            && self.given_up.get(&host).is_some_and(|since| now < *since + GIVEN_UP)
+        !self.peers.contains_key(&host) && self.given_up.has(now, host)
     }
 
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId) {
