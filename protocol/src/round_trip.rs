@@ -29,11 +29,11 @@ impl RoundTrip {
     }
 
     /// Time after which what was not answered is sent again: at least `least`, and `unmeasured` where no answer has
-    /// come yet. It is doubled up to `most`.
+    /// come yet; at most `most`, however long answers took and however often it was doubled.
     pub fn wait(&self, unmeasured: Duration, least: Duration, most: Duration) -> Duration {
         let once = self.measured.map_or(unmeasured, |(smoothed, variation)| smoothed + variation * 4);
         let once = once.max(least);
-        once.saturating_mul(1_u32.checked_shl(self.doubled).unwrap_or(u32::MAX)).min(most.max(once))
+        once.saturating_mul(1_u32.checked_shl(self.doubled).unwrap_or(u32::MAX)).min(most.max(least))
     }
 
     /// Something was sent again after `wait`. What is sent again together doubles the wait once.

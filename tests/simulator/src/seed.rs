@@ -53,6 +53,13 @@ pub fn run(seed: u64) -> SeedResult {
     run_with(seed, Family::ALL)
 }
 
+/// The same as [`run_with`], and what happened is written down.
+pub fn tell(seed: u64, families: &[Family]) -> SeedResult {
+    let (mut world, calm_at, calm) = build(seed, families);
+    world.log = Some(Vec::new());
+    finish(world, calm_at, &calm)
+}
+
 /// Runs a seed with faults of these families, beside those that each seed has.
 pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
     let (world, calm_at, calm) = build(seed, families);

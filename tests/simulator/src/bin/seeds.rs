@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use sateen_simulator::families::Family;
+use sateen_simulator::seed;
 use sateen_simulator::sweep::sweep;
 
 fn main() -> ExitCode {
-    let (mut seeds, mut first, mut is_json) = (1_000, 0, false);
+    let (mut seeds, mut first, mut is_json, mut is_told) = (1_000, 0, false, false);
     let mut families = Family::ALL.to_vec();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|text| text.parse().ok());
         match word.as_str() {
             "--json" => is_json = true,
+            "--log" => is_told = true,
             "--seeds" => match number() {
                 Some(number) => seeds = number,
                 None => return refuse("--seeds takes a number"),
@@ -30,6 +32,12 @@ fn main() -> ExitCode {
             },
             other => return refuse(&format!("unknown argument {other:?}")),
         }
+    }
+    if is_told {
+        let told = seed::tell(first, &families);
+        told.log.iter().for_each(|line| println!("{line}"));
+        told.violations.iter().for_each(|violation| println!("{violation}"));
+        return if told.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let begun = Instant::now();
     let swept = sweep(first, seeds, &families);
