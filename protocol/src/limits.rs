@@ -242,9 +242,11 @@ pub const RENEWED_AT_ONCE_MAX: usize = 16;
 /// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.
 pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
 /// Hosts that one event of the coordinator asks what they go on with, after a restart; the others follow at once.
-pub const ASKED_AT_ONCE_MAX: usize = 4;
-/// Entries that one event of the coordinator frees; the others follow at once.
-pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 16;
+pub const ASKED_AT_ONCE_MAX: usize = 1;
+/// Entries that one event of the coordinator frees; the others follow at once. Each is listed below all its ancestors.
+pub const ENTRIES_FREED_AT_ONCE_MAX: usize = 8;
+/// Entries that one event of the coordinator has saved; the others follow at once.
+pub const ENTRIES_SAVED_AT_ONCE_MAX: usize = 32;
 /// Entries that one event of a host forgets; the others follow at once.
 pub const FORGOTTEN_AT_ONCE_MAX: usize = 8;
 /// Searches that one event of the coordinator answers; the others follow at once.

@@ -312,7 +312,7 @@ impl Coordinator {
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
-        self.do_next_slice(now);
+        let has_sliced = self.do_next_slice(now);
         self.ping_all(now);
         self.give_up_silent(now);
         self.forget_missing(now);
@@ -324,7 +324,12 @@ impl Coordinator {
         self.time_out_parcels(now);
         self.time_out_runs(now);
         self.meter(now);
-        self.tell_news(now);
+        // One event is not to do much of both; where there is much of both, they take turns.
+        let is_news_turn = !has_sliced || self.newsroom.has_waited;
+        self.newsroom.has_waited = !is_news_turn;
+        if is_news_turn {
+            self.tell_news(now);
+        }
     }
 
     // ---- what is to be done ----

@@ -45,6 +45,8 @@ pub struct Newsroom {
     shown: BTreeMap<HostId, usize>,
     /// Who is still to hear of hosts that are gone.
     going: BTreeMap<HostId, Going>,
+    /// What was due was left to the next event.
+    pub has_waited: bool,
 }
 
 /// A host that is gone, and whose circle is being told.

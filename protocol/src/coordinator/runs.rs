@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_FREED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
@@ -207,7 +207,7 @@ impl Coordinator {
         part.suspending = None;
         part.assigned = None;
         part.claims.clear();
-        self.save_entries(run, &mut ENTRIES_FREED_AT_ONCE_MAX.clone());
+        self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
         self.set_state(run, RunState::Suspended);
     }
 
@@ -279,7 +279,7 @@ impl Coordinator {
     }
 
     pub(super) fn time_out_runs(&mut self, now: Time) {
-        let mut room = ENTRIES_FREED_AT_ONCE_MAX;
+        let mut room = ENTRIES_SAVED_AT_ONCE_MAX;
         for run in self.urgent_runs() {
             let Some(part) = self.runs.get(&run) else { continue };
             if room > 0 && part.unsaved_since.is_some_and(|since| now >= since + SAVE_DELAY) {

@@ -93,12 +93,13 @@ impl Coordinator {
         }
     }
 
-    /// Does one slice of what waits.
-    pub(super) fn do_next_slice(&mut self, now: Time) {
-        let Some(slice) = self.slices.waiting.pop_front() else { return };
+    /// Does one slice of what waits; whether there was one.
+    pub(super) fn do_next_slice(&mut self, now: Time) -> bool {
+        let Some(slice) = self.slices.waiting.pop_front() else { return false };
         if let Some(rest) = self.do_slice(now, slice) {
             self.slices.waiting.push_front(rest);
         }
+        true
     }
 
     /// To all hosts that work.
