@@ -51,6 +51,8 @@ impl HostState {
     pub fn view(&self, id: HostId, ready: Vec<RunId>) -> HostView {
         let mut counts = Counts::default();
         self.counts.values().for_each(|more| counts.add(more));
+        // A worker computes for one run at a time, and what a host says of its runs it says at different times.
+        counts.busy = counts.busy.min(self.report.threads);
         HostView {
             id,
             report: Arc::clone(&self.report),

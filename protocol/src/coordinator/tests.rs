@@ -276,6 +276,23 @@ fn executed(grid: &Grid) -> u64 {
 }
 
 #[test]
+fn a_host_has_no_more_busy_workers_than_threads_while_its_runs_take_turns() {
+    let mut grid = Grid::new();
+    let other = RunId(2);
+    grid.submit(RUN);
+    grid.submit(other);
+    let (link, _) = grid.join();
+    let mut of_other = counts(1, 1);
+    if let ToCoordinator::Counts { run, .. } = &mut of_other {
+        *run = other;
+    }
+    grid.tell(link, counts(1, 1));
+    grid.tell(link, of_other);
+    let host = grid.machine.hosts().next().expect("a host");
+    assert_eq!((host.counts.jobs.executed, host.report.threads, host.counts.busy), (2, 1, 1));
+}
+
+#[test]
 fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
     let mut grid = Grid::new();
     grid.submit(RUN);

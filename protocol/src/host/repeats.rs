@@ -168,7 +168,9 @@ impl Repeats {
     /// A receiver is gone.
     pub fn forget_receiver(&mut self, to: Receiver) {
         self.trips.remove(&to);
-        while let Some((first, _)) = self.sent.range((to, FIRST)..).next().filter(|((other, _), _)| *other == to) {
+        while let Some((first, _)) =
+            self.sent.range((to, FIRST)..).next().filter(|((other, _), _)| *other == to)
+        {
             let first = *first;
             self.sent.remove(&first);
         }
