@@ -12,8 +12,8 @@ use crate::ui;
 const SEEDS: u32 = 1000;
 /// Drawn schedules begin at this seed or later.
 const DRAWN_FROM: u64 = 1_000_000;
-/// Schedules of a drawn block. One of some thousand breaks the law of replicas (for example seed 51000616; see
-/// `tests/README.md`), a known fault of slow links, so not more of them yet.
+/// Schedules of a drawn block. One of some ten thousand breaks the bound on what a crash costs (for example seed
+/// 100007328; see `tests/README.md`), so not more of them yet.
 const DRAWN_SEEDS: u32 = 300;
 /// And is one of so many blocks.
 const BLOCKS: u64 = 1_000_000;

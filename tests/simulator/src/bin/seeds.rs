@@ -1,4 +1,5 @@
 //! Runs many seeds with faults of all families: `seeds [--seeds N] [--first SEED] [--faults FAMILIES] [--json]`.
+//! With `--log`, it tells what happens under the first seed alone.
 //! The exit code is 1 if one breaks a law.
 #![allow(clippy::print_stdout)]
 
