@@ -11,6 +11,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::{Answer, Request};
+use crate::grid::folder::DataFolder;
 
 /// A host that is alive says something within this time.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -56,19 +57,33 @@ pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Re
         }
         _ => silent(error),
     })?;
-    stream.set_read_timeout(Some(ANSWER_MAX)).map_err(silent)?;
-    stream.set_write_timeout(Some(ANSWER_MAX)).map_err(silent)?;
-    let mut text = serde_json::to_vec(request).map_err(io::Error::other).map_err(silent)?;
-    text.push(b'\n');
-    (&stream).write_all(&text).map_err(silent)?;
     let mut heard = false;
-    for line in BufReader::new(&stream).lines() {
-        let line = line.map_err(silent)?;
-        let answer = serde_json::from_str(&line).map_err(io::Error::other).map_err(silent)?;
+    let asked = exchange(&stream, request, |answer| {
         heard = true;
         each(answer);
+    });
+    match asked {
+        Ok(()) if heard => Ok(()),
+        // A host that exits closes its socket last: whoever connects at that moment finds a host that is gone.
+        _ if !heard && DataFolder::await_free(folder, Duration::ZERO) => {
+            Err(AskError::NotRunning(folder.to_owned()))
+        }
+        Ok(()) => Err(silent(io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(silent(error)),
     }
-    if heard { Ok(()) } else { Err(silent(io::ErrorKind::UnexpectedEof.into())) }
+}
+
+/// Sends the request, and reads answers to the end of the stream.
+fn exchange(stream: &UnixStream, request: &Request, mut each: impl FnMut(Answer)) -> io::Result<()> {
+    stream.set_read_timeout(Some(ANSWER_MAX))?;
+    stream.set_write_timeout(Some(ANSWER_MAX))?;
+    let mut text = serde_json::to_vec(request)?;
+    text.push(b'\n');
+    (&mut &*stream).write_all(&text)?;
+    for line in BufReader::new(stream).lines() {
+        each(serde_json::from_str(&line?)?);
+    }
+    Ok(())
 }
 
 fn connect(path: &Path) -> io::Result<UnixStream> {
@@ -101,6 +116,30 @@ mod tests {
         let mut answers = Vec::new();
         ask(folder, request, |answer| answers.push(answer)).expect("it answers");
         answers
+    }
+
+    #[test]
+    fn a_host_that_exits_while_it_is_asked_is_not_running() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let host = DataFolder::open(folder.path()).expect("free");
+        let socket =
+            std::os::unix::net::UnixListener::bind(folder.path().join("control.sock")).expect("bound");
+        std::thread::scope(|threads| {
+            let (connected, is_connected) = std::sync::mpsc::channel();
+            threads.spawn(move || {
+                // It is alive and hangs up, then it is gone and hangs up.
+                drop(socket.accept().expect("connected"));
+                is_connected.recv().expect("asked");
+                let asked = socket.accept().expect("connected");
+                drop(host);
+                drop(asked);
+            });
+            let asked = ask(folder.path(), &Request::Status, |_| {});
+            assert!(matches!(asked, Err(AskError::Silent { .. })), "{asked:?}");
+            connected.send(()).expect("it waits");
+            let asked = ask(folder.path(), &Request::Status, |_| {});
+            assert!(matches!(asked, Err(AskError::NotRunning(_))), "{asked:?}");
+        });
     }
 
     #[test]
