@@ -82,7 +82,7 @@ fn a_paused_host_says_why_and_takes_nothing() {
 #[test]
 fn a_host_has_left_when_its_user_is_told_so() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
-    for _ in 0..5 {
+    for _ in 0..25 {
         let told = cluster.tell_host("ada", &["leave"]);
         assert_eq!(told.code, Some(0), "{told:?}");
         // Before its end is looked at: the next one is not kept waiting.
