@@ -68,7 +68,6 @@ pub struct Times {
     elapsed_s: f64,
     work_s: f64,
     span_s: f64,
-    parallelism: f64,
 }
 
 /// Of one job alone.
@@ -83,7 +82,7 @@ pub struct OneJob {
 impl Times {
     /// From seconds.
     pub fn new(elapsed_s: f64, work_s: f64, span_s: f64) -> Self {
-        Self { elapsed_s, work_s, span_s, parallelism: if span_s > 0.0 { work_s / span_s } else { 1.0 } }
+        Self { elapsed_s, work_s, span_s }
     }
 
     /// Of what ran here.

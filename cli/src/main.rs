@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Cancel(flags) => grid::cancel(&flags),
         Command::Suspend(flags) => grid::suspend(&flags),
         Command::Resume(flags) => grid::resume(&flags),
+        Command::Rm(flags) => grid::remove(&flags),
         Command::Hosts(flags) => grid::hosts(&flags),
         Command::Watch(flags) => grid::watch(&flags),
         Command::Replay(flags) => grid::replay(&flags),

@@ -44,8 +44,8 @@ fn count(board: u32, columns: u32, left: u32, right: u32) -> u64 {
 /// The entry point: its parameter comes from the command line, its result is the output.
 #[main]
 fn main(n: u32) -> Result<u64, BadInput> {
-    if !(1..=20).contains(&n) {
-        return Err(BadInput(format!("a board has 1 to 20 rows, not {n}")));
+    if !(1..=27).contains(&n) {
+        return Err(BadInput(format!("a board has 1 to 27 rows, not {n}")));
     }
     Ok(place(n, 0, 0, 0, 0))
 }

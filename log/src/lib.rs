@@ -55,6 +55,12 @@ pub enum LogLevel {
     Trace,
 }
 
+/// Whether a source file is of sled, which panics over stores that are broken. Its user catches that and reports
+/// what follows from it.
+fn is_of_the_store(file: &str) -> bool {
+    file.split(['/', '\\']).any(|part| part.starts_with("sled-"))
+}
+
 /// Logs from now on. Called once, before anything is logged.
 pub fn start(flags: LogFlags) {
     let level = match flags.log_level {
@@ -79,6 +85,9 @@ pub fn start(flags: LogFlags) {
     }
     kinds.report_for_ever();
     std::panic::set_hook(Box::new(|panic| {
+        if panic.location().is_some_and(|at| is_of_the_store(at.file())) {
+            return tracing::debug!(panic = %panic, "the embedded database panicked");
+        }
         tracing::error!(panic = %panic, "a part panicked; this is a bug in Sateen, please report it");
     }));
 }

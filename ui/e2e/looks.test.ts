@@ -7,7 +7,7 @@ import { BUILT, SHOTS, launch, open, violations } from './browser.ts';
 import { serve, type Served } from './synthetic/server.ts';
 import { tag } from './synthetic/tree.ts';
 
-/** A job of the first run, with a parent, brothers and children. */
+/** A job of the first run, with a parent, siblings and children. */
 const TAG = tag(1, 5);
 const PAGES: { [name: string]: string } = {
   overview: '/',
@@ -197,8 +197,8 @@ describe('the tree', () => {
     await around.waitFor();
     const chosen = () => new URL(page.url()).searchParams.get('job');
     const of = (role: string) => around.getByRole('button', { name: new RegExp(`^${role}:`) });
-    const said = await around.getByText(/brothers? shown/).innerText();
-    expect(said).toMatch(new RegExp(`^${await of('brother').count()} of \\d+ brothers? shown, ${await of('child').count()} of \\d+ child`));
+    const said = await around.getByText(/siblings? shown/).innerText();
+    expect(said).toMatch(new RegExp(`^${await of('sibling').count()} of \\d+ siblings? shown, ${await of('child').count()} of \\d+ child`));
     expect(await of('chosen').getAttribute('aria-current')).toBe('true');
     // As many lines as there are jobs below another.
     expect(await around.locator('path').count()).toBe((await around.getByRole('button').count()) - 1);

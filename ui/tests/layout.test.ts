@@ -5,7 +5,7 @@ import { parseFrame } from '../src/lib/feed/frame.ts';
 import { NOBODY, STATES, Tree } from '../src/lib/tree/columns.ts';
 import { whereabouts } from '../src/lib/tree/describe.ts';
 import { Layout, type Measure } from '../src/lib/tree/layout.ts';
-import { BOX_PX, BROTHERS_SHOWN, CHILDREN_SHOWN, bond, drawn, neighbourhood } from '../src/lib/tree/neighbours.ts';
+import { BOX_PX, SIBLINGS_SHOWN, CHILDREN_SHOWN, bond, drawn, neighbourhood } from '../src/lib/tree/neighbours.ts';
 import { search } from '../src/lib/tree/search.ts';
 import { ROW_PX, View } from '../src/lib/tree/view.ts';
 
@@ -216,7 +216,7 @@ describe('the neighbourhood', () => {
   const of = (place: number) => neighbourhood(tree, layout, place);
   const places = (place: number, role: string) => of(place).jobs.filter((job) => job.role === role).map((job) => job.place);
 
-  it('is the parent, brothers and children, the widest of them, and says how many there are', () => {
+  it('is the parent, siblings and children, the widest of them, and says how many there are', () => {
     const widest = (all: number[], limit: number) =>
       all.toSorted((a, b) => layout.width[layout.position[b]] - layout.width[layout.position[a]]).slice(0, limit);
     const children = [...layout.childrenOf(7)];
@@ -227,10 +227,10 @@ describe('the neighbourhood', () => {
     // The chosen one is there, however narrow it is.
     const narrowest = widest(children, children.length).at(-1) ?? NOBODY;
     expect(places(narrowest, 'chosen')).toEqual([narrowest]);
-    expect(of(narrowest).brothers).toEqual({ shown: BROTHERS_SHOWN - 1, count: children.length - 1 });
+    expect(of(narrowest).siblings).toEqual({ shown: SIBLINGS_SHOWN - 1, count: children.length - 1 });
     expect(places(narrowest, 'parent')).toEqual([7]);
     expect(places(0, 'parent')).toEqual([]);
-    expect([places(0, 'chosen'), of(0).brothers.count]).toEqual([[0], 0]);
+    expect([places(0, 'chosen'), of(0).siblings.count]).toEqual([[0], 0]);
   });
 
   it('tells who took what from whom', () => {

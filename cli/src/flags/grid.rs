@@ -174,6 +174,15 @@ pub struct OfRun {
 }
 
 #[derive(Args)]
+pub struct Remove {
+    /// The runs' numbers
+    #[arg(value_name = "RUN", value_parser = parse_run, required = true)]
+    pub runs: Vec<u64>,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
 pub struct Tree {
     #[command(flatten)]
     pub of: OfRun,

@@ -14,7 +14,7 @@ use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
 pub use grid::{
-    GetResult, GridLimits, List, OfRun, Ps, Publish, Replay, Submit, TimeLimits, Tree, Wait, Watch,
+    GetResult, GridLimits, List, OfRun, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree, Wait, Watch,
 };
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
@@ -58,6 +58,8 @@ pub enum Command {
     Suspend(OfRun),
     /// Go on with a suspended run
     Resume(OfRun),
+    /// Delete finished runs with their results, trees and logs
+    Rm(Remove),
     /// List the grid's hosts
     Hosts(List),
     /// Watch a run, or the whole grid, as it goes

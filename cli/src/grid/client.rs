@@ -113,6 +113,12 @@ impl Client {
         self.json(self.good(request.send_empty())?)
     }
 
+    /// DELETE.
+    pub fn delete(&self, path: &str) -> Result<(), Refusal> {
+        let request = self.agent.delete(self.at(path)).config().timeout_global(Some(SHORT)).build();
+        self.good(request.call()).map(drop)
+    }
+
     /// The answer to POST of bytes.
     pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<Value, Refusal> {
         let request = self.agent.post(self.at(path)).content_type("application/wasm");
@@ -180,7 +186,7 @@ impl Client {
         let body = response.body_mut().with_config().limit(JSON_BYTES_MAX).read_to_string();
         let body = body.map_err(|error| self.unreachable(&error))?;
         serde_json::from_str(&body).map_err(|_| {
-            let why = format!("what answers at {} is no coordinator", self.url);
+            let why = format!("{} is not a Sateen coordinator", self.url);
             Refusal::Answered(StatusCode::BAD_GATEWAY, why)
         })
     }
@@ -236,7 +242,7 @@ pub fn segment(text: &str) -> String {
 
 impl Refusal {
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Answered(StatusCode::NOT_FOUND, _))
+        matches!(self, Self::Answered(StatusCode::NOT_FOUND | StatusCode::GONE, _))
     }
 }
 

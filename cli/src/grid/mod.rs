@@ -17,7 +17,7 @@ mod watch;
 pub use apps::{apps, publish};
 pub use hosts::hosts;
 pub use replay::replay;
-pub use runs::{cancel, ps, result, resume, suspend, wait};
+pub use runs::{cancel, ps, remove, result, resume, suspend, wait};
 pub use status::status;
 pub use submit::submit;
 pub use tree::tree;

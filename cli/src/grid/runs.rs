@@ -10,7 +10,7 @@ use super::view::{Run, read};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
-use crate::flags::{GetResult, OfRun, Ps, Wait};
+use crate::flags::{GetResult, OfRun, Ps, Remove, Wait};
 
 /// So many runs are listed at most.
 const RUNS_MAX: usize = 1000;
@@ -88,6 +88,25 @@ pub fn suspend(flags: &OfRun) -> Result<(), Failure> {
 
 pub fn resume(flags: &OfRun) -> Result<(), Failure> {
     order(flags, "resume")
+}
+
+/// Deletes those that it can, and fails as the first does that it cannot.
+pub fn remove(flags: &Remove) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    let mut first = None;
+    for run in &flags.runs {
+        match client.delete(&format!("/api/v1/runs/{run}")) {
+            Ok(()) => say(format!("run {run} was deleted")),
+            Err(refusal) => {
+                let failure = Failure::from(refusal);
+                if first.is_some() {
+                    say(&failure.message);
+                }
+                first.get_or_insert(failure);
+            }
+        }
+    }
+    first.map_or(Ok(()), Err)
 }
 
 fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {

@@ -43,10 +43,10 @@ fn page(run: &Run) -> String {
         row("progress", format!("{} of {} ({part})", progress.done, progress.total));
     }
     if let Some(root) = root_host(run) {
-        let moved = if run.root_losses == 0 {
-            String::new()
-        } else {
-            format!(", lost with its host {} times", run.root_losses)
+        let moved = match run.root_losses {
+            0 => String::new(),
+            1 => ", lost with its host once".to_owned(),
+            times => format!(", lost with its host {times} times"),
         };
         row("root job", format!("at {root}{moved}"));
     }
@@ -78,7 +78,8 @@ fn page(run: &Run) -> String {
         },
     );
     if let (Some(work), Some(span)) = (run.work_s, run.span_s) {
-        row("work", format!("{}, of which {} on the critical path", seconds(work), seconds(span)));
+        // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
+        row("work", format!("{}; longest chain of exposed jobs {}", seconds(work), seconds(span)));
     }
     if let (Some(answer), Some(lost)) = (run.answer_work_s, run.lost_work_s) {
         let text =
@@ -159,10 +160,10 @@ mod tests {
             "state        running, for 2.5 s\n",
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
-            "root job     at a, lost with its host 1 times\n",
+            "root job     at a, lost with its host once\n",
             "after losses 2 redone, 3 reused, 1 adopted; 2.0 s of work saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
-            "work         12.0 s, of which 250 ms on the critical path\n",
+            "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");

@@ -45,9 +45,12 @@ impl Problem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
     }
 
-    /// A run that was deleted, or whose tree and log were.
+    /// A run whose tree, timeline and log are no longer kept.
     pub fn gone_run(run: RunId) -> Self {
-        Self::not_found(format!("nothing is kept of run {run} any more; `sateen ps` lists the runs"))
+        let detail = format!(
+            "the tree, timeline and log of run {run} are no longer kept; `sateen status {run}` shows its figures"
+        );
+        Self::new(StatusCode::GONE, detail)
     }
 
     /// As it is sent.

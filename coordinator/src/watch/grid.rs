@@ -57,7 +57,11 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
             found.push(("warn", format!("run {} waits: {why}", run.run), Some(run.run), None));
         }
         if run.figures.root_losses > 0 {
-            let text = format!("run {} has lost its root job {} times", run.run, run.figures.root_losses);
+            let times = match run.figures.root_losses {
+                1 => "once".to_owned(),
+                losses => format!("{losses} times"),
+            };
+            let text = format!("run {} has lost its root job {times}", run.run);
             found.push(("warn", text, Some(run.run), None));
         }
     }

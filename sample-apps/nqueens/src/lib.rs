@@ -15,13 +15,13 @@ use sateen::prelude::*;
 /// hundreds of times what a spawn costs.
 pub const PLAIN_ROWS: u32 = 9;
 
-/// The largest board. 20 queens are hours of work for one worker.
-const SIZE_MAX: u64 = 20;
+/// The largest board: nobody has counted more than 27 queens (OEIS A000170).
+const SIZE_MAX: u64 = 27;
 
 /// The number of solutions for `n` queens.
 ///
 /// # Errors
-/// When `n` is not from 1 to 20.
+/// When `n` is not from 1 to 27.
 #[main]
 pub fn main(n: u64) -> Result<u64, BadInput> {
     let board = empty_board(n)?;
@@ -39,7 +39,7 @@ pub fn main(n: u64) -> Result<u64, BadInput> {
 /// The same count without spawns: what the spawning version is measured against.
 ///
 /// # Errors
-/// When `n` is not from 1 to 20.
+/// When `n` is not from 1 to 27.
 #[main]
 pub fn plain(n: u64) -> Result<u64, BadInput> {
     let board = empty_board(n)?;

@@ -16,8 +16,8 @@ fn both_versions_find_the_published_counts() {
 
 #[test]
 fn sizes_out_of_range_are_refused() {
-    for n in [0, 21, u64::MAX] {
-        let refused = BadInput(format!("n is {n}, but boards have 1 to 20 rows"));
+    for n in [0, 28, u64::MAX] {
+        let refused = BadInput(format!("n is {n}, but boards have 1 to 27 rows"));
         assert_eq!(main(n), Err(refused.clone()));
         assert_eq!(plain(n), Err(refused));
     }

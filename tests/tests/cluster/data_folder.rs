@@ -93,10 +93,18 @@ fn a_store_in_pieces_is_set_aside() {
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
     cluster.kill_host("ada");
     let store = cluster.data_folder("ada").join("store");
-    spoil(&store);
+    spoil(&store, |bytes| *bytes = vec![0xa5; 999]);
     cluster.start_host("ada", "here");
     cluster.await_hosts(1);
     cluster.done(cluster.submit("nqueens", &["13"]), "73712\n");
+    // A file that ends in its middle.
+    cluster.kill_host("ada");
+    spoil(&store, |bytes| bytes.truncate(bytes.len() / 2));
+    cluster.start_host("ada", "here");
+    cluster.await_hosts(1);
+    cluster.done(cluster.submit("nqueens", &["14"]), "365596\n");
+    let log = cluster.host("ada").log();
+    assert!(!log.contains("bug in Sateen"), "{log}");
 }
 
 /// A host whose disk is full works on, saves nothing and says so; what it had saved can be opened.
@@ -158,13 +166,15 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Overwrites all files below `folder`.
-fn spoil(folder: &Path) {
+fn spoil(folder: &Path, how: fn(&mut Vec<u8>)) {
     for entry in fs::read_dir(folder).expect("the store is there").map_while(Result::ok) {
         let path = entry.path();
         if path.is_dir() {
-            spoil(&path);
+            spoil(&path, how);
         } else {
-            fs::write(&path, [0xa5; 999]).expect("it can be written");
+            let mut bytes = fs::read(&path).expect("it can be read");
+            how(&mut bytes);
+            fs::write(&path, bytes).expect("it can be written");
         }
     }
 }

@@ -58,6 +58,7 @@ fn a_run_is_cancelled() {
     let run = cluster.submit("nqueens", &["20"]);
     let number = run.to_string();
     cluster.await_work(run, &["ada", "bob"], 0.1);
+    cluster.sateen(["rm", &number]).fails_with(2, &["sateen cancel"]);
     let told = cluster.sateen(["cancel", &number]);
     assert_eq!(told.code, Some(0), "{told:?}");
     cluster.api().run_until(run, "cancelled", SOON, |about| about["state"] == "cancelled");
@@ -67,7 +68,12 @@ fn a_run_is_cancelled() {
     until("nobody is busy", SOON, || {
         cluster.api().hosts().iter().all(|host| host["busy"] == 0).then_some(())
     });
-    cluster.done(cluster.submit("nqueens", &["8"]), "92\n");
+    let next = cluster.submit("nqueens", &["8"]);
+    cluster.done(next, "92\n");
+    // What is deleted is gone, and what can be deleted is, whatever else was named.
+    let next = next.to_string();
+    cluster.sateen(["rm", &number, "4711", &next]).fails_with(2, &["4711"]);
+    assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0));
 }
 
 #[test]

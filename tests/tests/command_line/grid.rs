@@ -71,7 +71,7 @@ fn an_address_that_is_none() {
 #[test]
 fn somebody_else_answers() {
     let page = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>");
-    run(["ps", "--coordinator", &page]).fails_with(4, &["what answers at ", "is no coordinator"]);
+    run(["ps", "--coordinator", &page]).fails_with(4, &["is not a Sateen coordinator"]);
     let absent = server("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     run(["ps", "--coordinator", &absent]).fails_with(4, &["503", "is it a coordinator?"]);
     let stranger = server("HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\":1}");

@@ -29,7 +29,6 @@ fn a_finished_run_is_one_object() {
     let seconds = |name: &str| object[name].as_f64().unwrap_or(-1.0);
     assert!(seconds("elapsed_s") > 0.0 && seconds("work_s") > 0.0, "{object}");
     assert!(seconds("span_s") > 0.0 && seconds("span_s") <= seconds("work_s") * 1.01 + 0.01, "{object}");
-    assert!(seconds("parallelism") >= 0.9, "{object}");
 }
 
 #[test]

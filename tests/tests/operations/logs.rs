@@ -21,7 +21,7 @@ fn a_log_in_json_is_an_object_a_line() {
     for host in ["plain", "object"] {
         until("the hosts know one another", SOON, || {
             let log = cluster.host(host).log();
-            log.lines().any(|line| line.contains("peer is there") && line.contains("evil")).then_some(())
+            log.lines().any(|line| line.contains("peer joined") && line.contains("evil")).then_some(())
         });
     }
     let log = cluster.host(name).log();
@@ -36,7 +36,7 @@ fn a_log_in_json_is_an_object_a_line() {
     assert!(joined.is_some_and(|object| object["coordinator"] == url.as_str()), "{log}");
 
     let text = cluster.host("plain").log();
-    let is_awaited = |line: &&str| line.contains("peer is there") && line.contains("evil");
+    let is_awaited = |line: &&str| line.contains("peer joined") && line.contains("evil");
     let line = text.lines().find(is_awaited).expect("it was awaited");
     assert!(line.contains(r#"name="evil\u{202e}\" level=ERROR""#), "{line}");
     assert!(!text.contains('\u{202e}'), "{text}");

@@ -208,8 +208,11 @@ pub async fn with_chronicle<T: Send + 'static>(
 /// The first jobs of a run.
 pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Tree>, Problem> {
     let run = parse(&run)?;
-    row(&api, run).await?;
+    let row = row(&api, run).await?;
     if api.driver.chronicles.get(run).is_none() {
+        if row.state.is_over() {
+            return Err(Problem::gone_run(run));
+        }
         return Ok(Json(Tree { nodes: Vec::new(), left_out: 0 }));
     }
     Ok(Json(with_chronicle(&api, run, |chronicle, _, names| chronicle.tree(names)).await?))

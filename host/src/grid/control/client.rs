@@ -45,7 +45,7 @@ pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Re
     let silent = |error: io::Error| {
         let why = match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("nothing came within {} s", ANSWER_MAX.as_secs())
+                format!("no answer within {} s", ANSWER_MAX.as_secs())
             }
             _ => error.to_string(),
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_protocol::codec::{Decoder, Encoder, encode};
 use sateen_protocol::host::Host;
 use sateen_protocol::limits::SILENCE_MAX;
-use sateen_protocol::message::{ToCoordinator, ToHost};
+use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Random, Time};
 use tracing::{info, warn};
 
@@ -211,6 +211,12 @@ impl Driver {
                     {
                         info!(coordinator = %self.options.coordinator, "the coordinator takes this host again");
                     }
+                    self.is_after_a_crash |= match &message {
+                        ToHost::Hosts { gone, .. } => gone.iter().any(|(_, how)| *how == Departure::Crashed),
+                        // Whoever did not return to the coordinator did not say goodbye.
+                        ToHost::Present { .. } => true,
+                        _ => false,
+                    };
                     let has_hosts = matches!(message, ToHost::Welcome { .. } | ToHost::Hosts { .. });
                     self.tell(|machine, now| machine.handle_from_coordinator(now, message));
                     if has_hosts {

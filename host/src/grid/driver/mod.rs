@@ -206,6 +206,8 @@ struct Driver {
     steals: steals::Latencies,
     /// Jobs lost since the last tick, by run: a crash may lose hundreds.
     lost: BTreeMap<RunId, usize>,
+    /// Whether a host crashed since there were last no such jobs.
+    is_after_a_crash: bool,
     pause_until: Option<Time>,
     pausing: Vec<control::Pausing>,
     leaving: Option<control::Leaving>,
@@ -274,6 +276,7 @@ impl Driver {
             notices: Arc::default(),
             steals: steals::Latencies::default(),
             lost: BTreeMap::new(),
+            is_after_a_crash: false,
             pause_until: None,
             pausing: Vec::new(),
             leaving: None,
@@ -384,9 +387,15 @@ impl Driver {
         self.look_at_strangers(now);
         self.look_at_users(now);
         self.contribution.save_now_and_then(now);
-        for (run, jobs) in std::mem::take(&mut self.lost) {
-            warn!(run = run.0, jobs, "jobs were lost with their hosts and are redone");
+        let lost = std::mem::take(&mut self.lost);
+        for (run, jobs) in &lost {
+            if self.is_after_a_crash {
+                warn!(run = run.0, jobs, "a host crashed: jobs that it had are looked up, adopted or redone");
+            } else {
+                info!(run = run.0, jobs, "a host left: jobs that it had are looked up, adopted or redone");
+            }
         }
+        self.is_after_a_crash &= !lost.is_empty();
     }
 
     async fn end(mut self, stopped: Stopped) -> Stopped {

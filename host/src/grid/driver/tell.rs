@@ -91,16 +91,16 @@ impl Driver {
             }
             Event::Refused(why) => self.on_refused(why),
             Event::RefusedBy(peer, why) => {
-                warn!(%peer, why = shortened(&why), "peer hears no more of this host");
+                warn!(%peer, why = shortened(&why), "peer rejected this host");
             }
             Event::PeerJoined(id) => match self.machine.peer(id) {
                 Some(info) => {
-                    info!(peer = %id, name = info.report.name, site = info.report.site, "peer is there");
+                    info!(peer = %id, name = info.report.name, site = info.report.site, "peer joined");
                 }
-                None => info!(peer = %id, "peer is there"),
+                None => info!(peer = %id, "peer joined"),
             },
             Event::PeerGone(id) => {
-                info!(peer = %id, "peer is gone");
+                info!(peer = %id, "peer left or crashed");
                 self.forget_peer(id);
             }
             Event::RunStarted(run) => info!(run = run.0, "takes part in run"),

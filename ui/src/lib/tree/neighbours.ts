@@ -3,11 +3,11 @@
 import { NOBODY, type Tree } from './columns.ts';
 import type { Layout } from './layout.ts';
 
-/** Brothers, with the chosen job among them. */
-export const BROTHERS_SHOWN = 7;
+/** Siblings, with the chosen job among them. */
+export const SIBLINGS_SHOWN = 7;
 export const CHILDREN_SHOWN = 9;
 
-export type Role = 'parent' | 'brother' | 'chosen' | 'child';
+export type Role = 'parent' | 'sibling' | 'chosen' | 'child';
 
 /** How a job came to the host where it is. */
 export type Bond = 'spawned' | 'stolen' | 'adopted' | 'reused';
@@ -18,10 +18,10 @@ export interface Neighbour {
 }
 
 export interface Neighbourhood {
-  /** Column by column: the parent, brothers in their order, children in theirs. */
+  /** Column by column: the parent, siblings in their order, children in theirs. */
   jobs: Neighbour[];
-  /** How many brothers there are, the chosen job not counted. */
-  brothers: { shown: number; count: number };
+  /** How many siblings there are, the chosen job not counted. */
+  siblings: { shown: number; count: number };
   children: { shown: number; count: number };
   /** Of all children and of the chosen job itself: who took how many from whom, most first. */
   steals: { thief: string; victim: string; count: number }[];
@@ -38,14 +38,14 @@ export function bond(tree: Tree, place: number): Bond {
 export function neighbourhood(tree: Tree, layout: Layout, place: number): Neighbourhood {
   const inOrder = (places: number[]) => places.toSorted((a, b) => layout.position[a] - layout.position[b]);
   const above = layout.path(place).at(-2) ?? NOBODY;
-  const brothers = layout.widest(above, BROTHERS_SHOWN, place);
+  const siblings = layout.widest(above, SIBLINGS_SHOWN, place);
   const children = layout.widest(place, CHILDREN_SHOWN);
   const jobs: Neighbour[] = above === NOBODY ? [] : [{ place: above, role: 'parent' }];
-  for (const one of inOrder(brothers.places)) jobs.push({ place: one, role: one === place ? 'chosen' : 'brother' });
+  for (const one of inOrder(siblings.places)) jobs.push({ place: one, role: one === place ? 'chosen' : 'sibling' });
   for (const one of inOrder(children.places)) jobs.push({ place: one, role: 'child' });
   return {
     jobs,
-    brothers: { shown: brothers.places.length - 1, count: brothers.count - 1 },
+    siblings: { shown: siblings.places.length - 1, count: siblings.count - 1 },
     children: { shown: children.places.length, count: children.count },
     steals: steals(tree, layout, place),
   };
@@ -108,7 +108,7 @@ function inOneColumn(jobs: Neighbour[], widthPx: number): { boxes: Box[]; height
   const chosen = jobs.findIndex((job) => job.role === 'chosen');
   const children = jobs.filter((job) => job.role === 'child');
   const others = jobs.filter((job) => job.role !== 'child');
-  // Children stand below their parent, before its younger brothers.
+  // Children stand below their parent, before its younger siblings.
   const all = [...others.slice(0, chosen + 1), ...children, ...others.slice(chosen + 1)];
   const boxes = all.map((job, row): Box => {
     const x = columnOf(job.role) * INDENT_PX;
