@@ -72,7 +72,9 @@ fn a_run_is_cancelled() {
     cluster.done(next, "92\n");
     // What is deleted is gone, and what can be deleted is, whatever else was named.
     let next = next.to_string();
-    cluster.sateen(["rm", &number, "4711", &next]).fails_with(2, &["4711"]);
+    let told = cluster.sateen(["rm", &number, "4711", &next]);
+    assert_eq!(told.code, Some(2), "{told:?}");
+    assert!(told.stderr.contains("there is no run 4711"), "{told:?}");
     assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0));
 }
 
