@@ -50,6 +50,11 @@ impl Problem {
         Self::not_found(format!("nothing is kept of run {run} any more; `sateen ps` lists the runs"))
     }
 
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// As it is sent.
     pub fn json(&self) -> serde_json::Value {
         json!({
