@@ -1,4 +1,6 @@
-//! How long single events of the protocol's machines take in the largest grids.
+//! How long single events of the protocol's machines, and of what drives the coordinator's, take in the largest grids.
+
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
@@ -19,7 +21,40 @@ pub fn bench() -> Result<Vec<Figure>> {
     eprintln!(
         "machine: {repetitions} times a coordinator of {hosts} hosts with {entries} entries, and a host"
     );
-    Ok(machine::measure(now_ns, scale).into_iter().map(figure).collect())
+    let mut rows = machine::measure(now_ns, scale);
+    rows.extend(driver(hosts, repetitions)?);
+    Ok(rows.into_iter().map(figure).collect())
+}
+
+/// What the coordinator's driver does beside the machine. Of repetitions, the least time of each event counts, as
+/// what else runs disturbs it.
+fn driver(hosts: u64, repetitions: usize) -> Result<Vec<Row>> {
+    eprintln!("machine: {repetitions} times the coordinator's driver with {hosts} hosts");
+    let mut least: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();
+    for _ in 0..repetitions {
+        let folder = tempfile::tempdir()?;
+        for (kind, times) in sateen_coordinator::measure_driver(folder.path(), hosts, now_ns)? {
+            match least.get_mut(kind) {
+                Some(known) => {
+                    known.iter_mut().zip(times).for_each(|(known, time)| *known = time.min(*known));
+                }
+                None => drop(least.insert(kind, times)),
+            }
+        }
+    }
+    let row = |(kind, mut times): (&'static str, Vec<u64>)| {
+        times.sort_unstable();
+        let ms = |place: usize| times[place] as f64 / 1e6;
+        let last = times.len() - 1;
+        Row {
+            kind,
+            events: times.len(),
+            median_ms: ms(times.len() / 2),
+            p9999_ms: ms(last - times.len() / 10_000),
+            longest_ms: ms(last),
+        }
+    };
+    Ok(least.into_iter().map(row).collect())
 }
 
 fn figure(row: Row) -> Figure {

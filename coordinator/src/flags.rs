@@ -24,6 +24,38 @@ pub struct Flags {
     /// A name of this coordinator, beside localhost and its addresses: requests for other names are refused. May be given several times
     #[arg(long = "public-name", value_name = "NAME")]
     pub public_names: Vec<PublicName>,
+    /// What modules and inputs may take on the disk, like 500M or 64G; those that no app and no run needs make room for others
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
+    pub blobs_max: u64,
     #[command(flatten)]
     pub log: LogFlags,
+}
+
+/// A number of bytes, with a unit if they are many.
+fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim_end_matches("iB").trim_end_matches('B');
+    let (digits, shift) = match text.strip_suffix(['K', 'M', 'G', 'T']) {
+        Some(digits) => (digits, 10 * (1 + "KMGT".find(&text[digits.len()..]).unwrap_or(0))),
+        None => (text, 0),
+    };
+    let bytes = digits.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "expected a size, for example, 500M or 64G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in
+            [("1", 1), ("5K", 5 << 10), ("500MiB", 500 << 20), ("64G", 64 << 30), ("2TB", 2 << 40)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        assert_eq!(size("64G"), Ok(sateen_coordinator::BLOBS_BYTES_MAX));
+        for text in ["", "G", "0", "-1", "1.5G", "99999999999T", "1X"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 }

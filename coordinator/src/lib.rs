@@ -43,6 +43,9 @@ use server::Gates;
 use store::Store;
 
 pub use api::{PublicName, types};
+#[doc(hidden)]
+pub use driver::measure::measure as measure_driver;
+pub use limits::BLOBS_BYTES_MAX;
 pub use store::StoreError;
 
 /// How a coordinator is set up.
@@ -55,6 +58,8 @@ pub struct Config {
     pub trusted_network: bool,
     /// By which names it may be asked, beside localhost and addresses.
     pub public_names: Vec<PublicName>,
+    /// What modules and inputs may take on the disk, in bytes; one address may have an eighth of it.
+    pub blobs_bytes_max: u64,
 }
 
 /// Why a coordinator cannot run.
@@ -98,7 +103,7 @@ pub struct Prepared {
 /// # Errors
 /// When it is in use, of a newer version, or cannot be written.
 pub fn prepare(config: Config) -> Result<Prepared, Error> {
-    let (store, restored) = Store::open(&config.data_dir)?;
+    let (store, restored) = Store::open(&config.data_dir, config.blobs_bytes_max)?;
     Ok(Prepared { config, store, restored })
 }
 

@@ -22,6 +22,13 @@ pub const APP_NAME_BYTES_MAX: usize = 64;
 pub const PUBLISHER_BYTES_MAX: usize = 64;
 /// Modules that are read at once: each is in memory then, and keeps a core busy.
 pub const MODULES_INSPECTED_MAX: usize = 1;
+/// What all blobs may take on the disk if nothing else is said: modules, inputs, and what is on its way.
+pub const BLOBS_BYTES_MAX: u64 = 64 << 30;
+/// One peer may have this part of it.
+pub const BLOBS_PER_PEER_SHARE: u64 = 8;
+/// A blob that no app and no run refers to is kept for so long after it was used, if there is room: runs are submitted
+/// after their inputs.
+pub const BLOB_KEPT_AT_LEAST: Duration = Duration::from_secs(15 * 60);
 /// A blob on its way is held in memory in pieces of this size.
 pub const BLOB_PIECE_BYTES: usize = 256 << 10;
 
@@ -74,12 +81,20 @@ pub const RUNS_UNFINISHED_PER_PEER_MAX: usize = 1000;
 pub const RUNS_UNFINISHED_BYTES_MAX: u64 = 32 << 20;
 /// Of those, what one peer submitted.
 pub const RUNS_UNFINISHED_BYTES_PER_PEER_MAX: u64 = 16 << 20;
+/// Runs that are not over of one peer that may be submitted even if all others have all that there may be.
+pub const RUNS_UNFINISHED_RESERVED: usize = 8;
+/// See [`RUNS_UNFINISHED_RESERVED`]: their arguments and inputs.
+pub const RUNS_UNFINISHED_RESERVED_BYTES: u64 = 32 << 10;
 /// Arguments of a run in a list; `GET /api/v1/runs/{run}` has all of them.
 pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 /// Apps in one answer: descriptions of at most so many bytes, newest first.
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
+/// Requests that wait for a run's end.
+pub const WAITS_MAX: usize = 2048;
+/// Of those, requests of one peer; the oldest make room for others.
+pub const WAITS_PER_PEER_MAX: usize = 256;
 /// The longest that a request may wait for a run's end.
 pub const WAIT_MAX: Duration = Duration::from_secs(3600);
 
@@ -93,11 +108,12 @@ pub const LINKS_UNKNOWN_PER_PEER_MAX: usize = 256;
 pub const HELLO_FRAME_BYTES_MAX: usize = 8 << 10;
 /// What is read of a link until its hello was understood: the hello, and what a read takes along.
 pub const HELLO_READ_BYTES_MAX: u32 = 64 << 10;
-/// Frames of all links that wait for the state machine, while nobody reads on.
+/// Memory of messages of all links that wait for the state machine, or are being decoded, while nobody reads on.
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
 /// Memory of messages of all links whose last fragments have not come; beyond, the link with the most is cut off.
 pub const FRAGMENTS_BYTES_MAX: usize = 32 << 20;
-/// What waits to be sent on all links; beyond, the link with the most is cut off.
+/// What waits to be sent on all links; beyond, what the largest senders have waiting is thrown away, or the link is cut
+/// off that takes the least of what the coordinator itself has to tell it.
 pub const LINKS_QUEUED_BYTES_MAX: usize = 256 << 20;
 /// Maximum websockets of hosts, if the system allows as many open files.
 pub const LINKS_MAX: usize = 120_000;
@@ -105,10 +121,19 @@ pub const LINKS_MAX: usize = 120_000;
 pub const DESCRIPTORS_KEPT: usize = 2048;
 /// A link must have said hello, and have been answered, within this time.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// What waits to be sent to one host besides chunks of parcels.
+/// What the coordinator itself has to send to one host.
 pub const LINK_QUEUE_BYTES_MAX: usize = 48 << 20;
-/// Of that, what one other host may have waiting.
+/// See [`LINK_QUEUE_BYTES_MAX`]: messages.
+pub const LINK_QUEUE_MESSAGES_MAX: usize = 100_000;
+/// What other hosts may have waiting for one host besides chunks of parcels; what is beyond is thrown away at the
+/// expense of those that have the most.
+pub const LINK_RELAYED_BYTES_MAX: usize = 40 << 20;
+/// See [`LINK_RELAYED_BYTES_MAX`]: messages.
+pub const LINK_RELAYED_MESSAGES_MAX: usize = 80_000;
+/// Of that, what one other host may have waiting; one that sends more is cut off.
 pub const LINK_QUEUE_BYTES_PER_SENDER_MAX: usize = 16 << 20;
+/// See [`LINK_QUEUE_BYTES_PER_SENDER_MAX`]: messages.
+pub const LINK_QUEUE_MESSAGES_PER_SENDER_MAX: usize = 20_000;
 /// Chunks of parcels that wait to be sent to one host; what comes beyond is dropped, and asked for again.
 pub const LINK_BULK_BYTES_MAX: usize = 32 << 20;
 /// Of that, what one other host may have waiting: more than a receiver ever asks for at once.
@@ -117,8 +142,6 @@ pub const LINK_BULK_BYTES_PER_SENDER_MAX: usize = 4 << 20;
 pub const WRITE_BULK_BATCH_BYTES: usize = 32 << 10;
 /// What the system may keep of what was written to a host. What it has, nothing overtakes.
 pub const SEND_BUFFER_BYTES: usize = 256 << 10;
-/// Messages that wait to be sent to one host.
-pub const LINK_QUEUE_MESSAGES_MAX: usize = 100_000;
 /// So much is encoded and handed to the socket at once.
 pub const WRITE_BATCH_BYTES: usize = FRAME_BYTES_MAX;
 /// A host that takes none of what it is sent for so long is cut off.
@@ -171,13 +194,21 @@ pub const LOG_BYTES_MAX: usize = 4 << 20;
 pub const CHRONICLES_OF_ENDED_RUNS_MAX: usize = 32;
 /// Nodes of all their trees; the oldest goes first.
 pub const NODES_OF_ENDED_RUNS_MAX: usize = 2_000_000;
-/// Hosts that are gone and whose names are still known.
+/// Hosts that are gone and whose names are still known, beside those that are there.
 pub const HOST_NAMES_MAX: usize = 65_536;
 
 /// Pages that watch at once.
 pub const WATCHERS_MAX: usize = 1000;
 /// Of those, pages of one peer.
 pub const WATCHERS_PER_PEER_MAX: usize = 100;
+/// Topics that are watched at once, by however many pages.
+pub const FEEDS_MAX: usize = 1024;
+/// Of those, topics that pages of one peer were the first to watch.
+pub const FEEDS_PER_PEER_MAX: usize = 128;
+/// Hosts of a tree of which pages are told whenever one comes; more are told all together, so often.
+pub const TREE_HOSTS_TOLD_AT_ONCE_MAX: usize = 1024;
+/// See [`TREE_HOSTS_TOLD_AT_ONCE_MAX`].
+pub const TREE_HOSTS_TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Topics that one page watches.
 pub const TOPICS_MAX: usize = 8;
 /// A page's message.
@@ -207,6 +238,8 @@ pub const RUNS_WATCHED_MAX: u32 = 100;
 pub const SAVE_ENTRIES_EVERY: Duration = Duration::from_millis(200);
 /// What waits to be saved of them; what comes beyond is not saved, which costs work after a crash only.
 pub const UNSAVED_ENTRIES_MAX: usize = 100_000;
+/// A part of what is done for each run and each host is done so often.
+pub const PART_EVERY: Duration = Duration::from_millis(50);
 /// How runs stand, and what is new in their trees and logs, is saved in batches, so often.
 pub const SAVE_CHRONICLES_EVERY: Duration = Duration::from_millis(500);
 /// The jobs of one such batch.

@@ -54,6 +54,7 @@ fn serve(flags: Flags) -> Result<()> {
         data_dir,
         trusted_network: flags.trusted_network,
         public_names: flags.public_names,
+        blobs_bytes_max: flags.blobs_max,
     })?;
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())

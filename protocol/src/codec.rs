@@ -160,6 +160,8 @@ pub fn decode_whole<M: DeserializeOwned>(frame: &[u8]) -> Result<Vec<M>, FrameEr
 #[derive(Debug, Default)]
 pub struct Decoder {
     fragments: Vec<u8>,
+    /// Memory of what was decoded last, in bytes.
+    decoded_bytes: usize,
 }
 
 impl Decoder {
@@ -168,11 +170,24 @@ impl Decoder {
         self.fragments.capacity()
     }
 
+    /// Memory that the messages of the next frame may take if that has so many bytes, in bytes.
+    pub fn memory_max<M>(&self, frame_bytes: usize) -> usize {
+        let messages = if self.fragments.is_empty() { frame_bytes.min(MESSAGES_PER_FRAME_MAX) } else { 1 };
+        frugal::memory_of(self.fragments.len() + frame_bytes) + list_bytes::<M>(messages)
+    }
+
+    /// Memory that the messages take which were decoded last, in bytes: at most what [`Self::memory_max`] said of
+    /// their frame.
+    pub fn decoded_bytes(&self) -> usize {
+        self.decoded_bytes
+    }
+
     /// The messages that `frame` completes.
     ///
     /// # Errors
     /// When the frame breaks the rules; nothing more should be read from its sender.
     pub fn decode<M: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<Vec<M>, FrameError> {
+        self.decoded_bytes = 0;
         if frame.len() > FRAME_BYTES_MAX {
             return Err(FrameError::TooLong(frame.len()));
         }
@@ -186,7 +201,11 @@ impl Decoder {
         }
         match *kind {
             BATCH if !self.fragments.is_empty() => Err(FrameError::Interrupted),
-            BATCH => read_all(body),
+            BATCH => {
+                let (messages, taken) = read_all(body)?;
+                self.decoded_bytes = taken;
+                Ok(messages)
+            }
             FRAGMENT | LAST_FRAGMENT => {
                 if self.fragments.len() + body.len() > MESSAGE_BYTES_MAX {
                     return Err(FrameError::MessageTooLong);
@@ -195,18 +214,24 @@ impl Decoder {
                 if *kind == FRAGMENT {
                     return Ok(Vec::new());
                 }
-                let message = std::mem::take(&mut self.fragments);
-                match frugal::from_bytes(&message) {
-                    Ok(message) => Ok(vec![message]),
-                    Err(error) => Err(FrameError::Message(error.to_string())),
-                }
+                let bytes = std::mem::take(&mut self.fragments);
+                let budget = Budget::for_bytes(bytes.len());
+                let message = frugal::from_bytes_within(&bytes, &budget);
+                self.decoded_bytes = budget.taken() + list_bytes::<M>(1);
+                message.map(|message| vec![message]).map_err(|error| FrameError::Message(error.to_string()))
             }
             kind => Err(FrameError::Kind(kind)),
         }
     }
 }
 
-fn read_all<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<Vec<M>, FrameError> {
+/// Memory of a list of messages, which has room for up to twice as many while it grows.
+fn list_bytes<M>(messages: usize) -> usize {
+    2 * messages * size_of::<M>()
+}
+
+/// All messages, and the memory that they take.
+fn read_all<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<(Vec<M>, usize), FrameError> {
     let mut messages = Vec::new();
     let budget = Budget::for_bytes(bytes.len());
     while !bytes.is_empty() {
@@ -218,7 +243,8 @@ fn read_all<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<Vec<M>, FrameError>
         messages.push(message);
         bytes = rest;
     }
-    Ok(messages)
+    let taken = budget.taken() + list_bytes::<M>(messages.len());
+    Ok((messages, taken))
 }
 
 #[cfg(test)]
@@ -280,6 +306,25 @@ mod tests {
         assert!(decoder.waiting_bytes() >= 2 * (FRAME_BYTES_MAX - HEADER_BYTES));
         assert_eq!(decoder.decode(&frames[frames.len() - 1]), Ok(vec![large(2 * FRAME_BYTES_MAX)]));
         assert_eq!(decoder.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn what_messages_take_in_memory_is_known_and_within_what_was_said_before() {
+        let mut decoder = Decoder::default();
+        let small = [[PROTOCOL_VERSION, BATCH].as_slice(), &[0, 3, 1, 1].repeat(1000)].concat();
+        let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
+        for (frame, least) in [(&small, 1000 * size_of::<PeerMessage>()), (&frames[0], 0), (&frames[1], 0)] {
+            let most = decoder.memory_max::<PeerMessage>(frame.len());
+            decoder.decode::<PeerMessage>(frame).expect("sound");
+            assert!(
+                (least..=most).contains(&decoder.decoded_bytes()),
+                "{} of {most}",
+                decoder.decoded_bytes()
+            );
+        }
+        let most = decoder.memory_max::<PeerMessage>(frames[2].len());
+        decoder.decode::<PeerMessage>(&frames[2]).expect("sound");
+        assert!((2 * FRAME_BYTES_MAX..=most).contains(&decoder.decoded_bytes()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Modules written as text: good ones, and hostile ones that speak the ABI by hand.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use sateen_host::{App, Engine, Finished, Limits, Output, Run, RunError, RunOptions};
@@ -64,6 +65,36 @@ pub fn bytes(text: &str) -> Vec<u8> {
         Ok(bytes) => bytes,
         Err(error) => panic!("the test's own text is wrong: {error}\n{text}"),
     }
+}
+
+/// A module whose function has thousands of values that live through a loop: minutes of work for a compiler.
+///
+/// # Panics
+/// Never: writing to a string succeeds.
+#[must_use]
+pub fn takes_long_to_compile() -> Vec<u8> {
+    const LOCALS: usize = 3000;
+    let mut text = String::from("(func (export \"sateen_job_j\") (param i32) (result i64)");
+    let mut write = |line: String| text.write_str(&line).expect("memory is enough");
+    (0..LOCALS).for_each(|local| write(format!("(local $v{local} i64)")));
+    for local in 0..LOCALS {
+        write(format!(
+            "(local.set $v{local} (i64.mul (i64.extend_i32_u (local.get 0)) (i64.const {})))",
+            local * 7 + 3
+        ));
+    }
+    write("(loop $again".to_owned());
+    for local in 0..LOCALS {
+        let [zero, left, right] = [local * 37, local + 1, local * 13].map(|other| other % LOCALS);
+        write(format!(
+            "(if (i64.eqz (local.get $v{zero})) (then
+               (local.set $v{local} (i64.add (local.get $v{left}) (local.get $v{right})))))"
+        ));
+    }
+    write("(br_if $again (i32.eqz (local.get 0)))) (i64.const 0)".to_owned());
+    (0..LOCALS).for_each(|local| write(format!("(i64.add (local.get $v{local}))")));
+    write(")".to_owned());
+    bytes(&app_with(&text, ""))
 }
 
 /// Limits under which a hostile module ends soon.

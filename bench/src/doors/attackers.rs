@@ -1,7 +1,7 @@
 //! The process of the forged peers: one thread, which is nice to the others.
 
 use std::io::{Error, ErrorKind, Result as IoResult};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const REST_MAX_MS: usize = 2000;
 const ATTACK_MAX: Duration = Duration::from_secs(20);
 
 /// An attack, and how often it is made among all of them.
-const ATTACKS: [(Attack, usize); 23] = [
+const ATTACKS: [(Attack, usize); 35] = [
     (Attack::FloodHellos, 4),
     (Attack::SayNoHello, 4),
     (Attack::HostileName, 3),
@@ -49,6 +49,18 @@ const ATTACKS: [(Attack, usize); 23] = [
     (Attack::RebindNames, 4),
     (Attack::WatchBlindly, 2),
     (Attack::Direct, 9),
+    (Attack::FloodLogs, 3),
+    (Attack::LongPauses, 3),
+    (Attack::ForgeEntries, 3),
+    (Attack::ForgeCounts, 3),
+    (Attack::FloodHosts, 2),
+    (Attack::FloodWants, 3),
+    (Attack::FloodReplicas, 3),
+    (Attack::LongArguments, 1),
+    (Attack::CompileBomb, 1),
+    (Attack::HoardWaits, 3),
+    (Attack::SlowUpload, 2),
+    (Attack::WatchRuns, 2),
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +88,18 @@ enum Attack {
     RebindNames,
     WatchBlindly,
     Direct,
+    FloodLogs,
+    LongPauses,
+    ForgeEntries,
+    ForgeCounts,
+    FloodHosts,
+    FloodWants,
+    FloodReplicas,
+    LongArguments,
+    CompileBomb,
+    HoardWaits,
+    SlowUpload,
+    WatchRuns,
 }
 
 /// What there is to attack.
@@ -140,6 +164,10 @@ impl Attackers {
 /// One of the forged peers.
 pub struct Peer {
     pub coordinator: SocketAddr,
+    /// Where it comes from: a loopback address.
+    pub address: Ipv4Addr,
+    /// A module that takes minutes to compile.
+    pub bomb: Rc<[u8]>,
     pub hosts: Vec<SocketAddr>,
     pub random: Random,
     blob: BlobHash,
@@ -173,6 +201,14 @@ pub fn run_here(orders: &str) -> Result<()> {
     Ok(())
 }
 
+/// Where a peer comes from. A quarter of them are behind the address of the honest users, and the others have one each.
+fn address(number: usize) -> Ipv4Addr {
+    match number % 4 {
+        0 => Ipv4Addr::LOCALHOST,
+        _ => Ipv4Addr::new(127, 66, (number / 250) as u8, 1 + (number % 250) as u8),
+    }
+}
+
 async fn attack(orders: &Orders) -> Result<Vec<Made>> {
     let until = Instant::now() + Duration::from_secs(orders.seconds);
     let blob = BlobHash::parse(&orders.blob).context("a blob's hash")?;
@@ -180,10 +216,13 @@ async fn attack(orders: &Orders) -> Result<Vec<Made>> {
         ATTACKS.map(|(attack, _)| Made { attack: format!("{attack:?}"), begun: 0, cut_off: 0, let_in: 0 });
     let made = Rc::new(std::cell::RefCell::new(kinds.to_vec()));
     let mut dice = Random::new(orders.seed);
+    let bomb: Rc<[u8]> = sateen_tests::wat::takes_long_to_compile().into();
     let peers: Vec<_> = (0..PEERS)
-        .map(|_| {
+        .map(|number| {
             let mut peer = Peer {
                 coordinator: orders.coordinator,
+                address: address(number),
+                bomb: Rc::clone(&bomb),
                 hosts: orders.hosts.clone(),
                 random: Random::new(dice.next_u64()),
                 blob,
@@ -256,6 +295,18 @@ impl Peer {
             Attack::StealNames => self.steals_names().await,
             Attack::RebindNames => self.rebinds_names().await,
             Attack::WatchBlindly => self.watches_blindly().await,
+            Attack::FloodLogs => self.floods_logs().await,
+            Attack::LongPauses => self.pauses_at_length().await,
+            Attack::ForgeEntries => self.forges_entries().await,
+            Attack::ForgeCounts => self.forges_counts().await,
+            Attack::FloodHosts => self.floods_hosts().await,
+            Attack::FloodWants => self.floods_wants().await,
+            Attack::FloodReplicas => self.floods_replicas().await,
+            Attack::LongArguments => self.queues_long_arguments().await,
+            Attack::CompileBomb => self.bombs_compilers().await,
+            Attack::HoardWaits => self.hoards_waits().await,
+            Attack::SlowUpload => self.uploads_slowly().await,
+            Attack::WatchRuns => self.watches_what_is_not().await,
             Attack::Direct => match self.random.below(3) {
                 0 => self.opens_many_direct_links().await,
                 1 => self.forges_proofs().await,

@@ -33,9 +33,11 @@ impl Peer {
         let caller = Caller { grid: member.grid, from: member.id, to };
         let mut links = Vec::new();
         for _ in 0..LINKS {
-            links.push(dial(address, caller, secret).await?);
+            links.push(dial(address, self.address, caller, secret).await?);
         }
-        let asked = frames(&vec![PeerMessage::Lending { run: RunId(7) }; 4000]);
+        member.idle(Duration::from_millis(500)).await?;
+        let run = member.runs.last().copied().unwrap_or(RunId(1));
+        let asked = frames(&vec![PeerMessage::Lending { run }; 4000]);
         for link in &mut links {
             for frame in &asked {
                 // The older ones are closed by now.
@@ -45,15 +47,21 @@ impl Peer {
         self.idle(&mut member, 3).await
     }
 
-    /// Dials as another, or as itself with a secret that it does not have.
+    /// Dials as another, or as itself, with a secret that it has with somebody else, or with none.
     pub async fn forges_proofs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        let ids: Vec<_> = member.hosts.iter().map(|info| info.id).collect();
-        let Some(to) = ids.get(self.random.below(ids.len().max(1))).copied() else { return Ok(()) };
-        let from = [member.id, ids[self.random.below(ids.len())]][self.random.below(2)];
+        let known: Vec<_> = member.hosts.iter().map(|info| (info.id, info.direct_secret)).collect();
+        if known.len() < 2 {
+            return self.idle(&mut member, 1).await;
+        }
+        let one = self.random.below(known.len());
+        let other = (one + 1 + self.random.below(known.len() - 1)) % known.len();
+        let ((to, _), (pair, of_pair)) = (known[one], known[other]);
+        let from = [member.id, pair][self.random.below(2)];
+        let secret = [of_pair, self.random.next_u64()][self.random.below(2)];
         let caller = Caller { grid: member.grid, from, to };
-        let (address, secret) = (self.host(), self.random.next_u64());
-        if dial(address, caller, secret).await.is_ok() {
+        let address = self.host();
+        if dial(address, self.address, caller, secret).await.is_ok() {
             return Err(super::attackers::let_in(101));
         }
         self.idle(&mut member, 1).await
@@ -63,12 +71,12 @@ impl Peer {
     pub async fn holds_handshakes(&mut self) -> Result<()> {
         let address = self.host();
         if self.random.below(2) == 0 {
-            let mut stream = connect(address, None).await?;
+            let mut stream = connect(address, self.address).await?;
             stream.write_all(&vec![b'x'; 64 << 10]).await?;
             sleep(Duration::from_secs(5)).await;
             return Ok(());
         }
-        let mut socket = Socket::open(address, "/ws/peer").await?;
+        let mut socket = Socket::open(address, self.address, "/ws/peer").await?;
         let challenge = socket.next().await?;
         if challenge.len() > 256 {
             return Err(Error::other("a long challenge"));

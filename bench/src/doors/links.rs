@@ -40,15 +40,15 @@ impl Peer {
 
     pub async fn join(&mut self) -> Result<Member> {
         let report = self.report("forged");
-        Member::join(self.coordinator, report).await
+        Member::join(self.coordinator, self.address, report).await
     }
 
     /// A run's number, which is not hard to guess.
-    fn run(&mut self) -> RunId {
+    pub fn run(&mut self) -> RunId {
         RunId(1 + self.random.below(8) as u64)
     }
 
-    fn key(&mut self) -> JobKey {
+    pub fn key(&mut self) -> JobKey {
         let mut key = [0; 32];
         key.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&self.random.next_u64().to_le_bytes()));
         JobKey(key)
@@ -64,7 +64,7 @@ impl Peer {
 
     /// Opens a link and says nothing.
     pub async fn says_no_hello(&mut self) -> Result<()> {
-        let mut socket = Socket::open(self.coordinator, "/ws/host").await?;
+        let mut socket = Socket::open(self.coordinator, self.address, "/ws/host").await?;
         socket.next().await.map(drop)
     }
 
@@ -74,7 +74,7 @@ impl Peer {
         report.version = CONTROLS.to_owned();
         let targets = [self.coordinator.to_string(), "127.0.0.1:22".to_owned(), "192.0.2.1:80".to_owned()];
         report.direct = Some(targets[self.random.below(targets.len())].clone());
-        let mut member = Member::join(self.coordinator, report).await?;
+        let mut member = Member::join(self.coordinator, self.address, report).await?;
         let reason = CONTROLS.repeat(20);
         member.say(&[ToCoordinator::Unready { run: self.run(), reason: reason.clone() }]).await?;
         member.say(&[ToCoordinator::Paused { reason: Some(reason) }]).await?;
@@ -86,7 +86,7 @@ impl Peer {
         let mebibytes = [1, 7, 20][self.random.below(3)];
         let message = empty_strings(mebibytes << 20);
         let mut socket = match self.random.below(4) {
-            0 => Socket::open(self.coordinator, "/ws/host").await?,
+            0 => Socket::open(self.coordinator, self.address, "/ws/host").await?,
             _ => self.join().await?.socket,
         };
         let mut parts = message.chunks(FRAGMENT_BYTES).peekable();
@@ -159,7 +159,7 @@ impl Peer {
         let was = Some((member.id, self.random.next_u64(), member.grid));
         let hello =
             ToCoordinator::Hello { report: self.report("back"), was, incarnation: 9, roots, paused: None };
-        let mut socket = Socket::open(self.coordinator, "/ws/host").await?;
+        let mut socket = Socket::open(self.coordinator, self.address, "/ws/host").await?;
         for frame in super::wire::frames(&[hello]) {
             socket.send(&frame).await?;
         }

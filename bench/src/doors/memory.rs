@@ -13,32 +13,47 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// A look at processes, again and again, until it is ended.
 pub struct Watch {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<f64>,
+    thread: JoinHandle<(f64, Vec<f64>)>,
 }
 
 impl Watch {
-    /// Looks at these processes.
+    /// Looks at these processes and at their children.
     pub fn begin(processes: Vec<u32>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
-            let mut most: f64 = 0.0;
+            let (mut most, mut of_each) = (0.0_f64, vec![0.0_f64; processes.len()]);
             while !until.load(Relaxed) {
-                // One that has ended takes none; that it has is noticed elsewhere.
-                let all = processes.iter().filter_map(|process| mib(*process, "VmRSS").ok());
-                most = most.max(all.sum());
+                let now: Vec<f64> = processes.iter().map(|process| with_children_mib(*process)).collect();
+                most = most.max(now.iter().sum());
+                of_each.iter_mut().zip(now).for_each(|(most, now)| *most = most.max(now));
                 thread::sleep(PERIOD);
             }
-            most
+            // What was between two looks.
+            for (most, process) in of_each.iter_mut().zip(&processes) {
+                *most = most.max(peak_mib(*process).unwrap_or(0.0));
+            }
+            (most, of_each)
         });
         Self { is_over, thread }
     }
 
-    /// The most that all of them had at one time, in MiB.
-    pub fn end(self) -> Result<f64> {
+    /// The most that all of them had at one time, and that each had, in MiB.
+    pub fn end(self) -> Result<(f64, Vec<f64>)> {
         self.is_over.store(true, Relaxed);
         self.thread.join().map_err(|_| anyhow::anyhow!("the watch over memory panicked"))
     }
+}
+
+/// What a process and its children have now. One that has ended has none; that it has is noticed elsewhere.
+fn with_children_mib(process: u32) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lines = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> = lines
+        .flat_map(|line| line.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let of_children: f64 = children.into_iter().map(|child| mib(child, "VmRSS").unwrap_or(0.0)).sum();
+    mib(process, "VmRSS").unwrap_or(0.0) + of_children
 }
 
 /// The most that a process ever had, in MiB.

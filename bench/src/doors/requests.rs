@@ -1,7 +1,7 @@
 //! Attacks by HTTP.
 
 use std::io::{Error, Result};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use sateen_protocol::BlobHash;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::attackers::Peer;
-use super::wire::{connect, status, upgrade};
+use super::wire::{connect, status, text_frame, upgrade};
 
 /// A name that was made to point here.
 const REBOUND: &str = "evil.example:80";
@@ -20,7 +20,7 @@ pub const STOLEN_NAME: &str = "nqueens";
 pub const BLOB_BYTES: usize = 32 << 20;
 
 /// A module of the ABI with a job's name, and another section.
-fn module(export: &str, section: &[u8], content: &[u8]) -> Vec<u8> {
+pub fn module(export: &str, section: &[u8], content: &[u8]) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     // One type without parameters and results, one function of it, one memory.
     module.extend([1, 4, 1, 0x60, 0, 0]);
@@ -57,23 +57,23 @@ fn leb128(into: &mut Vec<u8>, mut number: usize) {
 }
 
 impl Peer {
-    fn head(&self, method_and_path: &str, content_bytes: usize) -> Vec<u8> {
+    pub fn head(&self, method_and_path: &str, content_bytes: usize) -> Vec<u8> {
         let host = self.coordinator;
         format!("{method_and_path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {content_bytes}\r\n\r\n")
             .into_bytes()
     }
 
-    async fn open(&self) -> Result<TcpStream> {
-        connect(self.coordinator, None).await
+    pub async fn open(&self) -> Result<TcpStream> {
+        connect(self.coordinator, self.address).await
     }
 
     /// Another address of this machine than that of all others: names belong to addresses.
     async fn open_from_elsewhere(&mut self) -> Result<TcpStream> {
-        let from = Ipv4Addr::new(127, 66, 0, 1 + self.random.below(200) as u8);
-        connect(self.coordinator, Some(IpAddr::V4(from))).await
+        let from = Ipv4Addr::new(127, 67, 0, 1 + self.random.below(200) as u8);
+        connect(self.coordinator, from).await
     }
 
-    async fn publish(&mut self, mut stream: TcpStream, name: &str, module: &[u8]) -> Result<u16> {
+    pub async fn publish(&mut self, mut stream: TcpStream, name: &str, module: &[u8]) -> Result<u16> {
         stream.write_all(&self.head(&format!("POST /api/v1/apps?name={name}"), module.len())).await?;
         stream.write_all(module).await?;
         status(&mut stream).await
@@ -158,12 +158,32 @@ impl Peer {
         refused(status(&mut stream).await?)
     }
 
-    /// Looks at a dashboard's pages and does not.
+    /// Asks for all that a page may watch, of runs that there are, and reads nothing of it.
     pub async fn watches_blindly(&mut self) -> Result<()> {
-        let mut stream = self.open().await?;
-        upgrade(&mut stream, "/ws/watch", &self.coordinator.to_string()).await?;
+        let mut stream = self.watch().await?;
+        let run = self.run();
+        let topics = format!(r#"{{"watch":["grid","run/{run}","tree/{run}","timeline/{run}"]}}"#);
+        stream.write_all(&text_frame(&topics)).await?;
         sleep(self.seconds(10)).await;
         Ok(())
+    }
+
+    /// Asks for what nobody has, eight topics at a time, and again.
+    pub async fn watches_what_is_not(&mut self) -> Result<()> {
+        let mut stream = self.watch().await?;
+        for _ in 0..10 {
+            let topics: Vec<String> =
+                (0..8).map(|_| format!(r#""tree/{}""#, 1_000_000 + self.random.below(1 << 30))).collect();
+            stream.write_all(&text_frame(&format!(r#"{{"watch":[{}]}}"#, topics.join(",")))).await?;
+            sleep(Duration::from_millis(200)).await;
+        }
+        read_to_end(&mut stream).await
+    }
+
+    async fn watch(&mut self) -> Result<TcpStream> {
+        let mut stream = self.open().await?;
+        upgrade(&mut stream, "/ws/watch", &self.coordinator.to_string()).await?;
+        Ok(stream)
     }
 }
 

@@ -1,30 +1,32 @@
 //! What a forged peer says, byte by byte: HTTP, and websockets whose frames nobody masks.
 
 use std::io::{Error, ErrorKind, Result};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use sateen_protocol::codec::{Decoder, Encoder};
 use sateen_protocol::message::direct::{Caller, decode_challenge, encode};
 use sateen_protocol::message::{HostInfo, HostReport, PeerMessage, ToCoordinator, ToHost};
-use sateen_protocol::{GridId, HostId};
+use sateen_protocol::{GridId, HostId, RunId};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout_at};
 
-/// A websocket's frames: binary, close, ping.
+/// A websocket's frames: text, binary, close.
+const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 /// More than any frame of the coordinator's.
 const FRAME_BYTES_MAX: u64 = 1 << 20;
 
-/// Connects, from `from` if that is given.
-pub async fn connect(to: SocketAddr, from: Option<IpAddr>) -> Result<TcpStream> {
-    let socket = TcpSocket::new_v4()?;
-    if let Some(from) = from {
-        socket.bind(SocketAddr::new(from, 0))?;
+/// Connects, from an address of this machine. Only within this machine: forged peers attack nobody else.
+pub async fn connect(to: SocketAddr, from: Ipv4Addr) -> Result<TcpStream> {
+    if !to.ip().is_loopback() || !from.is_loopback() {
+        return Err(Error::other(format!("{from} and {to} are not both of this machine")));
     }
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(from.into(), 0))?;
     let stream = socket.connect(to).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
@@ -44,6 +46,14 @@ async fn head(stream: &mut TcpStream) -> Result<String> {
         head.push(byte[0]);
     }
     Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// A text message of a client's websocket, short.
+pub fn text_frame(text: &str) -> Vec<u8> {
+    let mut frame = frame_header(text.len());
+    frame[0] = 0x80 | TEXT;
+    frame.extend(text.as_bytes());
+    frame
 }
 
 /// Asks for a websocket as a client of `host` would.
@@ -83,9 +93,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens it.
-    pub async fn open(to: SocketAddr, path: &str) -> Result<Self> {
-        let mut stream = connect(to, None).await?;
+    /// Opens it, from an address of this machine.
+    pub async fn open(to: SocketAddr, from: Ipv4Addr, path: &str) -> Result<Self> {
+        let mut stream = connect(to, from).await?;
         upgrade(&mut stream, path, &to.to_string()).await?;
         Ok(Self { stream })
     }
@@ -126,12 +136,14 @@ pub struct Member {
     pub grid: GridId,
     /// Its acquaintances.
     pub hosts: Vec<HostInfo>,
+    /// Runs that it was told to take part in, the newest last.
+    pub runs: Vec<RunId>,
 }
 
 impl Member {
     /// Joins under a name and a site, and with a direct address.
-    pub async fn join(to: SocketAddr, report: HostReport) -> Result<Self> {
-        let mut socket = Socket::open(to, "/ws/host").await?;
+    pub async fn join(to: SocketAddr, from: Ipv4Addr, report: HostReport) -> Result<Self> {
+        let mut socket = Socket::open(to, from, "/ws/host").await?;
         let hello =
             ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
         for frame in frames(&[hello]) {
@@ -140,10 +152,16 @@ impl Member {
         let mut decoder = Decoder::default();
         loop {
             let messages = decoder.decode::<ToHost>(&socket.next().await?).map_err(Error::other)?;
+            let (mut welcome, mut runs) = (None, Vec::new());
             for message in messages {
-                if let ToHost::Welcome { host, grid, hosts, .. } = message {
-                    return Ok(Self { socket, decoder, id: host, grid, hosts });
+                match message {
+                    ToHost::Welcome { host, grid, hosts, .. } => welcome = Some((host, grid, hosts)),
+                    ToHost::StartRun { run, .. } => runs.push(run),
+                    _ => {}
                 }
+            }
+            if let Some((id, grid, hosts)) = welcome {
+                return Ok(Self { socket, decoder, id, grid, hosts, runs });
             }
         }
     }
@@ -170,6 +188,9 @@ impl Member {
             for message in self.decoder.decode::<ToHost>(&frame?).map_err(Error::other)? {
                 match message {
                     ToHost::Ping { ping } => self.say(&[ToCoordinator::Pong { ping }]).await?,
+                    ToHost::StartRun { run, .. } => self.runs.push(run),
+                    ToHost::StopRun { run } => self.runs.retain(|known| *known != run),
+                    ToHost::Hosts { joined, .. } => self.hosts.extend(joined),
                     ToHost::Refused { reason } => return Err(Error::other(reason)),
                     _ => {}
                 }
@@ -180,8 +201,8 @@ impl Member {
 }
 
 /// Dials a host, as `caller` says, with a secret; an error when it does not let the caller in.
-pub async fn dial(to: SocketAddr, caller: Caller, secret: u64) -> Result<Socket> {
-    let mut socket = Socket::open(to, "/ws/peer").await?;
+pub async fn dial(to: SocketAddr, from: Ipv4Addr, caller: Caller, secret: u64) -> Result<Socket> {
+    let mut socket = Socket::open(to, from, "/ws/peer").await?;
     let challenge =
         decode_challenge(&socket.next().await?).ok_or_else(|| Error::other("it is not a challenge"))?;
     socket.send(&encode(&challenge.answer(caller, secret, [7; 16]))).await?;

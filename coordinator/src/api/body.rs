@@ -79,7 +79,8 @@ pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) ->
 pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<Incoming, Problem> {
     let unsaved = |error: StoreError| Problem::unsaved(&error);
     let mut pieces = Pieces::new(connection, body, BLOB_BYTES_MAX);
-    let mut incoming = api.store.with_blobs(crate::store::Blobs::incoming).await.map_err(unsaved)?;
+    let peer = connection.peer;
+    let mut incoming = api.store.with_blobs(move |blobs| blobs.incoming(peer)).await.map_err(unsaved)?;
     let mut waiting = Vec::new();
     loop {
         let piece = pieces.next().await?;
@@ -87,11 +88,39 @@ pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<I
         waiting.extend_from_slice(&piece.unwrap_or_default());
         if waiting.len() >= BLOB_PIECE_BYTES || (is_last && !waiting.is_empty()) {
             let bytes = std::mem::take(&mut waiting);
-            let written = move |_: &_| incoming.write(&bytes).map(|()| incoming);
-            incoming = api.store.with_blobs(written).await.map_err(unsaved)?;
+            incoming = match write(api, incoming, bytes).await {
+                Ok(incoming) => incoming,
+                Err(error) => {
+                    // It gets to read why: a socket that is closed with bytes unread resets the connection.
+                    while let Ok(Some(_)) = pieces.next().await {}
+                    return Err(unsaved(error));
+                }
+            };
         }
         if is_last {
             return Ok(incoming);
         }
+    }
+}
+
+/// Adds a piece to a blob that is on its way. If there is no room, some is made.
+async fn write(api: &Api, incoming: Incoming, piece: Vec<u8>) -> Result<Incoming, StoreError> {
+    let peer = incoming.peer();
+    let write = move |mut incoming: Incoming, piece: Vec<u8>| {
+        move |_: &crate::store::Blobs| {
+            let result = incoming.write(&piece);
+            Ok((result, incoming, piece))
+        }
+    };
+    let (result, incoming, piece) = api.store.with_blobs(write(incoming, piece)).await?;
+    match result {
+        Ok(()) => Ok(incoming),
+        Err(StoreError::BlobsOfPeer { .. } | StoreError::BlobsOfAll { .. })
+            if api.store.make_room(peer, piece.len()).await? =>
+        {
+            let (result, incoming, _) = api.store.with_blobs(write(incoming, piece)).await?;
+            result.map(|()| incoming)
+        }
+        Err(error) => Err(error),
     }
 }

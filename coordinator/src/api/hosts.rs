@@ -73,6 +73,7 @@ pub async fn watch(
     let pass =
         api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages watch"))?;
     connection.becomes_websocket();
+    let peer = connection.peer;
     let upgrade = upgrade
         .max_message_size(2 * WATCH_MESSAGE_BYTES_MAX)
         .max_frame_size(2 * WATCH_MESSAGE_BYTES_MAX)
@@ -83,7 +84,7 @@ pub async fn watch(
         let watching = Arc::clone(&api.watching);
         async move {
             let _pass = pass;
-            watching.serve(socket, api).await;
+            watching.serve(socket, api, peer).await;
         }
     }))
 }

@@ -53,6 +53,11 @@ impl Problem {
         Self::new(StatusCode::GONE, detail)
     }
 
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// As it is sent.
     pub fn json(&self) -> serde_json::Value {
         json!({

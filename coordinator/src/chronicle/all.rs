@@ -1,11 +1,11 @@
 //! The chronicles of all runs.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 
-use super::{Chronicle, ChronicleChanges, Missing};
+use super::{Chronicle, ChronicleChanges, Missing, Source};
 use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
 
 /// The chronicles of all runs.
@@ -20,7 +20,12 @@ struct Runs {
     ended: VecDeque<RunId>,
     /// To be forgotten on disk.
     dropped: Vec<RunId>,
+    /// Runs with jobs that run no more and are still to be ended.
+    ending: BTreeSet<RunId>,
 }
+
+/// So many jobs are ended at once with what ends them: all of them, but in the largest of trees.
+const ENDED_AT_ONCE: usize = 1024;
 
 /// A job as those see it who want to run it again.
 #[derive(Debug, Clone)]
@@ -123,6 +128,7 @@ impl Chronicles {
     pub fn end(&self, run: RunId, how: &str) {
         if let Some(chronicle) = self.get(run) {
             chronicle.lock().unwrap_or_else(PoisonError::into_inner).end(how);
+            self.end_some(run, &chronicle, ENDED_AT_ONCE);
         }
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.ended.push_back(run);
@@ -130,6 +136,32 @@ impl Chronicles {
             let Some(oldest) = runs.ended.pop_front() else { break };
             runs.of.remove(&oldest);
             runs.dropped.push(oldest);
+        }
+    }
+
+    /// A host has gone: the run loses it, if it had to do with it.
+    pub fn host_gone(&self, run: RunId, source: Source<'_>, has_left: bool) {
+        let Some(chronicle) = self.get(run) else { return };
+        chronicle.lock().unwrap_or_else(PoisonError::into_inner).host_gone(source, has_left);
+        self.end_some(run, &chronicle, ENDED_AT_ONCE);
+    }
+
+    fn end_some(&self, run: RunId, chronicle: &Mutex<Chronicle>, most: usize) {
+        let is_left = chronicle.lock().unwrap_or_else(PoisonError::into_inner).end_some(most);
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_left {
+            runs.ending.insert(run);
+        } else {
+            runs.ending.remove(&run);
+        }
+    }
+
+    /// Ends about so many of the jobs that run no more.
+    pub fn proceed(&self, most: usize) {
+        let first = self.runs.lock().unwrap_or_else(PoisonError::into_inner).ending.pop_first();
+        let Some(run) = first else { return };
+        if let Some(chronicle) = self.get(run) {
+            self.end_some(run, &chronicle, most);
         }
     }
 

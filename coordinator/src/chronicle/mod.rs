@@ -175,7 +175,7 @@ impl Chronicle {
 
     /// A host has gone. Nothing is taken down if it had nothing to do with the run.
     pub fn host_gone(&mut self, source: Source<'_>, has_left: bool) {
-        if !self.tree.hosts().iter().any(|host| host.id == source.id) || self.is_over {
+        if !self.tree.has_host(source.id) || self.is_over {
             return;
         }
         let now_ms = self.now_ms();
@@ -215,6 +215,12 @@ impl Chronicle {
         self.idle_because(None, None, now_ms);
         self.is_over = true;
         self.add_event(EventKind::Ended, None, how.to_owned());
+    }
+
+    /// Ends at most so many jobs of those that run no more, as their host is gone or the run is over; whether some are
+    /// left.
+    pub fn end_some(&mut self, most: usize) -> bool {
+        self.tree.end_some(most)
     }
 
     /// How many jobs the tree keeps.

@@ -56,8 +56,6 @@ pub struct TreeHost {
     pub site: String,
     /// Jobs that other hosts got from it.
     pub lent: u64,
-    /// Jobs that run there, as far as they are kept.
-    running: u32,
 }
 
 /// How many nodes there is room for.
@@ -79,6 +77,10 @@ pub struct Tree {
     hasher: RandomState,
     hosts: Vec<TreeHost>,
     host_places: HashMap<HostId, u32>,
+    /// Jobs that run, by the places of their hosts, as far as they are kept.
+    running_at: HashMap<u32, BTreeSet<u32>>,
+    /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
+    ending: VecDeque<(u32, JobState, u32)>,
     parameters: HashMap<u32, Box<[u8]>>,
     parameters_bytes: usize,
     /// Jobs whose parents are not known yet, both ways.
@@ -185,7 +187,7 @@ impl Tree {
             return NOWHERE;
         }
         let place = self.hosts.len() as u32;
-        self.hosts.push(TreeHost { id, name: name.to_owned(), site: site.to_owned(), lent: 0, running: 0 });
+        self.hosts.push(TreeHost { id, name: name.to_owned(), site: site.to_owned(), lent: 0 });
         self.host_places.insert(id, place);
         place
     }
@@ -303,7 +305,7 @@ impl Tree {
         }
         self.depths.entry(node.depth).or_default().add(node.state.group());
         if node.state.group() == Group::Running {
-            self.count_at(node.host, 1);
+            self.runs_at(node.host, place);
         }
     }
 
@@ -317,9 +319,16 @@ impl Tree {
         }
     }
 
-    fn count_at(&mut self, host: u32, change: i32) {
-        if let Some(host) = self.hosts.get_mut(host as usize) {
-            host.running = host.running.saturating_add_signed(change);
+    fn runs_at(&mut self, host: u32, place: u32) {
+        self.running_at.entry(host).or_default().insert(place);
+    }
+
+    fn runs_no_more_at(&mut self, host: u32, place: u32) {
+        if let Some(running) = self.running_at.get_mut(&host) {
+            running.remove(&place);
+            if running.is_empty() {
+                self.running_at.remove(&host);
+            }
         }
     }
 
@@ -366,10 +375,10 @@ impl Tree {
         counts.take(before.group());
         counts.add(state.group());
         if before.group() == Group::Running {
-            self.count_at(was_at, -1);
+            self.runs_no_more_at(was_at, place);
         }
         if state.group() == Group::Running {
-            self.count_at(host, 1);
+            self.runs_at(host, place);
         }
     }
 
@@ -418,31 +427,46 @@ impl Tree {
         }
     }
 
-    /// A host is gone: what ran there is lost. Gives how many jobs that are, as far as they are kept.
-    pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
-        let Some(host) = self.host_places.get(&host).copied() else { return 0 };
-        if self.hosts.get(host as usize).is_none_or(|host| host.running == 0) {
-            return 0;
-        }
-        self.end_all(JobState::Lost, t_ms, |node| node.host == host)
+    /// Whether the host has to do with the run.
+    pub fn has_host(&self, host: HostId) -> bool {
+        self.host_places.contains_key(&host)
     }
 
-    /// The run is over: what still runs is not wanted any more.
+    /// A host is gone: what runs there is lost, as [`Self::end_some`] gets to it. Gives how many jobs that are, as far
+    /// as they are kept.
+    pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
+        let Some(host) = self.host_places.get(&host) else { return 0 };
+        let Some(running) = self.running_at.get(host) else { return 0 };
+        self.ending.push_back((*host, JobState::Lost, t_ms));
+        running.len()
+    }
+
+    /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.
     pub fn abort_all(&mut self, t_ms: u32) {
-        self.end_all(JobState::Aborted, t_ms, |_| true);
+        let mut hosts: Vec<u32> = self.running_at.keys().copied().collect();
+        hosts.sort_unstable();
+        self.ending.extend(hosts.into_iter().map(|host| (host, JobState::Aborted, t_ms)));
         // What there was no room for has come to its end as well.
         self.abort_rolled();
     }
 
-    fn end_all(&mut self, state: JobState, t_ms: u32, which: impl Fn(&Node) -> bool) -> usize {
-        let running = |node: &Node| node.state.group() == Group::Running && which(node);
-        let places: Vec<u32> =
-            (0_u32..).zip(self.nodes()).filter(|(_, node)| running(node)).map(|(place, _)| place).collect();
-        for place in &places {
-            self.end(*place, state, t_ms);
-            self.touch(*place);
+    /// Ends at most so many jobs of those that run no more; whether some are left.
+    pub fn end_some(&mut self, most: usize) -> bool {
+        let mut left = most;
+        while let Some((host, state, t_ms)) = self.ending.front().copied() {
+            let running = self.running_at.get(&host).into_iter().flatten();
+            let places: Vec<u32> = running.take(left).copied().collect();
+            for place in &places {
+                self.end(*place, state, t_ms);
+                self.touch(*place);
+            }
+            left -= places.len();
+            if self.running_at.contains_key(&host) {
+                return true;
+            }
+            self.ending.pop_front();
         }
-        places.len()
+        false
     }
 
     /// Jobs whose tags are `from` to `to`, at most `limit`.

@@ -1,6 +1,6 @@
 //! How a run's end is shown.
 
-use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
+use sateen_protocol::{Counts, JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
 use crate::api::types::{Figures, RunFailure, seconds};
 
@@ -36,6 +36,13 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
 
 fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Option<RunFailure>) {
     (RunState::Failed, Some(RunFailure { kind: "job".to_owned(), message, job: Some(job), backtrace }))
+}
+
+/// Processor time of a run that nobody used, in seconds, as far as that is known.
+pub fn lost_work_s(counts: &Counts, end: &RunEnd) -> Option<f64> {
+    let RunEnd::Finished(finished) = end else { return None };
+    let answer_s = seconds(finished.work_ns);
+    Some(seconds(counts.work_ns).max(answer_s) - answer_s)
 }
 
 /// The figures of a run that is over.

@@ -1,9 +1,12 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
 mod end;
+pub mod measure;
+mod names;
 mod presence;
 mod rate;
 mod request;
+mod rounds;
 mod saver;
 mod served;
 mod speed;
@@ -13,32 +16,34 @@ mod totals;
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Command, Coordinator, Event, HostView, LinkId, RunView};
+use sateen_protocol::coordinator::{Account, Command, Coordinator, Event, HostView, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::api::types::{EventKind, Figures};
-use crate::chronicle::{Chronicle, Chronicles, Sample, Source};
+use crate::api::types::{EventKind, Figures, HostOfRun};
+use crate::chronicle::{Chronicle, Chronicles, Source};
 use crate::clock::{Clock, unix_ms};
 use crate::limits::{
-    HOST_NAMES_MAX, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
+    PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
 };
 use crate::links::{FromLink, Links};
-use crate::store::chronicle::NamedStanding;
 use crate::store::sql::{self, state_word};
 use crate::store::{Store, StoreError};
+use names::Names;
 use presence::Presence;
 use rate::{Pings, Rate};
+use rounds::Rounds;
 use saver::{Change, Saver, Written};
 use served::Served;
 use speed::Speeds;
 
+pub use names::HostName;
 pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
@@ -68,6 +73,7 @@ enum Turn {
     TimeOut,
     SaveEntries,
     SaveChronicles,
+    NextPart,
     Second,
 }
 
@@ -93,17 +99,21 @@ pub struct Drive {
     submitted: (mpsc::UnboundedSender<Submitted>, mpsc::UnboundedReceiver<Submitted>),
     from_links: mpsc::UnboundedReceiver<FromLink>,
     /// What a link's hello said, until the machine says who it is.
-    hellos: HashMap<LinkId, (String, String)>,
-    /// Names and sites.
-    names: HashMap<HostId, (String, String)>,
-    /// How runs went when last looked at. The machine forgets a run at its end.
-    last_seen: HashMap<RunId, Figures>,
+    hellos: HashMap<LinkId, HostName>,
+    names: Names,
+    /// Figures of runs that are over, until they are saved. Whoever needs them first works them out: in a large grid
+    /// that takes its time.
+    last_seen: HashMap<RunId, Arc<LateFigures>>,
+    rounds: Rounds,
     ended: totals::Ended,
     pings: Pings,
     rate: Rate,
-    speeds: Speeds,
-    served: Served,
+    speeds: Arc<Mutex<Speeds>>,
+    served: Arc<Mutex<Served>>,
 }
+
+/// Figures that are worked out when somebody needs them.
+pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
 impl Drive {
     /// Sets the driver up, and what others reach it by.
@@ -137,13 +147,14 @@ impl Drive {
             submitted: mpsc::unbounded_channel(),
             from_links,
             hellos: HashMap::new(),
-            names: known.names.into_iter().map(|(host, name, site)| (host, (name, site))).collect(),
+            names: Names::restore(known.names),
+            rounds: Rounds::default(),
             last_seen: HashMap::new(),
             ended: totals::Ended::default(),
             pings: Pings::default(),
             rate: Rate::default(),
-            speeds: Speeds::default(),
-            served: Served::default(),
+            speeds: Arc::default(),
+            served: Arc::default(),
         };
         (drive, driver)
     }
@@ -156,6 +167,8 @@ impl Drive {
         let mut entries = interval(SAVE_ENTRIES_EVERY);
         let mut again = interval(SAVE_AGAIN_EVERY);
         let mut chronicles = interval(SAVE_CHRONICLES_EVERY);
+        let mut parts = interval(PART_EVERY);
+        parts.set_missed_tick_behavior(MissedTickBehavior::Delay);
         chronicles.set_missed_tick_behavior(MissedTickBehavior::Delay);
         entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -172,6 +185,7 @@ impl Drive {
                 () = sleep(wait) => Turn::TimeOut,
                 _ = entries.tick() => Turn::SaveEntries,
                 _ = chronicles.tick() => Turn::SaveChronicles,
+                _ = parts.tick() => Turn::NextPart,
                 _ = again.tick() => Turn::Second,
                 () = stopped(&mut shutdown) => break,
             };
@@ -184,12 +198,14 @@ impl Drive {
                 Turn::TimeOut => self.time_out(),
                 Turn::SaveEntries => self.saver.flush_entries(),
                 Turn::SaveChronicles => self.save_standings(),
-                Turn::Second => self.every_second(),
+                Turn::NextPart => self.next_part(),
+                // What could not be saved before.
+                Turn::Second => self.saver.write(),
             }
         }
         self.links.close_all("the coordinator is shutting down");
-        let standings = self.standings();
-        let saved = self.saver.finish(standings).await;
+        self.collect_all();
+        let saved = self.saver.finish().await;
         // What is saved by now is acknowledged, although nobody begins it before the next start.
         let Self { submitted: (sender, mut submitted), .. } = self;
         drop(sender);
@@ -268,12 +284,9 @@ impl Drive {
     fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
         match message {
             ToCoordinator::Hello { report, .. } => {
-                self.hellos.insert(link, (report.name.clone(), report.site.clone()));
+                let (name, site) = (report.name.clone(), report.site.clone());
+                self.hellos.insert(link, HostName { name, site });
             }
-            ToCoordinator::RootFinished { run, .. }
-            | ToCoordinator::Limit { run, .. }
-            | ToCoordinator::Failed { run, .. }
-            | ToCoordinator::Unready { run, .. } => self.see(*run),
             ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
                 self.take_down(*run, |chronicle| chronicle.left_out(*notes_dropped));
             }
@@ -289,72 +302,14 @@ impl Drive {
         }
     }
 
-    fn see(&mut self, run: RunId) {
-        if let Some(view) = self.machine.run(run) {
-            let figures = Figures::of_view(&view, |host| self.name_of(host));
-            self.last_seen.insert(run, figures);
-        }
-    }
-
-    fn name_of(&self, host: HostId) -> (String, String) {
-        self.names.get(&host).cloned().unwrap_or_default()
-    }
-
-    /// How the runs stand that are not over.
-    fn standings(&self) -> Vec<(RunId, NamedStanding)> {
-        let views = self.machine.runs().filter(|view| !view.state().is_over());
-        let named = |host: &HostId| {
-            let (name, site) = self.name_of(*host);
-            (*host, name, site)
-        };
-        let named = views.map(|view| {
-            let names = view.by_host().map(|(host, ..)| named(&host)).collect();
-            (view.run, NamedStanding { standing: view.standing(), names })
-        });
-        named.collect()
-    }
-
-    /// Takes down how the runs go.
-    fn sample(&mut self) {
-        let mut executed = self.ended.executed();
-        for view in self.machine.runs().filter(|view| !view.state().is_over()) {
-            let counts = view.counts();
-            executed = executed.saturating_add(counts.jobs.executed);
-            self.take_down(view.run, |chronicle| {
-                let sample = Sample {
-                    t_ms: chronicle.now_ms(),
-                    busy: counts.busy,
-                    // What hosts that are gone have counted stays, their workers do not.
-                    workers: view.workers(),
-                    executed: counts.jobs.executed,
-                    redone: counts.jobs.redone,
-                    is_suspended: view.state() == RunState::Suspended,
-                };
-                chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
-            });
-        }
-        self.rate.add(self.clock.now(), executed);
+    fn name_of(&self, host: HostId) -> Arc<HostName> {
+        self.names.of(host).unwrap_or_default()
     }
 
     fn save_standings(&mut self) {
-        self.sample();
-        if self.saver.may_save_standings() {
-            let standings = self.standings();
-            self.saver.save_standings(standings);
-        }
-    }
-
-    fn every_second(&mut self) {
-        let views: Vec<_> = self.machine.runs().filter(|view| !view.state().is_over()).collect();
-        for view in &views {
-            let figures = Figures::of_view(view, |host| self.name_of(host));
-            self.last_seen.insert(view.run, figures);
-        }
-        let there = self.machine.host_ids().collect();
-        self.speeds.look(views.iter().map(RunView::by_host), &there);
-        self.served.retain(&there);
-        // What could not be saved before.
-        self.saver.write();
+        self.begin_round();
+        self.next_part();
+        self.saver.save_standings();
     }
 
     /// Changes were saved: what follows from them is sent.
@@ -374,7 +329,6 @@ impl Drive {
         match request {
             Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
             Request::Change { run, wish, reply } => {
-                self.see(run);
                 let now = self.clock.now();
                 let result = match wish {
                     Wish::Cancel => self.machine.cancel(now, run),
@@ -390,10 +344,11 @@ impl Drive {
                 }
             }
             Request::Run(run, reply) => {
-                let _ = reply.send(self.live(run));
+                let _ = reply.send(self.live(run, Rows::All));
             }
             Request::Runs(reply) => {
-                let _ = reply.send(self.machine.run_ids().filter_map(|run| self.live(run)).collect());
+                let _ =
+                    reply.send(self.machine.run_ids().filter_map(|run| self.live(run, Rows::None)).collect());
             }
             Request::Hosts(reply) => {
                 let _ = reply.send(self.hosts());
@@ -436,10 +391,19 @@ impl Drive {
         let _ = reply.send(result);
     }
 
-    fn live(&self, run: RunId) -> Option<Live> {
+    fn live(&self, run: RunId, rows: Rows) -> Option<Live> {
         let view = self.machine.run(run).filter(|view| !view.state().is_over());
         if let Some(view) = view {
-            let figures = Figures::of_view(&view, |host| self.name_of(host));
+            let by_host = match rows {
+                Rows::All => view
+                    .by_host()
+                    .map(|(host, is_there, counts)| {
+                        HostOfRun::new(host, &self.name_of(host), is_there, &counts)
+                    })
+                    .collect(),
+                Rows::None => Vec::new(),
+            };
+            let figures = Figures::of_view(&view, by_host);
             return Some(Live { run, state: view.state(), waiting_for: view.waiting_for, figures });
         }
         // It is over and that is not saved: until then nobody is told.
@@ -447,36 +411,30 @@ impl Drive {
             run,
             state: RunState::Running,
             waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
-            figures: self.last_seen.get(&run).cloned().unwrap_or_default(),
+            figures: self.last_seen.get(&run).map(|figures| Figures::clone(figures)).unwrap_or_default(),
         })
     }
 
     fn hosts(&self) -> Vec<HostSeen> {
         let mut lent = HashMap::new();
-        self.machine.run_ids().for_each(|run| self.add_lent(run, &mut lent));
+        for run in self.machine.run_ids() {
+            add_lent(&self.chronicles, run, &mut lent);
+        }
+        let (mut speeds, served) = (locked(&self.speeds), locked(&self.served));
+        speeds.look(self.machine.runs().filter(|view| view.hosts() > 0).map(|view| view.by_host()));
         let service = |view: &HostView| {
-            let mut service = self.served.of(view.id);
+            let mut service = served.of(view.id);
             service.jobs.add(&view.counts.jobs);
             service.lent = service.lent.saturating_add(lent.get(&view.id).copied().unwrap_or_default());
             service
         };
         let hosts = self.machine.hosts().map(|view| HostSeen {
             service: service(&view),
-            speed: self.speeds.of(view.id),
+            speed: speeds.of(view.id),
             rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
             view,
         });
         hosts.collect()
-    }
-
-    /// Adds how many jobs of a run others got from whom.
-    fn add_lent(&self, run: RunId, lent: &mut HashMap<HostId, u64>) {
-        self.take_down(run, |chronicle| {
-            for (host, jobs) in chronicle.lent() {
-                let sum = lent.entry(host).or_default();
-                *sum = sum.saturating_add(jobs);
-            }
-        });
     }
 
     /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
@@ -491,7 +449,9 @@ impl Drive {
                 Command::SaveState { run, state } => {
                     self.saver.save(Change::State(run, state));
                 }
-                Command::SaveEnd { run, end, counts } => self.end(run, end, *counts),
+                Command::SaveEnd { run, end, counts, account } => {
+                    self.end(run, end, *counts, *account);
+                }
                 Command::SaveEntries { run, entries, superfluous } => {
                     self.saver.add_entries(run, entries, superfluous);
                 }
@@ -529,31 +489,40 @@ impl Drive {
     fn identified(&mut self, link: LinkId, host: HostId) {
         self.links.identify(link, host);
         if let Some(name) = self.hellos.remove(&link) {
-            if self.names.len() >= HOST_NAMES_MAX {
-                self.names.retain(|host, _| self.machine.has_host(*host));
-            }
-            self.names.insert(host, name);
+            self.names.came(host, name);
         }
     }
 
-    fn end(&mut self, run: RunId, end: RunEnd, counts: Counts) {
+    /// A run is over. What each host did of it is worked out by whoever needs it first, and that is the store's thread.
+    fn end(&mut self, run: RunId, end: RunEnd, counts: Counts, account: Account) {
         let (state, failure) = end::judge(&end);
-        self.see(run);
-        let mut figures = self.last_seen.get(&run).cloned().unwrap_or_default();
-        figures.count(&counts);
         let how = match &failure {
             Some(failure) => format!("the run has failed: {}", failure.message),
             None => format!("the run is {}", state_word(state)),
         };
-        let mut lent = HashMap::new();
-        self.add_lent(run, &mut lent);
-        self.served.add(&figures.by_host, &lent);
         self.chronicles.end(run, &how);
-        let figures = end::close(figures, &end, failure);
-        self.ended.add(state, &counts, figures.lost_work_s);
+        let end = Arc::new(end);
+        self.ended.add(state, &counts, end::lost_work_s(&counts, &end));
         tracing::info!(run = run.0, state = state_word(state), "run over");
-        let change = Change::End { run, state, end: Arc::new(end), figures: Arc::new(figures) };
-        self.saver.save(change);
+        let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
+        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
+        let ended = Arc::clone(&end);
+        let work_out = move || {
+            let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
+            locked(&speeds).look(std::iter::once(rows.clone()));
+            let by_host = rows.map(|(host, is_there, counts)| {
+                HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
+            });
+            let figures = Figures::of_account(&account, &counts, by_host.collect());
+            let mut lent = HashMap::new();
+            add_lent(&chronicles, run, &mut lent);
+            locked(&served).add(&figures.by_host, &lent);
+            end::close(figures, &ended, failure)
+        };
+        let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
+        self.last_seen.insert(run, Arc::clone(&figures));
+        self.saver.forget_standing(run);
+        self.saver.save(Change::End { run, state, end, figures });
     }
 
     fn over(&mut self, run: RunId) {
@@ -567,19 +536,22 @@ impl Drive {
     }
 
     fn named(&self, host: HostId) -> String {
-        match self.names.get(&host) {
-            Some((name, site)) => format!("{host} ({name} at {site})"),
+        match self.names.of(host) {
+            Some(known) => format!("{host} ({} at {})", known.name, known.site),
             None => host.to_string(),
         }
     }
 
     /// All runs that it had to do with are told.
     fn host_gone(&self, host: HostId, has_left: bool) {
-        let (name, site) = self.name_of(host);
+        let name = self.name_of(host);
         for run in self.machine.run_ids() {
-            let source = Source { id: host, name: &name, site: &site };
-            self.take_down(run, |chronicle| chronicle.host_gone(source, has_left));
+            let source = Source { id: host, name: &name.name, site: &name.site };
+            self.chronicles.host_gone(run, source, has_left);
         }
+        self.names.went(host);
+        locked(&self.speeds).forget(host);
+        locked(&self.served).forget(host);
     }
 
     fn event(&mut self, event: Event) {
@@ -600,6 +572,7 @@ impl Drive {
                 self.host_gone(host, false);
             }
             Event::HostReturned(host) => {
+                self.names.returned(host);
                 counters.hosts_joined.fetch_add(1, Relaxed);
                 tracing::info!(host = %self.named(host), "a host that was given up came back in time");
             }
@@ -631,13 +604,13 @@ impl Drive {
             }
             Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
-                let (name, site) = self.name_of(host);
-                let source = Source { id: host, name: &name, site: &site };
+                let name = self.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
                 self.take_down(run, |chronicle| chronicle.note(source, &notes));
             }
             Event::Activity(run, host, workers) => {
-                let (name, site) = self.name_of(host);
-                let source = Source { id: host, name: &name, site: &site };
+                let name = self.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
                 self.take_down(run, |chronicle| chronicle.activity(source, &workers));
             }
             Event::Misbehaved { by, host, reason } => {
@@ -648,4 +621,24 @@ impl Drive {
             }
         }
     }
+}
+
+/// Whether what each host did is wanted as well.
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    All,
+    None,
+}
+
+/// Adds how many jobs of a run others got from whom.
+fn add_lent(chronicles: &Chronicles, run: RunId, lent: &mut HashMap<HostId, u64>) {
+    let Some(chronicle) = chronicles.get(run) else { return };
+    for (host, jobs) in chronicle.lock().unwrap_or_else(PoisonError::into_inner).lent() {
+        let sum = lent.entry(host).or_default();
+        *sum = sum.saturating_add(jobs);
+    }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,23 +5,23 @@
 //! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::coordinator::{LinkId, Standing};
 use sateen_protocol::message::ToHost;
-use sateen_protocol::{Entry, JobKey, JobNumber, RunEnd, RunId, RunState};
+use sateen_protocol::{Entry, HostId, JobKey, JobNumber, RunEnd, RunId, RunState};
 use tokio::sync::oneshot;
 
+use super::LateFigures;
 use super::request::ChangeError;
 
-use crate::api::types::Figures;
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
 use crate::limits::{CHANGES_AT_ONCE_MAX, SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
-use crate::store::chronicle::{self, Batch, NamedStanding};
+use crate::store::chronicle::{self, Batch, SavedRow};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
 
@@ -39,7 +39,7 @@ pub enum Change {
         /// How.
         end: Arc<RunEnd>,
         /// And with which figures.
-        figures: Arc<Figures>,
+        figures: Arc<LateFigures>,
     },
 }
 
@@ -79,10 +79,31 @@ pub struct Saver {
     chronicles: Arc<Chronicles>,
     /// A batch of standings and chronicles is on its way.
     standings_under_way: Arc<AtomicBool>,
-    /// What was saved last, unless that failed.
-    standings: HashMap<RunId, NamedStanding>,
-    standings_failed: Arc<AtomicBool>,
+    /// How runs stood that are not over when that was last to be saved.
+    standings: HashMap<RunId, Standing>,
+    /// What goes with the next batch, and what of the last ones could not be saved.
+    next: Standings,
+    failed: Arc<Mutex<Standings>>,
     entries_dropped: u64,
+}
+
+/// How runs stand.
+#[derive(Debug, Default)]
+struct Standings {
+    of_runs: HashMap<RunId, Standing>,
+    rows: HashMap<(RunId, HostId), Option<SavedRow>>,
+}
+
+impl Standings {
+    /// Adds what is older than all that is here.
+    fn add_older(&mut self, older: Self) {
+        for (run, standing) in older.of_runs {
+            self.of_runs.entry(run).or_insert(standing);
+        }
+        for (host, row) in older.rows {
+            self.rows.entry(host).or_insert(row);
+        }
+    }
 }
 
 /// What follows from unsaved changes of one run.
@@ -108,7 +129,8 @@ impl Saver {
             chronicles,
             standings_under_way: Arc::default(),
             standings: HashMap::new(),
-            standings_failed: Arc::default(),
+            next: Standings::default(),
+            failed: Arc::default(),
             entries_dropped: 0,
         }
     }
@@ -249,42 +271,61 @@ impl Saver {
         });
     }
 
-    /// Whether the last batch of standings is saved.
-    pub fn may_save_standings(&self) -> bool {
-        !self.standings_under_way.load(Ordering::Relaxed)
+    /// How a run stands that is not over.
+    pub fn stands(&mut self, run: RunId, standing: Standing) {
+        if self.standings.get(&run) != Some(&standing) {
+            self.standings.insert(run, standing.clone());
+            self.next.of_runs.insert(run, standing);
+        }
+    }
+
+    /// What a host has counted of a run; nothing if it has no row any more.
+    pub fn add_row(&mut self, run: RunId, host: HostId, row: Option<SavedRow>) {
+        self.next.rows.insert((run, host), row);
+    }
+
+    /// The run is over.
+    pub fn forget_standing(&mut self, run: RunId) {
+        self.standings.remove(&run);
     }
 
     /// Hands how runs stand, as far as it has changed, and what is new in chronicles to the store, and does
-    /// not wait for it.
-    pub fn save_standings(&mut self, standings: Vec<(RunId, NamedStanding)>) {
-        if self.standings_failed.swap(false, Ordering::Relaxed) {
-            self.standings.clear();
+    /// not wait for it; unless the last batch is still under way.
+    pub fn save_standings(&mut self) {
+        if self.standings_under_way.swap(true, Ordering::Relaxed) {
+            return;
         }
-        let all: HashMap<RunId, NamedStanding> = standings.into_iter().collect();
-        let changed = all.iter().filter(|(run, standing)| self.standings.get(run) != Some(standing));
-        let changed = changed.map(|(run, standing)| (*run, standing.clone())).collect();
-        self.standings = all;
-        self.standings_under_way.store(true, Ordering::Relaxed);
+        let standings = self.take_standings();
         let (store, chronicles) = (Arc::clone(&self.store), Arc::clone(&self.chronicles));
-        let (under_way, failed) = (Arc::clone(&self.standings_under_way), Arc::clone(&self.standings_failed));
+        let (under_way, failed) = (Arc::clone(&self.standings_under_way), Arc::clone(&self.failed));
         tokio::spawn(async move {
-            let saved =
-                store.write(move |connection| save_all(connection, &chronicles, changed, false)).await;
-            // The store has logged why. All of it is tried again.
-            failed.store(saved.is_err(), Ordering::Relaxed);
+            // The store has logged why, if it fails. All of it is tried again.
+            let save = move |connection: &mut Connection| {
+                save_all(connection, &chronicles, standings, &failed, false)
+            };
+            drop(store.write(save).await);
             under_way.store(false, Ordering::Relaxed);
         });
     }
 
+    fn take_standings(&mut self) -> Standings {
+        let mut standings = std::mem::take(&mut self.next);
+        standings.add_older(std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner)));
+        standings
+    }
+
     /// Saves all that can be saved, for the end.
-    pub async fn finish(&mut self, standings: Vec<(RunId, NamedStanding)>) -> Result<(), StoreError> {
+    pub async fn finish(&mut self) -> Result<(), StoreError> {
         self.write();
         while self.written.is_some() {
             let written = self.written().await;
             self.note(written);
         }
-        let chronicles = Arc::clone(&self.chronicles);
-        self.store.write(move |connection| save_all(connection, &chronicles, standings, true)).await?;
+        let (chronicles, failed) = (Arc::clone(&self.chronicles), Arc::clone(&self.failed));
+        let standings = self.take_standings();
+        let save =
+            move |connection: &mut Connection| save_all(connection, &chronicles, standings, &failed, true);
+        self.store.write(save).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await
     }
@@ -308,22 +349,26 @@ async fn write_changes(store: &Store, changes: Vec<(Change, u64)>) -> Written {
     Written { saved, has_failed: false }
 }
 
-/// Saves standings, and what is new in chronicles; on the store's thread.
+/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is `failed`.
 fn save_all(
     connection: &mut Connection,
     chronicles: &Chronicles,
-    standings: Vec<(RunId, NamedStanding)>,
+    standings: Standings,
+    failed: &Mutex<Standings>,
     is_last: bool,
 ) -> Result<(), StoreError> {
     let jobs_max = if is_last { usize::MAX } else { SAVED_JOBS_MAX };
     let (changes, dropped) = chronicles.changes(jobs_max, is_last);
-    if standings.is_empty() && changes.is_empty() && dropped.is_empty() {
+    let Standings { of_runs, rows } = standings;
+    if of_runs.is_empty() && rows.is_empty() && changes.is_empty() && dropped.is_empty() {
         return Ok(());
     }
-    let batch = Batch { standings, chronicles: changes, dropped };
+    let batch = Batch { standings: of_runs, rows, chronicles: changes, dropped };
     let saved = chronicle::save(connection, &batch);
     if saved.is_err() {
         chronicles.save_again(&batch.chronicles, batch.dropped);
+        let unsaved = Standings { of_runs: batch.standings, rows: batch.rows };
+        failed.lock().unwrap_or_else(PoisonError::into_inner).add_older(unsaved);
     }
     saved
 }

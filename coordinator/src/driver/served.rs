@@ -1,6 +1,6 @@
 //! What hosts did in runs that are over, for as long as they are there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use sateen_protocol::{HostId, Jobs};
 
@@ -32,9 +32,9 @@ impl Served {
         }
     }
 
-    /// Forgets those that have gone.
-    pub fn retain(&mut self, there: &HashSet<HostId>) {
-        self.of.retain(|host, _| there.contains(host));
+    /// Forgets one that has gone.
+    pub fn forget(&mut self, host: HostId) {
+        self.of.remove(&host);
     }
 
     /// Of a host.
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!([one, two, three].map(|host| done(&served, host)), [(10, 6), (14, 0), (0, 0)]);
         served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, u64::MAX)]));
         assert_eq!(done(&served, one), (u64::MAX, u64::MAX));
-        served.retain(&HashSet::from([two]));
+        served.forget(one);
         assert_eq!([one, two].map(|host| done(&served, host)), [(0, 0), (14, 0)]);
     }
 }

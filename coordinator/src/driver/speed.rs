@@ -1,6 +1,6 @@
 //! How fast hosts are: from their jobs, so that nothing has to be run to find out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use sateen_protocol::{Counts, HostId};
@@ -17,12 +17,8 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// What each host counts of each run that is not over, and whether it is there; and who is there at all.
-    pub fn look(
-        &mut self,
-        runs: impl Iterator<Item = impl Iterator<Item = (HostId, bool, Counts)>>,
-        there: &HashSet<HostId>,
-    ) {
+    /// What each host counts of each run, and whether it is there.
+    pub fn look(&mut self, runs: impl Iterator<Item = impl Iterator<Item = (HostId, bool, Counts)>>) {
         // By host: its relations to others, weighted by what it worked, and these weights.
         let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
         for run in runs {
@@ -42,7 +38,11 @@ impl Speeds {
             }
         }
         self.of.extend(sums.into_iter().map(|(host, (sum, weights))| (host, sum / weights)));
-        self.of.retain(|host, _| there.contains(host));
+    }
+
+    /// The host has gone.
+    pub fn forget(&mut self, host: HostId) {
+        self.of.remove(&host);
     }
 
     /// Of a host.
@@ -78,8 +78,7 @@ mod tests {
     }
 
     fn looked(speeds: &mut Speeds, runs: &[Vec<(HostId, bool, Counts)>]) -> [Option<f64>; 3] {
-        let there = HashSet::from([HostId(1), HostId(2), HostId(3)]);
-        speeds.look(runs.iter().map(|run| run.iter().copied()), &there);
+        speeds.look(runs.iter().map(|run| run.iter().copied()));
         [1, 2, 3].map(|host| speeds.of(HostId(host)))
     }
 
@@ -95,7 +94,7 @@ mod tests {
         assert_eq!(three, Some(0.5));
         // When both are over, it is still known; not of who has gone.
         assert_eq!(looked(&mut speeds, &[]), [one, two, three]);
-        speeds.look(std::iter::empty::<std::iter::Empty<_>>(), &HashSet::from([HostId(2)]));
+        speeds.forget(HostId(1));
         assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(2))), (None, two));
     }
 

@@ -31,7 +31,7 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (store, restored) = Store::open(folder.path()).expect("it opens");
+        let (store, restored) = Store::open(folder.path(), 1 << 30).expect("it opens");
         let (store, clock) = (Arc::new(store), Clock::start());
         let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, 100));
         let config = CoordinatorConfig {

@@ -1,5 +1,6 @@
 //! One websocket of a host.
 
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -69,7 +70,8 @@ impl Link {
         }
     }
 
-    /// Sends a message; `from` another link if it is relayed. A receiver that is too slow is cut off.
+    /// Sends a message; `from` another link if it is relayed. A receiver that takes too little of what the coordinator
+    /// has to tell it is cut off.
     ///
     /// # Errors
     /// When the sender is to blame that it does not fit.
@@ -85,8 +87,8 @@ impl Link {
                 Ok(())
             }
             Err(Full::Sender) => Err(SenderFloods),
-            Err(Full::Bulk) => {
-                tracing::debug!(link = self.id.0, "a chunk of a parcel is dropped: too many wait");
+            Err(Full::Dropped) => {
+                tracing::debug!(link = self.id.0, "a relayed message is dropped: too many wait");
                 Ok(())
             }
             Err(Full::Receiver) => {
@@ -97,9 +99,25 @@ impl Link {
         }
     }
 
-    /// Cuts off the link on which most waits: its host takes the least of what it is sent.
+    /// Too much waits on all links. Most of it may be relayed: then that of those who have the most is thrown away,
+    /// whoever is to get it. Or else the link is cut off whose host takes the least of what it is told.
     fn relieve(&self) {
-        let slowest = self.others.upgrade().and_then(|others| others.most_by(|link| link.queue.bytes()));
+        let Some(others) = self.others.upgrade() else { return };
+        // Others that find the same need not do it again.
+        let Ok(_alone) = others.relieving.try_lock() else { return };
+        let all: Vec<Arc<Self>> = others.links().values().cloned().collect();
+        let mut by_sender = HashMap::new();
+        all.iter().for_each(|link| link.queue.add_relayed(&mut by_sender));
+        if by_sender.values().sum::<usize>() >= LINKS_QUEUED_BYTES_MAX / 2 {
+            let largest = largest(by_sender, LINKS_QUEUED_BYTES_MAX / 8);
+            tracing::debug!(
+                senders = largest.len(),
+                "too much waits on all links; what the largest sent is dropped"
+            );
+            all.iter().for_each(|link| link.queue.drop_senders(&largest));
+            return;
+        }
+        let slowest = all.iter().max_by_key(|link| link.queue.own_bytes());
         if let Some(slowest) = slowest {
             self.counters.slow_links.fetch_add(1, Relaxed);
             slowest.cut("it takes too little of what it is sent, and too much waits on all links");
@@ -207,6 +225,77 @@ impl Link {
     }
 }
 
+/// Those that have the most, as many as have so much together.
+fn largest(by_sender: HashMap<LinkId, usize>, bytes: usize) -> HashSet<LinkId> {
+    let mut senders: Vec<(usize, LinkId)> =
+        by_sender.into_iter().map(|(sender, bytes)| (bytes, sender)).collect();
+    senders.sort_unstable();
+    let (mut largest, mut sum) = (HashSet::new(), 0);
+    while sum < bytes
+        && let Some((of_sender, sender)) = senders.pop()
+    {
+        sum += of_sender;
+        largest.insert(sender);
+    }
+    largest
+}
+
 /// A host has more under way to another than is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderFloods;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hosts that read nothing, and senders that make use of that.
+    #[test]
+    fn when_too_much_waits_what_the_largest_senders_have_goes_and_no_receiver() {
+        let open = Arc::<Open>::default();
+        let add = |number: u64| {
+            let address = IpAddr::from([127, 0, 0, 1]);
+            let link = Link::new(LinkId(number), address, Arc::default(), &open, Time(0));
+            let link = Arc::new(link);
+            open.links().insert(link.id, Arc::clone(&link));
+            link
+        };
+        let deaf: Vec<_> = (1..=30).map(add).collect();
+        let relayed = |bytes| ToHost::Relayed { from: HostId(1), frame: vec![0; bytes] };
+        let honest = LinkId(200);
+        deaf.iter().for_each(|link| link.send(Some(honest), relayed(100)).expect("room"));
+        for flooder in 100..140 {
+            for link in &deaf {
+                for _ in 0..3 {
+                    link.send(Some(LinkId(flooder)), relayed(1 << 20)).expect("within its share");
+                }
+                assert!(link.queue.all_bytes() <= LINKS_QUEUED_BYTES_MAX + (2 << 20));
+            }
+        }
+        let mut by_sender = HashMap::new();
+        for link in &deaf {
+            assert_eq!(link.phase(), Phase::Open, "a receiver is not to blame");
+            link.queue.add_relayed(&mut by_sender);
+        }
+        assert!(by_sender[&honest] >= 30 * 100, "the honest sender's messages are still there");
+    }
+
+    #[test]
+    fn a_host_that_takes_nothing_of_what_it_is_told_is_cut_off() {
+        let open = Arc::<Open>::default();
+        let links: Vec<_> = (1..=10)
+            .map(|number| {
+                let address = IpAddr::from([127, 0, 0, 1]);
+                let link = Arc::new(Link::new(LinkId(number), address, Arc::default(), &open, Time(0)));
+                open.links().insert(link.id, Arc::clone(&link));
+                link
+            })
+            .collect();
+        let told = |bytes: usize| ToHost::Relayed { from: HostId(1), frame: vec![0; bytes] };
+        links[3].send(None, told(40 << 20)).expect("nobody to blame");
+        for link in links.iter().filter(|link| link.id != links[3].id) {
+            link.send(None, told(30 << 20)).expect("nobody to blame");
+        }
+        assert_eq!(links[3].phase(), Phase::Dead);
+        assert!(links[0].queue.all_bytes() <= LINKS_QUEUED_BYTES_MAX);
+    }
+}

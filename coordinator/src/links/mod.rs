@@ -5,6 +5,8 @@ mod direct;
 mod link;
 mod queue;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::HashMap;
@@ -69,6 +71,8 @@ pub struct Open {
     links: Mutex<HashMap<LinkId, Arc<Link>>>,
     /// What waits to be sent on all of them.
     queued_bytes: Arc<AtomicUsize>,
+    /// Locked while somebody sees to that not being too much.
+    relieving: Mutex<()>,
     /// Memory of messages whose last fragments have not come.
     fragments_bytes: AtomicUsize,
 }
@@ -207,6 +211,9 @@ pub async fn serve(
 ) {
     let link = links.add(doors.connection.address.ip());
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
+    let (heard, clock) = (Arc::clone(&link), links.clock);
+    // A long frame over a slow link is a sign of life with each of its bytes.
+    doors.connection.when_read(move || heard.hear(clock.now()));
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
     let connection = Arc::clone(&doors.connection);

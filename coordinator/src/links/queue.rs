@@ -1,9 +1,11 @@
-//! What waits to be sent to one host: bounded in messages and bytes, and fair to other hosts. Chunks of parcels
-//! are bulk: all else overtakes them, and those that do not fit are dropped, for their receivers ask again.
+//! What waits to be sent to one host: bounded in messages and bytes, and fair to other hosts. What others have relayed
+//! is bounded for each of them and together; where it is too much, that of the sender with the most is thrown away,
+//! for what is relayed is sent again. A host is cut off only for what the coordinator itself has to tell it. Chunks of
+//! parcels are bulk: all else overtakes them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
@@ -11,18 +13,19 @@ use tokio::sync::Notify;
 
 use crate::limits::{
     LINK_BULK_BYTES_MAX, LINK_BULK_BYTES_PER_SENDER_MAX, LINK_QUEUE_BYTES_MAX,
-    LINK_QUEUE_BYTES_PER_SENDER_MAX, LINK_QUEUE_MESSAGES_MAX, WRITE_BULK_BATCH_BYTES,
+    LINK_QUEUE_BYTES_PER_SENDER_MAX, LINK_QUEUE_MESSAGES_MAX, LINK_QUEUE_MESSAGES_PER_SENDER_MAX,
+    LINK_RELAYED_BYTES_MAX, LINK_RELAYED_MESSAGES_MAX, WRITE_BULK_BATCH_BYTES,
 };
 
 /// A message that does not fit any more, and whose fault that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The receiver takes too little of what it is sent.
+    /// The receiver takes too little of what the coordinator has to tell it.
     Receiver,
     /// The sender sends it more than is allowed to be under way.
     Sender,
-    /// It is bulk, and need not fit.
-    Bulk,
+    /// Nobody's: it is thrown away, and will be sent again.
+    Dropped,
 }
 
 /// Messages for one host.
@@ -40,9 +43,27 @@ struct Waiting {
     bulk: Lane,
 }
 
-impl Waiting {
-    fn bytes(&self) -> usize {
-        self.control.bytes + self.bulk.bytes
+/// Messages, and what they take in memory.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
+    bytes: usize,
+    messages: usize,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.messages += 1;
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.messages -= 1;
+    }
+
+    /// Whether there is room for one more of so many bytes.
+    fn has_room(self, bytes: usize, most: Self) -> bool {
+        self.bytes + bytes <= most.bytes && self.messages < most.messages
     }
 }
 
@@ -50,21 +71,39 @@ impl Waiting {
 #[derive(Debug, Default)]
 struct Lane {
     messages: VecDeque<(Option<LinkId>, ToHost)>,
-    bytes: usize,
-    bytes_by_sender: HashMap<LinkId, usize>,
+    /// The coordinator's own.
+    own: Amount,
+    /// Those of other hosts, and of each.
+    relayed: Amount,
+    by_sender: HashMap<LinkId, Amount>,
 }
 
 impl Lane {
-    fn of_sender(&self, from: LinkId) -> usize {
-        self.bytes_by_sender.get(&from).copied().unwrap_or(0)
+    fn bytes(&self) -> usize {
+        self.own.bytes + self.relayed.bytes
     }
 
     fn push(&mut self, from: Option<LinkId>, message: ToHost, bytes: usize) {
-        self.bytes += bytes;
-        if let Some(from) = from {
-            *self.bytes_by_sender.entry(from).or_default() += bytes;
+        match from {
+            None => self.own.add(bytes),
+            Some(sender) => {
+                self.relayed.add(bytes);
+                self.by_sender.entry(sender).or_default().add(bytes);
+            }
         }
         self.messages.push_back((from, message));
+    }
+
+    /// One of its messages is not here any more.
+    fn account(&mut self, from: Option<LinkId>, bytes: usize) {
+        let Some(sender) = from else { return self.own.take(bytes) };
+        self.relayed.take(bytes);
+        if let Some(of_sender) = self.by_sender.get_mut(&sender) {
+            of_sender.take(bytes);
+            if of_sender.messages == 0 {
+                self.by_sender.remove(&sender);
+            }
+        }
     }
 
     /// Takes messages of about `bytes_max` out; what they come to.
@@ -75,20 +114,56 @@ impl Lane {
         {
             let bytes = bytes_of(&message);
             taken += bytes;
-            self.bytes -= bytes;
-            if let Some(from) = from
-                && let Some(of_sender) = self.bytes_by_sender.get_mut(&from)
-            {
-                *of_sender -= bytes;
-                if *of_sender == 0 {
-                    self.bytes_by_sender.remove(&from);
-                }
-            }
+            self.account(from, bytes);
             into.push(message);
         }
         taken
     }
+
+    /// Makes room for a relayed message at the expense of those that have more here than its sender. What was thrown
+    /// away for it in bytes, or nothing if there is no room.
+    fn make_room(&mut self, sender: LinkId, bytes: usize, most: Amount) -> Result<usize, usize> {
+        let mut dropped = 0;
+        while !self.relayed.has_room(bytes, most) {
+            let size = |amount: &Amount| amount.bytes.max(amount.messages * (most.bytes / most.messages));
+            let largest = self.by_sender.iter().max_by_key(|(_, amount)| size(amount));
+            let Some((largest, amount)) = largest.map(|(sender, amount)| (*sender, size(amount))) else {
+                return Ok(dropped);
+            };
+            if largest == sender || amount <= self.by_sender.get(&sender).map_or(0, size) {
+                return Err(dropped);
+            }
+            dropped += self.drop_senders(&HashSet::from([largest]));
+        }
+        Ok(dropped)
+    }
+
+    /// Throws away what these have here; what that comes to.
+    fn drop_senders(&mut self, senders: &HashSet<LinkId>) -> usize {
+        if !self.by_sender.keys().any(|sender| senders.contains(sender)) {
+            return 0;
+        }
+        let before = self.relayed.bytes;
+        let is_dropped = |from: &Option<LinkId>| from.is_some_and(|from| senders.contains(&from));
+        let (dropped, kept) =
+            std::mem::take(&mut self.messages).into_iter().partition(|(from, _)| is_dropped(from));
+        self.messages = kept;
+        let dropped: VecDeque<(Option<LinkId>, ToHost)> = dropped;
+        for (from, message) in dropped {
+            self.account(from, bytes_of(&message));
+        }
+        before - self.relayed.bytes
+    }
 }
+
+/// What others may have waiting besides bulk.
+const RELAYED_MAX: Amount = Amount { bytes: LINK_RELAYED_BYTES_MAX, messages: LINK_RELAYED_MESSAGES_MAX };
+const PER_SENDER_MAX: Amount =
+    Amount { bytes: LINK_QUEUE_BYTES_PER_SENDER_MAX, messages: LINK_QUEUE_MESSAGES_PER_SENDER_MAX };
+const OWN_MAX: Amount = Amount { bytes: LINK_QUEUE_BYTES_MAX, messages: LINK_QUEUE_MESSAGES_MAX };
+const BULK_MAX: Amount = Amount { bytes: LINK_BULK_BYTES_MAX, messages: LINK_QUEUE_MESSAGES_MAX };
+const BULK_PER_SENDER_MAX: Amount =
+    Amount { bytes: LINK_BULK_BYTES_PER_SENDER_MAX, messages: LINK_QUEUE_MESSAGES_PER_SENDER_MAX };
 
 impl Queue {
     /// Empty; what is added counts in `all_bytes` as well.
@@ -96,9 +171,14 @@ impl Queue {
         Self { waiting: Mutex::default(), more: Notify::new(), all_bytes }
     }
 
-    /// About what it takes in memory.
-    pub fn bytes(&self) -> usize {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// About what the coordinator's own messages take in memory.
+    pub fn own_bytes(&self) -> usize {
+        let waiting = self.waiting();
+        waiting.control.own.bytes + waiting.bulk.own.bytes
     }
 
     /// What waits on all links.
@@ -108,8 +188,23 @@ impl Queue {
 
     /// Throws away what waits.
     pub fn clear(&self) {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        self.all_bytes.fetch_sub(waiting.bytes(), Relaxed);
+        let waiting = std::mem::take(&mut *self.waiting());
+        self.all_bytes.fetch_sub(waiting.control.bytes() + waiting.bulk.bytes(), Relaxed);
+    }
+
+    /// Adds what each sender has here, in bytes.
+    pub fn add_relayed(&self, bytes_by_sender: &mut HashMap<LinkId, usize>) {
+        let waiting = self.waiting();
+        for (sender, amount) in waiting.control.by_sender.iter().chain(&waiting.bulk.by_sender) {
+            *bytes_by_sender.entry(*sender).or_default() += amount.bytes;
+        }
+    }
+
+    /// Throws away what these senders have here.
+    pub fn drop_senders(&self, senders: &HashSet<LinkId>) {
+        let mut waiting = self.waiting();
+        let dropped = waiting.control.drop_senders(senders) + waiting.bulk.drop_senders(senders);
+        self.all_bytes.fetch_sub(dropped, Relaxed);
     }
 
     /// Adds a message; `from` another host's link if it is relayed.
@@ -117,32 +212,29 @@ impl Queue {
         let bytes = bytes_of(&message);
         let is_bulk = matches!(message, ToHost::RelayedBulk { .. });
         let was_empty = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = self.waiting();
             let was_empty = waiting.control.messages.is_empty() && waiting.bulk.messages.is_empty();
             let Waiting { control, bulk } = &mut *waiting;
-            if is_bulk {
-                if bulk.bytes + bytes > LINK_BULK_BYTES_MAX
-                    || from.is_some_and(|from| bulk.of_sender(from) + bytes > LINK_BULK_BYTES_PER_SENDER_MAX)
-                {
-                    return Err(Full::Bulk);
-                }
-                bulk.push(from, message, bytes);
-            } else {
+            let (lane, most, per_sender_max, blamed) = match is_bulk {
+                true => (bulk, BULK_MAX, BULK_PER_SENDER_MAX, Full::Dropped),
+                false => (control, RELAYED_MAX, PER_SENDER_MAX, Full::Sender),
+            };
+            match from {
                 // A message alone always fits.
-                if !control.messages.is_empty() {
-                    if from
-                        .is_some_and(|from| control.of_sender(from) + bytes > LINK_QUEUE_BYTES_PER_SENDER_MAX)
-                    {
-                        return Err(Full::Sender);
+                _ if lane.messages.is_empty() => {}
+                None if !lane.own.has_room(bytes, OWN_MAX) => return Err(Full::Receiver),
+                None => {}
+                Some(sender) => {
+                    let of_sender = lane.by_sender.get(&sender).copied().unwrap_or_default();
+                    if of_sender.messages > 0 && !of_sender.has_room(bytes, per_sender_max) {
+                        return Err(blamed);
                     }
-                    if control.bytes + bytes > LINK_QUEUE_BYTES_MAX
-                        || control.messages.len() >= LINK_QUEUE_MESSAGES_MAX
-                    {
-                        return Err(Full::Receiver);
-                    }
+                    let made = lane.make_room(sender, bytes, most);
+                    self.all_bytes.fetch_sub(made.unwrap_or_else(|dropped| dropped), Relaxed);
+                    made.map_err(|_| Full::Dropped)?;
                 }
-                control.push(from, message, bytes);
             }
+            lane.push(from, message, bytes);
             self.all_bytes.fetch_add(bytes, Relaxed);
             was_empty
         };
@@ -154,7 +246,7 @@ impl Queue {
 
     /// Takes messages of about `bytes_max` out; none when there are none. Bulk only if nothing else waits.
     pub fn take(&self, bytes_max: usize, into: &mut Vec<ToHost>) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting();
         let mut taken = waiting.control.take(bytes_max, into);
         if taken == 0 {
             taken = waiting.bulk.take(bytes_max.min(WRITE_BULK_BATCH_BYTES), into);
@@ -164,7 +256,7 @@ impl Queue {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting();
         waiting.control.messages.is_empty() && waiting.bulk.messages.is_empty()
     }
 
@@ -215,18 +307,77 @@ mod tests {
         ToHost::Relayed { from: HostId(1), frame: vec![0; bytes] }
     }
 
+    fn senders<const COUNT: usize>() -> [LinkId; COUNT] {
+        std::array::from_fn(|number| LinkId(1 + number as u64))
+    }
+
+    fn waiting_of(queue: &Queue, sender: LinkId) -> usize {
+        queue.waiting().control.by_sender.get(&sender).map_or(0, |amount| amount.messages)
+    }
+
     #[test]
     fn a_sender_that_floods_is_told_from_a_receiver_that_is_slow() {
         let queue = Queue::default();
+        let [one, two] = senders();
         let frame = LINK_QUEUE_BYTES_PER_SENDER_MAX / 4;
         let mut pushes = 0;
-        while queue.push(Some(LinkId(1)), relayed(frame)).is_ok() {
+        while queue.push(Some(one), relayed(frame)).is_ok() {
             pushes += 1;
         }
         assert_eq!(pushes, 3);
-        assert_eq!(queue.push(Some(LinkId(1)), relayed(frame)), Err(Full::Sender));
-        assert_eq!(queue.push(Some(LinkId(2)), relayed(frame)), Ok(()));
-        assert_eq!(queue.push(None, relayed(2 * LINK_QUEUE_BYTES_PER_SENDER_MAX)), Err(Full::Receiver));
+        assert_eq!(queue.push(Some(one), relayed(frame)), Err(Full::Sender));
+        assert_eq!(queue.push(Some(two), relayed(frame)), Ok(()));
+        assert_eq!(queue.push(None, relayed(LINK_QUEUE_BYTES_MAX / 2)), Ok(()));
+        assert_eq!(queue.push(None, relayed(LINK_QUEUE_BYTES_MAX / 2)), Err(Full::Receiver));
+    }
+
+    #[test]
+    fn small_messages_of_one_sender_are_its_own_fault() {
+        let queue = Queue::default();
+        let [flooder, honest] = senders();
+        assert_eq!(queue.push(Some(honest), relayed(1)), Ok(()));
+        let mut pushes = 0;
+        let full = loop {
+            match queue.push(Some(flooder), relayed(1)) {
+                Ok(()) => pushes += 1,
+                Err(full) => break full,
+            }
+        };
+        assert_eq!((full, pushes), (Full::Sender, LINK_QUEUE_MESSAGES_PER_SENDER_MAX));
+        // Who is flooded still hears from others, and from the coordinator.
+        assert_eq!(queue.push(Some(honest), relayed(1)), Ok(()));
+        assert_eq!(queue.push(None, ToHost::Ping { ping: 1 }), Ok(()));
+    }
+
+    /// However many senders flood one host, it is not cut off, and an honest sender gets through.
+    #[test]
+    fn many_senders_that_flood_push_out_one_another() {
+        for bytes in [1, LINK_QUEUE_BYTES_PER_SENDER_MAX / 4] {
+            let queue = Queue::default();
+            let flooders: [LinkId; 12] = senders();
+            let honest = LinkId(99);
+            let mut outcomes = HashSet::new();
+            for round in 0..LINK_QUEUE_MESSAGES_PER_SENDER_MAX.min(LINK_RELAYED_BYTES_MAX / bytes) {
+                for flooder in &flooders {
+                    outcomes.extend(
+                        queue.push(Some(*flooder), relayed(bytes)).err().map(|full| full == Full::Receiver),
+                    );
+                }
+                if round % 1000 == 0 {
+                    assert_eq!(queue.push(Some(honest), relayed(1)), Ok(()), "round {round}");
+                    assert_eq!(queue.push(None, ToHost::Ping { ping: 1 }), Ok(()));
+                }
+            }
+            assert!(!outcomes.contains(&true), "the receiver is not to blame");
+            assert!(waiting_of(&queue, honest) > 0);
+            let relayed = queue.waiting().control.relayed;
+            assert!(relayed.bytes <= LINK_RELAYED_BYTES_MAX && relayed.messages <= LINK_RELAYED_MESSAGES_MAX);
+            let mut of_senders = HashMap::new();
+            queue.add_relayed(&mut of_senders);
+            assert_eq!(of_senders.values().sum::<usize>(), relayed.bytes);
+            let own = queue.own_bytes();
+            assert_eq!(queue.all_bytes(), relayed.bytes + own);
+        }
     }
 
     #[test]
@@ -245,12 +396,15 @@ mod tests {
     #[test]
     fn what_waits_on_all_links_is_known() {
         let all = Arc::new(AtomicUsize::new(0));
-        let queues: Vec<Queue> = (0..3).map(|_| Queue::new(Arc::clone(&all))).collect();
-        queues.iter().for_each(|queue| queue.push(None, relayed(1000)).expect("room"));
-        assert_eq!(queues[0].all_bytes(), 3 * queues[0].bytes());
+        let queues: Vec<Queue> = (0..4).map(|_| Queue::new(Arc::clone(&all))).collect();
+        let [sender] = senders();
+        queues[..3].iter().for_each(|queue| queue.push(None, relayed(1000)).expect("room"));
+        queues[3].push(Some(sender), relayed(1000)).expect("room");
+        assert_eq!(queues[0].all_bytes(), 4 * queues[0].own_bytes());
         queues[1].take(1, &mut Vec::new());
         queues[2].clear();
-        assert_eq!(all.load(Relaxed), queues[0].bytes());
+        queues[3].drop_senders(&HashSet::from([sender]));
+        assert_eq!(all.load(Relaxed), queues[0].own_bytes());
         drop(queues);
         assert_eq!(all.load(Relaxed), 0);
     }
@@ -258,14 +412,15 @@ mod tests {
     #[test]
     fn all_else_overtakes_bulk_and_bulk_that_does_not_fit_is_nobodys_fault() {
         let queue = Queue::default();
+        let [one, two] = senders();
         let chunk = || ToHost::RelayedBulk { from: HostId(1), frame: vec![0; WRITE_BULK_BATCH_BYTES] };
         let mut pushes = 0;
-        while queue.push(Some(LinkId(1)), chunk()).is_ok() {
+        while queue.push(Some(one), chunk()).is_ok() {
             pushes += 1;
         }
         assert!(pushes >= 2 << 20 >> 15, "{pushes}: less than two windows");
-        assert_eq!(queue.push(Some(LinkId(1)), chunk()), Err(Full::Bulk));
-        assert_eq!(queue.push(Some(LinkId(2)), chunk()), Ok(()));
+        assert_eq!(queue.push(Some(one), chunk()), Err(Full::Dropped));
+        assert_eq!(queue.push(Some(two), chunk()), Ok(()));
         assert_eq!(queue.push(None, ToHost::Ping { ping: 1 }), Ok(()));
         let mut taken = Vec::new();
         queue.take(usize::MAX, &mut taken);
@@ -273,5 +428,17 @@ mod tests {
         queue.take(usize::MAX, &mut taken);
         assert_eq!(taken.len(), 2, "a chunk at a time");
         assert!(!queue.is_empty());
+    }
+
+    #[test]
+    fn bulk_of_many_leaves_room_for_who_sends_little() {
+        let queue = Queue::default();
+        let chunk = || ToHost::RelayedBulk { from: HostId(1), frame: vec![0; WRITE_BULK_BATCH_BYTES] };
+        let flooders: [LinkId; 10] = senders();
+        for flooder in &flooders {
+            while queue.push(Some(*flooder), chunk()).is_ok() {}
+        }
+        assert_eq!(queue.push(Some(LinkId(99)), chunk()), Ok(()));
+        assert!(queue.waiting().bulk.bytes() <= LINK_BULK_BYTES_MAX);
     }
 }

@@ -107,7 +107,6 @@ impl<'a> Reader<'a> {
     }
 
     async fn frame(&mut self, frame: &[u8]) -> Result<(), End> {
-        self.link.hear(self.links.clock.now());
         self.links.counters.frames_in.fetch_add(1, Relaxed);
         self.links.counters.bytes_in.fetch_add(frame.len() as u64, Relaxed);
         if !self.said_hello && frame.len() > HELLO_FRAME_BYTES_MAX {
@@ -116,11 +115,15 @@ impl<'a> Reader<'a> {
                 frame.len()
             )));
         }
-        let mut room = Some(self.room(frame.len()).await?);
+        // A byte may be a message of hundreds: room is for what messages take in memory, at first for the most.
+        let mut room = self.room(self.decoder.memory_max::<ToCoordinator>(frame.len())).await?;
         let messages: Vec<ToCoordinator> = self.decoder.decode(frame).map_err(|error| {
             let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
             End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
         })?;
+        let superfluous = room.num_permits().saturating_sub(self.decoder.decoded_bytes());
+        drop(room.split(superfluous));
+        let mut room = Some(room);
         if messages.is_empty() || self.holds_fragments {
             let bytes = self.decoder.waiting_bytes();
             self.holds_fragments = bytes > 0;
@@ -155,7 +158,7 @@ impl<'a> Reader<'a> {
         if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver, room.take()).await }
     }
 
-    /// Room for a frame of so many bytes among what waits for the state machine.
+    /// Room for messages of so many bytes of memory among what waits for the state machine.
     async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, End> {
         let bytes = u32::try_from(bytes.min(INBOX_BYTES_MAX)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.links.inbox).acquire_many_owned(bytes);

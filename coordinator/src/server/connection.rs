@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,8 +18,46 @@ use crate::peer::Peer;
 
 const UNLIMITED: i64 = i64::MAX;
 
-/// Who is at the other end, and what is granted to it. Handlers of requests find it among a request's extensions.
+/// What a connection does.
 #[derive(Debug)]
+pub struct Activity {
+    /// What was read and written.
+    moved_bytes: AtomicU64,
+    /// It has sent a request, and the answer is being found.
+    is_answering: AtomicBool,
+    /// It is to be broken off.
+    is_cut: watch::Sender<bool>,
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self {
+            moved_bytes: AtomicU64::new(0),
+            is_answering: AtomicBool::new(false),
+            is_cut: watch::Sender::new(false),
+        }
+    }
+}
+
+impl Activity {
+    pub(super) fn is_answering(&self) -> bool {
+        self.is_answering.load(Relaxed)
+    }
+
+    pub(super) fn moved_bytes(&self) -> u64 {
+        self.moved_bytes.load(Relaxed)
+    }
+
+    /// Breaks the connection off.
+    pub(super) fn cut(&self) {
+        self.is_cut.send_replace(true);
+    }
+}
+
+/// Told of each read.
+type OnRead = Box<dyn Fn() + Send + Sync>;
+
+/// Who is at the other end, and what is granted to it. Handlers of requests find it among a request's extensions.
 pub struct Connection {
     /// To whose budgets it counts.
     pub peer: Peer,
@@ -27,14 +65,17 @@ pub struct Connection {
     pub address: SocketAddr,
     /// What is still read of it.
     to_read_bytes: AtomicI64,
-    /// What was read and written.
-    moved_bytes: AtomicU64,
-    /// It has sent a request, and the answer is being found.
-    is_answering: AtomicBool,
-    /// It is to be broken off.
-    is_cut: watch::Sender<bool>,
+    /// What it does, for those who want what it was granted.
+    pub(super) activity: Arc<Activity>,
     /// Held until it becomes a websocket, which has a budget of its own.
     plain: Mutex<Option<Pass>>,
+    on_read: OnceLock<OnRead>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Connection").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Connection {
@@ -43,10 +84,9 @@ impl Connection {
             peer: Peer::of(address.ip()),
             address,
             to_read_bytes: AtomicI64::new(UNLIMITED),
-            moved_bytes: AtomicU64::new(0),
-            is_answering: AtomicBool::new(false),
-            is_cut: watch::Sender::new(false),
+            activity: Arc::default(),
             plain: Mutex::default(),
+            on_read: OnceLock::new(),
         }
     }
 
@@ -57,35 +97,22 @@ impl Connection {
 
     /// Whether the answer to a request of it is being found; otherwise it is its peer that has to do something.
     pub fn is_answered(&self, is_answering: bool) {
-        self.is_answering.store(is_answering, Relaxed);
-    }
-
-    pub(super) fn is_answering(&self) -> bool {
-        self.is_answering.load(Relaxed)
-    }
-
-    pub(super) fn moved_bytes(&self) -> u64 {
-        self.moved_bytes.load(Relaxed)
+        self.activity.is_answering.store(is_answering, Relaxed);
     }
 
     pub(super) fn was_moved(&self, bytes: usize) {
-        self.moved_bytes.fetch_add(bytes as u64, Relaxed);
-    }
-
-    /// Breaks it off.
-    pub(super) fn cut(&self) {
-        self.is_cut.send_replace(true);
+        self.activity.moved_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
     #[cfg(test)]
     pub(super) fn is_cut(&self) -> bool {
-        *self.is_cut.borrow()
+        *self.activity.is_cut.borrow()
     }
 
     /// Waits until it is to be broken off.
     pub async fn until_cut(&self) {
         // The sender lives in this very connection.
-        let _ = self.is_cut.subscribe().wait_for(|is_cut| *is_cut).await;
+        let _ = self.activity.is_cut.subscribe().wait_for(|is_cut| *is_cut).await;
     }
 
     /// It is a websocket from now on.
@@ -103,8 +130,19 @@ impl Connection {
         self.to_read_bytes.store(UNLIMITED, Relaxed);
     }
 
+    /// Has this called whenever bytes have come, whether or not they are the end of anything. Once.
+    pub fn when_read(&self, on_read: impl Fn() + Send + Sync + 'static) {
+        // A connection becomes one websocket.
+        let _ = self.on_read.set(Box::new(on_read));
+    }
+
     fn was_read(&self, bytes: usize) {
         self.was_moved(bytes);
+        if bytes > 0
+            && let Some(on_read) = self.on_read.get()
+        {
+            on_read();
+        }
         if self.to_read_bytes.load(Relaxed) != UNLIMITED {
             self.to_read_bytes.fetch_sub(i64::try_from(bytes).unwrap_or(UNLIMITED), Relaxed);
         }

@@ -1,14 +1,19 @@
 //! Modules and inputs: files named by the blake3 hash of their bytes.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sateen_protocol::BlobHash;
 
 use super::error::StoreError;
+use super::ledger::Ledger;
+use crate::clock::unix_ms;
 use crate::limits::BLOB_PIECE_BYTES;
+use crate::peer::Peer;
 
 const INCOMING: &str = "incoming-";
 
@@ -18,32 +23,47 @@ pub struct Blobs {
     folder: PathBuf,
     /// Numbers the temporary files.
     next: AtomicU64,
+    ledger: Arc<Ledger>,
 }
 
 impl Blobs {
-    /// Opens the folder, and removes what an earlier process did not bring to an end.
-    pub(super) fn open(folder: PathBuf) -> Result<Self, StoreError> {
+    /// Opens the folder, whose blobs are to take at most so much, and removes what an earlier process did not bring to an
+    /// end. `uploaded` says from where blobs came, and when they were used.
+    pub(super) fn open(
+        folder: PathBuf,
+        max_bytes: u64,
+        uploaded: &HashMap<BlobHash, (Peer, u64)>,
+    ) -> Result<Self, StoreError> {
+        let ledger = Ledger::new(max_bytes);
         super::private::create(&folder)?;
         for file in fs::read_dir(&folder).map_err(|error| StoreError::file(&folder, error))?.flatten() {
-            if file.file_name().to_string_lossy().starts_with(INCOMING) {
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(INCOMING) {
                 fs::remove_file(file.path()).map_err(|error| StoreError::file(&file.path(), error))?;
+            } else if let (Some(hash), Ok(about)) = (BlobHash::parse(&name), file.metadata()) {
+                let (peer, used_at_ms) = uploaded.get(&hash).copied().unzip();
+                ledger.found(hash, about.len(), peer, used_at_ms.unwrap_or(0));
             }
         }
-        Ok(Self { folder, next: AtomicU64::new(0) })
+        Ok(Self { folder, next: AtomicU64::new(0), ledger: Arc::new(ledger) })
     }
 
-    /// A file for a blob that is on its way. Blocks.
-    pub fn incoming(&self) -> Result<Incoming, StoreError> {
+    /// A file for a blob that is on its way from a peer. Blocks.
+    pub fn incoming(&self, peer: Peer) -> Result<Incoming, StoreError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{INCOMING}{number}"));
         let file = File::create(&path).map_err(|error| StoreError::file(&path, error))?;
-        Ok(Incoming { file, path, hasher: blake3::Hasher::new(), bytes: 0 })
+        let room = Room { ledger: Arc::clone(&self.ledger), peer, bytes: 0 };
+        Ok(Incoming { file, path, hasher: blake3::Hasher::new(), bytes: 0, room })
     }
 
     /// Keeps a blob that has come; on the disk when this returns; false if it was there already. Blocks.
-    pub fn keep(&self, incoming: Incoming) -> Result<bool, StoreError> {
-        let path = self.path(incoming.hash());
-        if matches!(self.open_verified(incoming.hash()), Ok(Some(_))) {
+    pub fn keep(&self, mut incoming: Incoming) -> Result<bool, StoreError> {
+        let (hash, path) = (incoming.hash(), self.path(incoming.hash()));
+        // It is not removed for want of room meanwhile.
+        self.ledger.use_now(hash, unix_ms());
+        if matches!(self.open_verified(hash), Ok(Some(_))) {
             return Ok(false);
         }
         let kept = incoming
@@ -52,7 +72,17 @@ impl Blobs {
             .and_then(|()| fs::rename(&incoming.path, &path))
             .and_then(|()| sync_folder(&self.folder));
         kept.map_err(|error| StoreError::file(&path, error))?;
+        let bytes = std::mem::take(&mut incoming.room.bytes);
+        self.ledger.keep(hash, bytes, incoming.room.peer, unix_ms());
         Ok(true)
+    }
+
+    /// Makes room for so many more bytes of a peer by removing what nothing refers to; whether there is some now. Blocks.
+    pub fn make_room(&self, of: (Peer, u64), referred: &HashSet<BlobHash>) -> bool {
+        self.ledger.make_room(of, referred, unix_ms(), |hash| {
+            tracing::info!(%hash, "a blob that no app and no run refers to makes room");
+            fs::remove_file(self.path(hash)).is_ok()
+        })
     }
 
     /// A blob, after all of it was read and verified once, and its length. Blocks.
@@ -81,8 +111,9 @@ impl Blobs {
         Ok(Some((file, hasher.count())))
     }
 
-    /// How long a blob is, if it is there. Blocks.
+    /// How long a blob is, if it is there. Whoever asks is going to need it. Blocks.
     pub fn length_bytes(&self, hash: BlobHash) -> Option<u64> {
+        self.ledger.use_now(hash, unix_ms());
         fs::metadata(self.path(hash)).ok().map(|file| file.len())
     }
 
@@ -98,11 +129,33 @@ pub struct Incoming {
     path: PathBuf,
     hasher: blake3::Hasher,
     bytes: u64,
+    room: Room,
+}
+
+/// What is taken on the disk, and given back when it is not kept.
+#[derive(Debug)]
+struct Room {
+    ledger: Arc<Ledger>,
+    peer: Peer,
+    bytes: u64,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.ledger.give_back(self.peer, self.bytes);
+    }
 }
 
 impl Incoming {
-    /// Adds a piece. Blocks.
+    /// From whom it comes.
+    pub fn peer(&self) -> Peer {
+        self.room.peer
+    }
+
+    /// Adds a piece, if there is room. Blocks.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        self.room.ledger.take(self.room.peer, piece.len() as u64)?;
+        self.room.bytes += piece.len() as u64;
         self.file.write_all(piece).map_err(|error| StoreError::file(&self.path, error))?;
         self.hasher.update(piece);
         self.bytes += piece.len() as u64;
@@ -141,15 +194,19 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    fn peer() -> Peer {
+        Peer::of([192, 0, 2, 1].into())
+    }
+
     #[test]
     fn blobs_are_verified_and_healed() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("incoming-3"), b"half").expect("written");
-        let blobs = Blobs::open(folder.path().to_owned()).expect("opened");
+        let blobs = Blobs::open(folder.path().to_owned(), 1 << 20, &HashMap::new()).expect("opened");
         assert!(!folder.path().join("incoming-3").exists());
         let hash = BlobHash::of(b"blob");
         let save = || {
-            let mut incoming = blobs.incoming().expect("a file");
+            let mut incoming = blobs.incoming(peer()).expect("a file");
             b"blob".chunks(3).for_each(|piece| incoming.write(piece).expect("written"));
             assert_eq!((incoming.hash(), incoming.length_bytes()), (hash, 4));
             blobs.keep(incoming)
@@ -172,8 +229,8 @@ mod tests {
     #[test]
     fn what_does_not_come_to_its_end_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let blobs = Blobs::open(folder.path().to_owned()).expect("opened");
-        let mut incoming = blobs.incoming().expect("a file");
+        let blobs = Blobs::open(folder.path().to_owned(), 1 << 20, &HashMap::new()).expect("opened");
+        let mut incoming = blobs.incoming(peer()).expect("a file");
         incoming.write(b"half").expect("written");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
         drop(incoming);

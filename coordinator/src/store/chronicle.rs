@@ -1,8 +1,11 @@
 //! SQL for what people look at: how runs stand, their trees and logs. Losing some of it costs nothing else,
 //! so it is not forced to the disk.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, Statement, params};
-use sateen_protocol::coordinator::Standing;
+use sateen_protocol::coordinator::{self, Standing};
 use sateen_protocol::{HostId, RunId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,10 +14,21 @@ use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
 use crate::api::types::LogLine;
 use crate::chronicle::{Chronicle, ChronicleChanges, Looks, SavedJob, Summary};
+use crate::driver::HostName;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// How a run stands, with names for its hosts.
+/// What a host has counted of a run, and its name.
+#[derive(Debug, Clone)]
+pub struct SavedRow {
+    /// As the machine has it.
+    pub row: coordinator::Row,
+    /// What the host calls itself.
+    pub name: Arc<HostName>,
+}
+
+/// How a run stands, with names for its hosts. What hosts have counted has a table of its own; in folders of older
+/// versions it is here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedStanding {
     /// As the machine has it.
@@ -27,7 +41,9 @@ pub struct NamedStanding {
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Of runs that are not over.
-    pub standings: Vec<(RunId, NamedStanding)>,
+    pub standings: HashMap<RunId, Standing>,
+    /// What hosts have counted of them; nothing in place of rows that are no more.
+    pub rows: HashMap<(RunId, HostId), Option<SavedRow>>,
     /// Of all.
     pub chronicles: Vec<ChronicleChanges>,
     /// Nobody looks at these any more.
@@ -44,8 +60,24 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                 "INSERT OR REPLACE INTO standings SELECT ?1, ?2
                  WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
             )?;
-            for (run, named) in &batch.standings {
-                standing.execute(params![run.0 as i64, encode(named)?])?;
+            for (run, stands) in &batch.standings {
+                let named = NamedStanding { standing: stands.clone(), names: Vec::new() };
+                standing.execute(params![run.0 as i64, encode(&named)?])?;
+            }
+            let mut counted = transaction.prepare(
+                "INSERT OR REPLACE INTO standing_rows SELECT ?1, ?2, ?3
+                 WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
+            )?;
+            let mut uncounted =
+                transaction.prepare("DELETE FROM standing_rows WHERE run = ?1 AND host = ?2")?;
+            for ((run, host), row) in &batch.rows {
+                let (run, host) = (run.0 as i64, host.0 as i64);
+                match row {
+                    Some(SavedRow { row, name }) => {
+                        counted.execute(params![run, host, encode(&(row, &name.name, &name.site))?])?
+                    }
+                    None => uncounted.execute(params![run, host])?,
+                };
             }
             let mut summary = transaction.prepare("INSERT OR REPLACE INTO chronicles VALUES (?1, ?2)")?;
             let mut job = transaction.prepare("INSERT OR REPLACE INTO tree_jobs VALUES (?1, ?2, ?3)")?;
@@ -82,7 +114,28 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     let mut statement = connection.prepare("SELECT standing FROM standings WHERE run = ?1")?;
     let what = || format!("how run {run} stands, whose counts begin anew");
     let found = readable(statement.query([run.0 as i64])?, |row| blob(row, 0, "how a run stands"), what)?;
-    Ok(found.into_iter().next().unwrap_or_default())
+    let mut named: NamedStanding = found.into_iter().next().unwrap_or_default();
+    let mut statement = connection.prepare("SELECT host, row FROM standing_rows WHERE run = ?1")?;
+    let read = |row: &Row<'_>| {
+        let host = HostId(row.get::<_, i64>(0)? as u64);
+        Ok((host, blob::<(coordinator::Row, String, String)>(row, 1, "what a host has counted")?))
+    };
+    let what = || format!("what a host has counted of run {run}, which begins anew");
+    let rows = readable(statement.query([run.0 as i64])?, read, what)?;
+    if rows.is_empty() {
+        return Ok(named);
+    }
+    // They are newer than what an older version saved.
+    let known: std::collections::HashSet<HostId> = rows.iter().map(|(host, _)| *host).collect();
+    named.standing.by_host.retain(|(host, _)| !known.contains(host));
+    named.standing.counted.retain(|(host, ..)| !known.contains(host));
+    named.names.retain(|(host, ..)| !known.contains(host));
+    for (host, (row, name, site)) in rows {
+        named.standing.by_host.push((host, row.sum));
+        named.standing.counted.extend(row.anew.map(|(before, last)| (host, before, last)));
+        named.names.push((host, name, site));
+    }
+    Ok(named)
 }
 
 /// A run that has a chronicle.

@@ -55,6 +55,22 @@ pub enum StoreError {
     /// A blob's bytes are not those that its name says.
     #[error("the blob {0} is damaged in the data folder; upload it again")]
     Damaged(String),
+    /// One peer has all the blobs that it may have.
+    #[error(
+        "the blobs that were uploaded from this address take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
+    )]
+    BlobsOfPeer {
+        /// What it may have, in MiB.
+        max_mib: u64,
+    },
+    /// There are all the blobs that there may be.
+    #[error(
+        "all blobs take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
+    )]
+    BlobsOfAll {
+        /// What they may take, in MiB.
+        max_mib: u64,
+    },
     /// Something that this program wrote cannot be read.
     #[error("the database holds {0} that cannot be read")]
     Unreadable(&'static str),

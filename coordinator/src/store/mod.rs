@@ -15,6 +15,7 @@ mod blobs;
 pub mod chronicle;
 mod error;
 mod lane;
+mod ledger;
 mod private;
 mod schema;
 pub mod sql;
@@ -29,7 +30,9 @@ use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
 use crate::chronicle::Chronicle;
+use crate::clock::unix_ms;
 use crate::metrics::Timing;
+use crate::peer::Peer;
 use lane::Lane;
 
 pub use blobs::{Blobs, Incoming};
@@ -44,6 +47,7 @@ pub struct Store {
     writer: Lane,
     reader: Lane,
     blobs: Arc<Blobs>,
+    making_room: tokio::sync::Mutex<()>,
     trouble: Mutex<Option<String>>,
     /// How long reads take, from question to answer.
     pub reading: Arc<Timing>,
@@ -77,7 +81,7 @@ impl Store {
     ///
     /// # Errors
     /// When it is in use, of a newer version, or cannot be written. Nothing in it is changed then.
-    pub fn open(folder: &Path) -> Result<(Self, Restored), StoreError> {
+    pub fn open(folder: &Path, blobs_bytes_max: u64) -> Result<(Self, Restored), StoreError> {
         private::create(folder)?;
         let lock = lock(folder)?;
         let path = folder.join(DATABASE);
@@ -104,12 +108,14 @@ impl Store {
                 chronicles.push((run, false, Chronicle::new(submitted_at_ms)));
             }
         }
+        let uploaded = sql::uploads(&connection)?;
         let reader = open_reader(&path)?;
-        let blobs = Arc::new(Blobs::open(folder.join(BLOBS))?);
+        let blobs = Arc::new(Blobs::open(folder.join(BLOBS), blobs_bytes_max, &uploaded)?);
         let store = Self {
             writer: Lane::start("store-writer", connection)?,
             reader: Lane::start("store-reader", reader)?,
             blobs,
+            making_room: tokio::sync::Mutex::default(),
             trouble: Mutex::new(None),
             reading: Arc::default(),
             writing: Arc::default(),
@@ -152,11 +158,28 @@ impl Store {
 
     /// Keeps a blob that has come; false if it was there already.
     pub async fn keep_blob(&self, incoming: Incoming) -> Result<bool, StoreError> {
-        let result = self.with_blobs(move |blobs| blobs.keep(incoming)).await;
-        if let Err(error) = &result {
-            self.note(Some(error));
+        let (hash, bytes, peer) = (incoming.hash(), incoming.length_bytes(), incoming.peer());
+        match self.with_blobs(move |blobs| blobs.keep(incoming)).await {
+            Ok(is_new) => {
+                let work = move |connection: &mut Connection| {
+                    sql::uploaded(connection, hash, bytes, peer, is_new, unix_ms())
+                };
+                self.write(work).await?;
+                Ok(is_new)
+            }
+            Err(error) => {
+                self.note(Some(&error));
+                Err(error)
+            }
         }
-        result
+    }
+
+    /// Makes room for so many more bytes of blobs from a peer by removing what no app and no run refers to; whether there is some now.
+    pub async fn make_room(&self, peer: Peer, bytes: usize) -> Result<bool, StoreError> {
+        // One after the other: each reads what all runs refer to.
+        let _alone = self.making_room.lock().await;
+        let referred = self.read(|connection| sql::referred(connection)).await?;
+        self.with_blobs(move |blobs| Ok(blobs.make_room((peer, bytes as u64), &referred))).await
     }
 
     /// How long a blob is, if it is there.

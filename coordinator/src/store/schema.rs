@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -95,6 +95,23 @@ const MIGRATIONS: [&str; 5] = [
     INSERT INTO name_owners (name, address)
         SELECT name, published_from FROM app_names AS first WHERE published_at_ms =
             (SELECT min(published_at_ms) FROM app_names WHERE name = first.name);
+",
+    "
+    CREATE TABLE standing_rows (
+        run INTEGER NOT NULL,
+        host INTEGER NOT NULL,
+        row BLOB NOT NULL, -- postcard; what the host has counted, while the run is not over
+        PRIMARY KEY (run, host)
+    ) WITHOUT ROWID;
+",
+    "
+    -- Who uploaded what, so that nobody fills the disk. Blobs of older versions are nobody's.
+    CREATE TABLE blobs (
+        hash BLOB PRIMARY KEY,
+        bytes INTEGER NOT NULL,
+        address TEXT NOT NULL,
+        used_at_ms INTEGER NOT NULL
+    ) WITHOUT ROWID;
 ",
 ];
 

@@ -1,6 +1,8 @@
 //! The one place where SQL is spoken. Plain statements, so that another database can take SQLite's
 //! place here.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use sateen_protocol::{BlobHash, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState};
@@ -266,6 +268,7 @@ pub fn set_end(
     )?;
     transaction.execute("DELETE FROM entries WHERE run = ?1", [run.0 as i64])?;
     transaction.execute("DELETE FROM standings WHERE run = ?1", [run.0 as i64])?;
+    transaction.execute("DELETE FROM standing_rows WHERE run = ?1", [run.0 as i64])?;
     transaction.commit()?;
     Ok(())
 }
@@ -273,11 +276,74 @@ pub fn set_end(
 /// Forgets a run that is over.
 pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<()> {
     let transaction = connection.transaction()?;
-    for table in ["chronicles", "tree_jobs", "log_lines", "looks", "standings", "entries", "ends", "runs"] {
+    for table in [
+        "chronicles",
+        "tree_jobs",
+        "log_lines",
+        "looks",
+        "standings",
+        "standing_rows",
+        "entries",
+        "ends",
+        "runs",
+    ] {
         transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0 as i64])?;
     }
     transaction.commit()?;
     Ok(())
+}
+
+/// Who uploaded which blob, and when each was used, as far as that is known.
+pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>> {
+    let mut statement = connection.prepare("SELECT hash, address, used_at_ms FROM blobs")?;
+    let read =
+        |row: &Row<'_>| Ok((BlobHash(row.get(0)?), row.get::<_, String>(1)?, row.get::<_, i64>(2)? as u64));
+    let what = || "who uploaded a blob, which is nobody's now".to_owned();
+    let rows = readable(statement.query([])?, read, what)?.into_iter();
+    let known = rows.filter_map(|(hash, address, used_at_ms)| {
+        let address = address.trim_end_matches("/64").parse().ok()?;
+        Some((hash, (Peer::of(address), used_at_ms)))
+    });
+    Ok(known.collect())
+}
+
+/// A blob came from a peer.
+pub fn uploaded(
+    connection: &Connection,
+    hash: BlobHash,
+    bytes: u64,
+    peer: Peer,
+    is_new: bool,
+    now_ms: u64,
+) -> Result<()> {
+    let (hash, now_ms) = (hash.0.as_slice(), now_ms as i64);
+    if is_new {
+        connection.execute(
+            "INSERT OR REPLACE INTO blobs VALUES (?1, ?2, ?3, ?4)",
+            params![hash, bytes as i64, peer.to_string(), now_ms],
+        )?;
+    } else {
+        connection.execute("UPDATE blobs SET used_at_ms = ?2 WHERE hash = ?1", params![hash, now_ms])?;
+    }
+    Ok(())
+}
+
+/// The blobs that apps and runs refer to.
+pub fn referred(connection: &Connection) -> Result<HashSet<BlobHash>> {
+    let mut statement = connection.prepare("SELECT hash FROM apps UNION SELECT app FROM runs")?;
+    let read = |row: &Row<'_>| Ok(BlobHash(row.get(0)?));
+    let apps = readable(statement.query([])?, read, || "an app's hash".to_owned())?;
+    let mut referred: HashSet<BlobHash> = apps.into_iter().collect();
+    let mut statement = connection.prepare("SELECT spec FROM runs")?;
+    // There may be very many: one after the other.
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let Ok(bytes) = row.get::<_, Vec<u8>>(0) else { continue };
+        if let Ok(spec) = decode::<RunSpec>(&bytes, "a run") {
+            referred.extend(spec.inputs.iter().map(|(_, hash)| *hash));
+        }
+    }
+    Ok(referred)
 }
 
 /// How a run ended, if it did.

@@ -19,6 +19,7 @@ use crate::limits::{
     TOPICS_MAX, WATCH_ALIVE, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX, WATCH_PING,
     WATCH_WRITE_TIMEOUT,
 };
+use crate::peer::Peer;
 
 /// What a page asks for.
 #[derive(Deserialize)]
@@ -54,9 +55,10 @@ enum End {
 }
 
 /// Serves one page.
-pub async fn serve(socket: WebSocket, api: &Api, watching: &Arc<Watching>) {
+pub async fn serve(socket: WebSocket, api: &Api, watching: &Arc<Watching>, peer: Peer) {
     let mut client = Client {
         socket,
+        peer,
         topics: BTreeMap::new(),
         heard: (Instant::now(), 0),
         sent: Instant::now(),
@@ -82,6 +84,7 @@ fn shortened(reason: &str) -> String {
 
 struct Client {
     socket: WebSocket,
+    peer: Peer,
     topics: BTreeMap<Topic, Watched>,
     /// The second that began then, and messages in it.
     heard: (Instant, u32),
@@ -116,7 +119,8 @@ impl Client {
                 },
                 () = sleep_until(watching.next_telling()), if !self.topics.is_empty() => {
                     for watched in self.topics.values_mut() {
-                        watched.is_due = watched.news.has_changed().unwrap_or(false);
+                        // A feed that has ended has said why.
+                        watched.is_due = watched.news.has_changed().unwrap_or(true);
                     }
                 }
                 topic = first_news(&mut self.topics) => {
@@ -177,16 +181,11 @@ impl Client {
             }
         }
         self.topics.retain(|topic, _| wanted.get(topic) == Some(&false));
-        for topic in wanted.into_keys() {
-            self.topics.entry(topic).or_insert_with(|| Watched {
-                news: watching.subscribe(api, topic),
-                is_due: true,
-                waits: true,
-                seq: 0,
-                told: None,
-                bucket_ms: 0,
-                tree: TreeClient::new(),
-            });
+        for topic in wanted.into_keys().filter(|topic| !self.topics.contains_key(topic)).collect::<Vec<_>>() {
+            match watching.subscribe(api, topic, self.peer) {
+                Ok(news) => drop(self.topics.insert(topic, Watched::new(news))),
+                Err(problem) => self.send_gone(&topic.to_string(), &problem.json().to_string()).await?,
+            }
         }
         Ok(())
     }
@@ -212,6 +211,10 @@ impl Client {
             News::Gone(problem) => {
                 watched.told = None;
                 watched.tree = TreeClient::new();
+                if watched.news.has_changed().is_err() {
+                    // There is no feed of it any more.
+                    self.topics.remove(&topic);
+                }
                 return self.send_gone(&topic.to_string(), &problem).await;
             }
             News::Value(value) => {
@@ -290,6 +293,10 @@ async fn written(writing: impl Future<Output = Result<(), axum::Error>>) -> Resu
 }
 
 impl Watched {
+    fn new(news: watch::Receiver<News>) -> Self {
+        Self { news, is_due: true, waits: true, seq: 0, told: None, bucket_ms: 0, tree: TreeClient::new() }
+    }
+
     fn text(&mut self, topic: Topic, kind: &str, json: &str) -> Message {
         if kind == "snapshot" {
             self.seq = 0;

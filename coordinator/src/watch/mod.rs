@@ -19,11 +19,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::extract::ws::WebSocket;
+use axum::http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::{Api, Problem};
 use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
+use crate::peer::Peer;
+use crate::server::{Kind, Pass};
 pub use grid::alerts;
 use timeline::TimelineNews;
 use topic::Topic;
@@ -84,20 +87,31 @@ impl Watching {
         self.count() < WATCHERS_MAX
     }
 
-    /// The news of a topic; the first one who asks sets its feed going.
-    fn subscribe(self: &Arc<Self>, api: &Api, topic: Topic) -> watch::Receiver<News> {
+    /// The news of a topic; the first one who asks sets its feed going, which counts for its peer.
+    fn subscribe(
+        self: &Arc<Self>,
+        api: &Api,
+        topic: Topic,
+        peer: Peer,
+    ) -> Result<watch::Receiver<News>, Problem> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = feeds.get(&topic) {
-            return sender.subscribe();
+            return Ok(sender.subscribe());
         }
+        let pass = api.gates.take(peer, Kind::Feed, 1).map_err(|_| {
+            Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many topics are watched, from this address or by all; close some pages, or try again later",
+            )
+        })?;
         let (sender, receiver) = watch::channel(News::Nothing);
         feeds.insert(topic, sender.clone());
         let (watching, api) = (Arc::clone(self), api.clone());
-        tokio::spawn(async move { watching.feed(api, topic, sender).await });
-        receiver
+        tokio::spawn(async move { watching.feed(api, topic, sender, pass).await });
+        Ok(receiver)
     }
 
-    async fn feed(self: Arc<Self>, api: Api, topic: Topic, sender: watch::Sender<News>) {
+    async fn feed(self: Arc<Self>, api: Api, topic: Topic, sender: watch::Sender<News>, _pass: Pass) {
         // The first at once, all others when the other feeds have theirs.
         let mut tick = interval_at(self.began(), WATCH_TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -120,6 +134,12 @@ impl Watching {
                 Ok(None) => {}
                 Err(problem) => {
                     feed = None;
+                    if problem.status() == StatusCode::NOT_FOUND {
+                        // Nothing more will ever be said of it: those who listen are told so, and no others come.
+                        self.feeds.lock().unwrap_or_else(PoisonError::into_inner).remove(&topic);
+                        sender.send_replace(News::Gone(problem.json().to_string().into()));
+                        return;
+                    }
                     let gone = problem.json().to_string();
                     let is_known = matches!(&*sender.borrow(), News::Gone(known) if **known == *gone);
                     if !is_known {
@@ -131,9 +151,9 @@ impl Watching {
     }
 
     /// Serves one page from its websocket's opening to its end.
-    pub async fn serve(self: Arc<Self>, socket: WebSocket, api: Api) {
+    pub async fn serve(self: Arc<Self>, socket: WebSocket, api: Api, peer: Peer) {
         self.clients.fetch_add(1, Ordering::Relaxed);
-        client::serve(socket, &api, &self).await;
+        client::serve(socket, &api, &self, peer).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }

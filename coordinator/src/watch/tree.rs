@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use sateen_protocol::RunId;
 
@@ -15,7 +16,9 @@ use super::run::json;
 use crate::api::types::{TreeHost, TreeTable};
 use crate::api::{Api, Problem, chronicle_of, names_of};
 use crate::chronicle::{Chronicle, Names};
-use crate::limits::{TREE_RECORDS_PER_FRAME_MAX, WATCH_TICKS_KEPT};
+use crate::limits::{
+    TREE_HOSTS_TOLD_AT_ONCE_MAX, TREE_HOSTS_TOLD_EVERY, TREE_RECORDS_PER_FRAME_MAX, WATCH_TICKS_KEPT,
+};
 
 const MAGIC: &[u8; 4] = b"STRE";
 const VERSION: u8 = 1;
@@ -36,8 +39,8 @@ pub struct TreeNews {
     /// Records of the newest, for all who are not behind.
     newest: Vec<u8>,
     hosts: usize,
-    /// The table with and without what seldom changes.
-    table: String,
+    /// What of the table seldom changes, as the fields of an object, and the rest of it as an object.
+    hosts_and_kinds: Arc<str>,
     short_table: String,
 }
 
@@ -49,6 +52,10 @@ pub struct TreeFeed {
     tick: u64,
     ticks: VecDeque<(u64, Arc<[u32]>)>,
     hosts: Vec<TreeHost>,
+    /// What of the table seldom changes, as JSON, and how many hosts are in it. In a large grid it is written anew now and
+    /// then only: all pages get it whole.
+    hosts_and_kinds: Arc<str>,
+    hosts_told: (usize, Option<Instant>),
     table: Option<TreeTable>,
 }
 
@@ -68,7 +75,17 @@ impl TreeFeed {
 
     fn of(run: RunId, names: Names, chronicle: Arc<Mutex<Chronicle>>) -> Self {
         chronicle.lock().unwrap_or_else(PoisonError::into_inner).watch(true);
-        Self { run, names, chronicle, tick: 0, ticks: VecDeque::new(), hosts: Vec::new(), table: None }
+        Self {
+            run,
+            names,
+            chronicle,
+            tick: 0,
+            ticks: VecDeque::new(),
+            hosts: Vec::new(),
+            hosts_and_kinds: "".into(),
+            hosts_told: (0, None),
+            table: None,
+        }
     }
 
     /// What is new.
@@ -88,28 +105,43 @@ impl TreeFeed {
             let (table, hosts) = chronicle.table(&self.names, self.hosts.len());
             (places, table, hosts)
         };
-        if places.is_empty() && hosts.is_empty() && self.table.as_ref() == Some(&table) {
+        self.hosts.extend(hosts);
+        let are_hosts_due = self.are_hosts_due();
+        if places.is_empty() && !are_hosts_due && self.table.as_ref() == Some(&table) {
             return None;
         }
-        self.hosts.extend(hosts);
+        if are_hosts_due {
+            let (hosts, kinds) = (json(&self.hosts), json(&self.names.kinds));
+            self.hosts_and_kinds = format!(r#""hosts":{hosts},"kinds":{kinds}"#).into();
+            self.hosts_told = (self.hosts.len(), Some(Instant::now()));
+        }
         self.tick += 1;
         self.ticks.push_back((self.tick, places.into()));
         if self.ticks.len() > WATCH_TICKS_KEPT {
             self.ticks.pop_front();
         }
-        let (hosts, kinds) = (self.hosts.clone(), self.names.kinds.clone());
         let news = TreeNews {
             run: self.run,
             chronicle: Arc::clone(&self.chronicle),
             tick: self.tick,
             ticks: self.ticks.clone(),
             newest,
-            hosts: hosts.len(),
-            table: json(&TreeTable { hosts: Some(hosts), kinds: Some(kinds), ..table.clone() }),
+            hosts: self.hosts_told.0,
+            hosts_and_kinds: Arc::clone(&self.hosts_and_kinds),
             short_table: json(&table),
         };
         self.table = Some(table);
         Some(Arc::new(news))
+    }
+}
+
+impl TreeFeed {
+    /// Whether pages are to be told of all hosts: there are more, and if there are many, that was some time ago.
+    fn are_hosts_due(&self) -> bool {
+        let (told, when) = self.hosts_told;
+        let Some(when) = when else { return true };
+        let are_few = self.hosts.len() <= TREE_HOSTS_TOLD_AT_ONCE_MAX;
+        told < self.hosts.len() && (are_few || when.elapsed() >= TREE_HOSTS_TOLD_EVERY)
     }
 }
 
@@ -209,7 +241,10 @@ impl TreeClient {
 
     fn frame(&mut self, news: &TreeNews, kind: u8, records: &[u8]) -> Vec<u8> {
         let are_hosts_known = self.hosts == Some(news.hosts);
-        let table = if are_hosts_known { &news.short_table } else { &news.table };
+        let table = match (are_hosts_known, news.short_table.strip_suffix('}')) {
+            (false, Some(open)) => &format!("{open},{}}}", news.hosts_and_kinds),
+            _ => &news.short_table,
+        };
         self.hosts = Some(news.hosts);
         let count = (records.len() / crate::chronicle::RECORD_BYTES) as u32;
         let mut frame = Vec::with_capacity(HEADER_BYTES + 16 + table.len() + records.len());

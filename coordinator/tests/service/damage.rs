@@ -15,12 +15,13 @@ use crate::host::{Host, said};
 use crate::server::{Server, command, detail, eventually};
 
 /// Every column that is decoded when the service starts.
-const COLUMNS: [(&str, &str); 9] = [
+const COLUMNS: [(&str, &str); 10] = [
     ("runs", "spec"),
     ("runs", "state"),
     ("runs", "app_name"),
     ("entries", "entry"),
     ("standings", "standing"),
+    ("standing_rows", "row"),
     ("chronicles", "summary"),
     ("looks", "looks"),
     ("log_lines", "line"),

@@ -1,6 +1,7 @@
 //! The service as a process: its API, hosts' websockets, its data folder, its ends.
 
 mod api;
+mod attacks;
 mod damage;
 mod doors;
 mod exports;

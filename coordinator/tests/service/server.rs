@@ -77,9 +77,18 @@ impl Server {
 
     /// A POST from a certain address of this machine.
     pub fn post_from(&self, from: &str, path: &str, body: &[u8]) -> Answer {
+        self.send_from(from, "POST", path, body)
+    }
+
+    /// The same for a PUT.
+    pub fn put_from(&self, from: &str, path: &str, body: &[u8]) -> Answer {
+        self.send_from(from, "PUT", path, body)
+    }
+
+    fn send_from(&self, from: &str, method: &str, path: &str, body: &[u8]) -> Answer {
         let mut raw = RawRequest::open(&self.address, from);
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
             self.address,
             body.len()
         );

@@ -218,6 +218,22 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_others_could_read_is_mended() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let path = parent.path().join("data");
+        drop(DataFolder::open(&path).expect("free"));
+        for mode in [0o755, 0o701, 0o777] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own");
+            drop(DataFolder::open(&path).expect("free"));
+            assert_eq!(
+                fs::metadata(&path).expect("it is there").permissions().mode() & 0o777,
+                0o700,
+                "{mode:o}"
+            );
+        }
+    }
+
+    #[test]
     fn a_newer_folder_is_left_as_it_is() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("version"), "99\n").expect("written");

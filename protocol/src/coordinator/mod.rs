@@ -65,8 +65,8 @@ pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,
 };
-pub use tally::LONG_GONE;
-pub use views::{HostView, RunView};
+pub use tally::{LONG_GONE, Row};
+pub use views::{Account, HostView, RunView};
 
 /// Whose dice are not those of host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;

@@ -9,7 +9,7 @@ use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
-use super::{Command, CommandError, Coordinator, Event};
+use super::{Account, Command, CommandError, Coordinator, Event};
 
 /// Entries wait so long for company before they are saved.
 const SAVE_DELAY: Duration = Duration::from_millis(250);
@@ -132,7 +132,15 @@ impl Coordinator {
         }
         // Nobody computes any more.
         let counts = Counts { busy: 0, ..part.counts() };
-        self.commands.push_back(Command::SaveEnd { run, end, counts: Box::new(counts) });
+        let account = Account {
+            progress: part.progress,
+            root_host: part.root_host().or(part.assigned_before),
+            root_losses: part.root_losses,
+            table: (part.table.len(), part.table.bytes()),
+            by_host: part.tally.take_rows(),
+        };
+        let (counts, account) = (Box::new(counts), Box::new(account));
+        self.commands.push_back(Command::SaveEnd { run, end, counts, account });
         self.events.push_back(Event::RunChanged(run, state));
         self.broadcast(now, ToHost::StopRun { run });
         self.in_slices(now, Slice::Forget { after: None, run });

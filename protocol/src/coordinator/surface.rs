@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Circle;
+use super::{Account, Circle};
 use crate::message::{Departure, JobNote, LogLine, WorkerTimes};
 use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState};
 
@@ -92,6 +92,8 @@ pub enum Command {
         end: RunEnd,
         /// Its final counts.
         counts: Box<Counts>,
+        /// What else was known of it.
+        account: Box<Account>,
     },
     /// Save these entries when convenient.
     SaveEntries {

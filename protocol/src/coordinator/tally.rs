@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::limits::{GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
 use crate::{Counts, HostId, WideCounts};
 
@@ -40,6 +42,17 @@ pub struct Tally {
     away: BTreeSet<HostId>,
     /// Of the others.
     workers: u64,
+    /// Hosts whose rows have changed since they were taken to be saved.
+    changed: BTreeSet<HostId>,
+}
+
+/// What a host has counted, as it is saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Of all its series.
+    pub sum: Counts,
+    /// If it has begun to count anew: what it counted before, and what since.
+    pub anew: Option<(Counts, Counts)>,
 }
 
 impl Tally {
@@ -55,6 +68,8 @@ impl Tally {
             tally.away.insert(host);
             tally.set_row(host, counts);
         }
+        // They come from where they are saved.
+        tally.changed.clear();
         tally
     }
 
@@ -65,9 +80,42 @@ impl Tally {
 
     /// Hosts that have begun to count anew: what they counted before, and what since. Of the others, what they
     /// counted is the sum.
+    #[cfg(test)]
     pub fn begun_anew(&self) -> impl Iterator<Item = (HostId, Counts, Counts)> {
         let anew = self.counted.iter().filter(|(_, counted)| counted.before != Counts::default());
         anew.map(|(host, counted)| (*host, counted.before, counted.last))
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are rows that have changed since they were taken.
+    pub fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// At most `most` of the rows that have changed since they were taken last, the one after `after` first; none in
+    /// place of those that are no more.
+    pub fn take_changed(&mut self, after: Option<HostId>, most: usize) -> Vec<(HostId, Option<Row>)> {
+        let from = after.map_or(HostId(0), |host| HostId(host.0.saturating_add(1)));
+        let hosts: Vec<HostId> =
+            self.changed.range(from..).chain(self.changed.range(..from)).take(most).copied().collect();
+        let row = |host: HostId| {
+            self.changed.remove(&host);
+            let row = self.rows.get(&host).map(|sum| {
+                let counted = self.counted.get(&host).filter(|counted| counted.before != Counts::default());
+                Row { sum: *sum, anew: counted.map(|counted| (counted.before, counted.last)) }
+            });
+            (host, row)
+        };
+        hosts.into_iter().map(row).collect()
+    }
+
+    /// All rows, when nobody counts any more.
+    pub fn take_rows(&mut self) -> BTreeMap<HostId, Counts> {
+        std::mem::take(&mut self.rows)
     }
 
     /// Summed over all hosts, those that are gone as well.
@@ -83,6 +131,7 @@ impl Tally {
     fn set_row(&mut self, host: HostId, counts: Counts) {
         let before = self.rows.insert(host, counts).unwrap_or_default();
         self.sum.replace(&before, &counts);
+        self.changed.insert(host);
         if !self.away.contains(&host) {
             self.workers += u64::from(counts.workers);
             self.workers -= u64::from(before.workers);
@@ -92,6 +141,7 @@ impl Tally {
     fn remove_row(&mut self, host: HostId) -> Option<Counts> {
         let row = self.rows.remove(&host)?;
         self.sum.replace(&row, &Counts::default());
+        self.changed.insert(host);
         if !self.away.remove(&host) {
             self.workers -= u64::from(row.workers);
         }
@@ -105,8 +155,9 @@ impl Tally {
             self.away.pop_first();
             self.folded.pop_first();
             self.rows.pop_first();
+            self.changed.pop_first();
         }
-        let are_all_empty = self.rows.is_empty() && self.counted.is_empty();
+        let are_all_empty = self.rows.is_empty() && self.counted.is_empty() && self.changed.is_empty();
         !(are_all_empty && self.away.is_empty() && self.folded.is_empty())
     }
 
@@ -272,6 +323,40 @@ mod tests {
                 assert_eq!(tally.workers, workers);
             }
         }
+    }
+
+    /// What is taken bit by bit and saved is the same as the whole.
+    #[test]
+    fn rows_that_have_changed_are_taken_once_and_are_all_that_there_is_to_know() {
+        let mut tally = Tally::default();
+        let mut saved: BTreeMap<HostId, Row> = BTreeMap::new();
+        let mut random = crate::Random::new(2);
+        let mut after = None;
+        for step in 0..20_000 {
+            let host = HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64);
+            match random.below(8) {
+                0 => tally.leave(host, |_| false),
+                1 => drop(tally.rename(host, HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64))),
+                series => drop(tally.count(host, series as u64 / 4, counts(step))),
+            }
+            let is_last = step == 19_999;
+            for (host, row) in tally.take_changed(after, if is_last { usize::MAX } else { random.below(3) }) {
+                after = Some(host);
+                match row {
+                    Some(row) => drop(saved.insert(host, row)),
+                    None => drop(saved.remove(&host)),
+                }
+            }
+        }
+        assert!(!tally.has_changed() && tally.take_changed(None, 1).is_empty());
+        assert_eq!(
+            saved.iter().map(|(host, row)| (*host, row.sum)).collect::<Vec<_>>(),
+            tally.rows().collect::<Vec<_>>()
+        );
+        let anew =
+            saved.iter().filter_map(|(host, row)| row.anew.map(|(before, last)| (*host, before, last)));
+        let known = tally.begun_anew().filter(|(host, ..)| saved.contains_key(host));
+        assert_eq!(anew.collect::<Vec<_>>(), known.collect::<Vec<_>>());
     }
 
     #[test]

@@ -206,7 +206,9 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
     assert_ne!(grid.identity(reborn).0, identity.0);
     assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host()), Some(grid.identity(reborn).0));
 
-    let standing = grid.machine.run(RUN).expect("the run").standing();
+    let mut standing = grid.machine.run(RUN).expect("the run").standing();
+    let rows = grid.machine.take_changed(RUN, None, usize::MAX).into_iter();
+    standing.by_host = rows.filter_map(|(host, row)| Some((host, row?.sum))).collect();
     let state = RunState::Running;
     let stored = StoredRun { run: RUN, spec: spec(), state, entries: Vec::new(), standing };
     let identity = grid.identity(reborn);

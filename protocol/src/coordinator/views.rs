@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::message::HostReport;
 use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
 
-use super::Standing;
 use super::hosts::HostState;
 use super::part::RunPart;
+use super::{Coordinator, Row, Standing};
 
 /// A host as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,21 @@ pub struct HostView {
     pub ready: Vec<RunId>,
     /// Its counts over all runs that are not over.
     pub counts: Counts,
+}
+
+/// What was known of a run when it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The counts of each host that worked on it.
+    pub by_host: BTreeMap<HostId, Counts>,
+    /// What the root reported: done, of how much.
+    pub progress: Option<(u64, u64)>,
+    /// Who had the root job.
+    pub root_host: Option<HostId>,
+    /// How often the root was lost with its host.
+    pub root_losses: u32,
+    /// Entries of its result table, and their bytes.
+    pub table: (usize, usize),
 }
 
 /// A run as pages show it. Looking at one copies nothing that grows with the grid.
@@ -76,6 +91,11 @@ impl<'a> RunView<'a> {
         self.part.tally.rows().map(|(host, counts)| (host, hosts.contains_key(&host), counts))
     }
 
+    /// The number of hosts that worked on it.
+    pub fn hosts(&self) -> usize {
+        self.part.tally.len()
+    }
+
     /// What the root reported: done, of how much.
     pub fn progress(&self) -> Option<(u64, u64)> {
         self.part.progress
@@ -91,15 +111,35 @@ impl<'a> RunView<'a> {
         self.part.since
     }
 
-    /// What is to be saved of it now and then.
+    /// What is to be saved of it now and then, beside what each host has counted: see
+    /// [`Coordinator::take_changed`](super::Coordinator::take_changed).
     pub fn standing(&self) -> Standing {
         Standing {
             root_host: self.root_host(),
             root_losses: self.root_losses(),
-            by_host: self.part.tally.rows().collect(),
-            counted: self.part.tally.begun_anew().collect(),
+            by_host: Vec::new(),
+            counted: Vec::new(),
             progress: self.progress(),
             under_way_ms: u64::try_from(self.part.meter.under_way.as_millis()).unwrap_or(u64::MAX),
         }
+    }
+}
+
+impl Coordinator {
+    /// Whether there is something to take by [`Self::take_changed`].
+    pub fn has_changed(&self, run: RunId) -> bool {
+        self.runs.get(&run).is_some_and(|part| part.tally.has_changed())
+    }
+
+    /// At most `most` of what hosts have counted of a run that has changed since it was taken last, to be saved; the
+    /// hosts after `after` come first, so that it is each one's turn. There is nothing in place of rows that are no
+    /// more.
+    pub fn take_changed(
+        &mut self,
+        run: RunId,
+        after: Option<HostId>,
+        most: usize,
+    ) -> Vec<(HostId, Option<Row>)> {
+        self.runs.get_mut(&run).map_or_else(Vec::new, |part| part.tally.take_changed(after, most))
     }
 }

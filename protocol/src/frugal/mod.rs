@@ -63,6 +63,12 @@ impl Budget {
         Self { total, left: Cell::new(total), is_exceeded: Cell::new(false) }
     }
 
+    /// Memory that was taken of it, in bytes.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.total - self.left.get()
+    }
+
     fn take<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
         match self.left.get().checked_sub(bytes) {
             Some(left) => {
@@ -109,7 +115,15 @@ pub fn take_within<'a, T: DeserializeOwned>(
 /// # Errors
 /// As [`take_within`], with the budget of these bytes; and when bytes are left over.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    match take_within(bytes, &Budget::for_bytes(bytes.len()))? {
+    from_bytes_within(bytes, &Budget::for_bytes(bytes.len()))
+}
+
+/// The same, within `budget`.
+///
+/// # Errors
+/// As [`from_bytes`].
+pub fn from_bytes_within<T: DeserializeOwned>(bytes: &[u8], budget: &Budget) -> Result<T, DecodeError> {
+    match take_within(bytes, budget)? {
         (value, []) => Ok(value),
         (_, rest) => Err(DecodeError::Malformed(format!("{} bytes too many", rest.len()))),
     }

@@ -304,7 +304,7 @@ impl World {
                 self.carry(link, Way::Down, Load::control(0, Event::HostClosed(process, link)));
             }
             Command::SaveState { run, state } => self.save(Change::State(run, state)),
-            Command::SaveEnd { run, end, counts } => self.save(Change::End(run, end, counts)),
+            Command::SaveEnd { run, end, counts, .. } => self.save(Change::End(run, end, counts)),
             Command::SaveEntries { run, entries, superfluous } => {
                 self.server.save_entries(now, run, entries, superfluous);
             }

@@ -1,39 +1,12 @@
 //! Modules that take long or much to compile: a host has a child compile them, within limits, and kills it when
 //! nobody wants them any more.
 
-use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
 use sateen_host::{Compiler, Engine, Limits, ModuleCache, Priority, RunError};
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON, binary, until};
-use sateen_tests::wat::{app, app_with, bytes};
-
-/// A module whose function has thousands of values that live through a loop: minutes of work for a compiler.
-fn heavy() -> Vec<u8> {
-    const LOCALS: usize = 3000;
-    let mut text = String::from("(func (export \"sateen_job_j\") (param i32) (result i64)");
-    let mut write = |line: String| text.write_str(&line).expect("memory is enough");
-    (0..LOCALS).for_each(|local| write(format!("(local $v{local} i64)")));
-    for local in 0..LOCALS {
-        write(format!(
-            "(local.set $v{local} (i64.mul (i64.extend_i32_u (local.get 0)) (i64.const {})))",
-            local * 7 + 3
-        ));
-    }
-    write("(loop $again".to_owned());
-    for local in 0..LOCALS {
-        let [zero, left, right] = [local * 37, local + 1, local * 13].map(|other| other % LOCALS);
-        write(format!(
-            "(if (i64.eqz (local.get $v{zero})) (then
-               (local.set $v{local} (i64.add (local.get $v{left}) (local.get $v{right})))))"
-        ));
-    }
-    write("(br_if $again (i32.eqz (local.get 0)))) (i64.const 0)".to_owned());
-    (0..LOCALS).for_each(|local| write(format!("(i64.add (local.get $v{local}))")));
-    write(")".to_owned());
-    bytes(&app_with(&text, ""))
-}
+use sateen_tests::wat::{app, bytes, takes_long_to_compile};
 
 struct Setting {
     engine: Engine,
@@ -77,7 +50,7 @@ fn a_child_compiles_what_the_cache_then_has() {
 
 #[test]
 fn limits_of_compiling_are_named() {
-    let module = heavy();
+    let module = takes_long_to_compile();
     let little = Compiler { memory_bytes_max: 64 << 20, ..compiler() };
     let error = error_of(&little, &module, &|| false).to_string();
     assert!(error.contains("takes more than 64 MiB of memory to compile here"), "{error}");
@@ -103,7 +76,7 @@ fn a_child_ends_with_its_run_and_with_its_host() {
     cluster.await_hosts(1);
     let id = cluster.host("ada").id();
     let module = cluster.folder().join("heavy.wasm");
-    fs::write(&module, heavy()).expect("a file");
+    fs::write(&module, takes_long_to_compile()).expect("a file");
     let compiles = |cluster: &Cluster| {
         let run = cluster.submit_module(&module, &[]);
         let child = until("a child compiles", PATIENCE, || children(id).first().cloned());
@@ -120,6 +93,14 @@ fn a_child_ends_with_its_run_and_with_its_host() {
     let (run, child) = compiles(&cluster);
     cluster.sateen(["cancel", &run.to_string()]);
     until("the child is gone after the cancellation", SOON, || is_gone(&child));
+
+    let (run, child) = compiles(&cluster);
+    cluster.tell_host("ada", &["pause"]);
+    until("the child is gone after the pause", SOON, || is_gone(&child));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(children(id), [""; 0], "no other child goes on with it");
+    cluster.sateen(["cancel", &run.to_string()]);
+    cluster.tell_host("ada", &["resume"]);
 
     let (_, child) = compiles(&cluster);
     cluster.kill_host("ada");

@@ -8,22 +8,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
 use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::Api;
 use super::extract::{Path, Query};
+use super::gate::turn;
 use super::problem::Problem;
 use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use crate::chronicle::{Chronicle, Names};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
 use crate::limits::{RUNS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
+use crate::server::{Connection, Kind};
 use crate::store::sql::{self, RunRow, state_of, state_word};
 
 const RUNS_LISTED: u32 = 100;
@@ -78,6 +80,7 @@ pub struct Patience {
 /// Answers when the run is over, or after the time.
 pub async fn wait(
     State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
     Path(run): Path<String>,
     Query(patience): Query<Patience>,
 ) -> Result<Json<Run>, Problem> {
@@ -85,6 +88,7 @@ pub async fn wait(
     let timeout_s = patience.timeout_s.unwrap_or(WAIT_S);
     let patience = Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
+    let _turn = turn(&api, &connection, Kind::Wait).await?;
     let mut ends = api.driver.ends.clone();
     let mut shutdown = api.shutdown.clone();
     let over = async {
@@ -99,7 +103,11 @@ pub async fn wait(
             }
         }
     };
-    if let Ok(result) = timeout(patience.min(WAIT_MAX), over).await {
+    // Meanwhile the service does nothing for it: others may have its place.
+    connection.is_answered(false);
+    let waited = timeout(patience.min(WAIT_MAX), over).await;
+    connection.is_answered(true);
+    if let Ok(result) = waited {
         result?;
     }
     Ok(Json(find(&api, run).await?))

@@ -17,7 +17,7 @@ use crate::driver::Request;
 use crate::limits::{
     ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUT_NAME_BYTES_MAX, INPUTS_MAX, JSON_BYTES_MAX,
     RUNS_UNFINISHED_BYTES_MAX, RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX,
-    RUNS_UNFINISHED_PER_PEER_MAX,
+    RUNS_UNFINISHED_PER_PEER_MAX, RUNS_UNFINISHED_RESERVED, RUNS_UNFINISHED_RESERVED_BYTES,
 };
 use crate::peer::Peer;
 use crate::server::Connection;
@@ -79,7 +79,10 @@ async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem
             ),
         ));
     }
-    if all.0 > RUNS_UNFINISHED_MAX || all.1 > RUNS_UNFINISHED_BYTES_MAX {
+    // However much a few have, others may do a little; of that there may be as much again.
+    let is_little = own.0 <= RUNS_UNFINISHED_RESERVED && own.1 <= RUNS_UNFINISHED_RESERVED_BYTES;
+    let factor = if is_little { 2 } else { 1 };
+    if all.0 > factor * RUNS_UNFINISHED_MAX || all.1 > factor as u64 * RUNS_UNFINISHED_BYTES_MAX {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!(

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::coordinator::RunView;
-use sateen_protocol::{Counts, FaultTolerance, Jobs, Stealing};
+use sateen_protocol::coordinator::{Account, RunView};
+use sateen_protocol::{Counts, FaultTolerance, HostId, Jobs, Stealing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+
+use crate::driver::HostName;
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Deserialize, TS, JsonSchema)]
@@ -218,36 +220,50 @@ pub struct HostOfRun {
     pub workers: u32,
 }
 
+impl HostOfRun {
+    /// What a host has counted.
+    pub fn new(host: HostId, name: &HostName, there: bool, counts: &Counts) -> Self {
+        Self {
+            host: host.to_string(),
+            name: name.name.clone(),
+            site: name.site.clone(),
+            there,
+            jobs: counts.jobs,
+            work_s: seconds(counts.work_ns),
+            updates: counts.updates,
+            shared_bytes: counts.shared_bytes,
+            busy: counts.busy,
+            workers: counts.workers,
+        }
+    }
+}
+
 impl Figures {
-    /// Of a run that is not over. `name_of` gives a host's name and site.
-    pub fn of_view(view: &RunView, name_of: impl Fn(sateen_protocol::HostId) -> (String, String)) -> Self {
-        let by_host = view.by_host().map(|(host, there, counts)| {
-            let (name, site) = name_of(host);
-            HostOfRun {
-                host: host.to_string(),
-                name,
-                site,
-                there,
-                jobs: counts.jobs,
-                work_s: seconds(counts.work_ns),
-                updates: counts.updates,
-                shared_bytes: counts.shared_bytes,
-                busy: counts.busy,
-                workers: counts.workers,
-            }
-        });
-        let by_host: Vec<HostOfRun> = by_host.collect();
-        let (entries, bytes) = view.table();
+    /// Of a run that is not over, with what hosts did of it.
+    pub fn of_view(view: &RunView, by_host: Vec<HostOfRun>) -> Self {
+        let account = Account {
+            progress: view.progress(),
+            root_host: view.root_host(),
+            root_losses: view.root_losses(),
+            table: view.table(),
+            by_host: BTreeMap::new(),
+        };
+        Self { hosts: view.hosts(), ..Self::of_account(&account, &view.counts(), by_host) }
+    }
+
+    /// Of a run that has ended, with what hosts did of it.
+    pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -> Self {
+        let (entries, bytes) = account.table;
         let mut figures = Self {
             hosts: by_host.len(),
-            progress: view.progress().map(|(done, total)| Progress { done, total }),
-            root_host: view.root_host().map(|host| host.to_string()),
-            root_losses: view.root_losses(),
+            progress: account.progress.map(|(done, total)| Progress { done, total }),
+            root_host: account.root_host.map(|host| host.to_string()),
+            root_losses: account.root_losses,
             table: TableSize { entries, bytes },
             by_host,
             ..Self::default()
         };
-        figures.count(&view.counts());
+        figures.count(counts);
         figures
     }
 

@@ -91,7 +91,8 @@ fn counts_follow_states() {
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Aborted));
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Adopted));
     assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
-    tree.lose_host(HostId(1), 9);
+    assert_eq!(tree.lose_host(HostId(1), 9), 3);
+    while tree.end_some(1) {}
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 1, other: 4 });
     assert!(tree.get(0).is_some_and(|root| root.state == JobState::Lost && root.ended_ms == 9));
 }
@@ -119,6 +120,7 @@ fn what_there_is_no_room_for_is_counted_all_the_same() {
     assert_eq!(tree.depths()[&2], DepthCounts { running: 20, done: 30, other: 0 });
     assert_eq!(total(&tree).total(), TREE_NODES_MAX as u64 + 100);
     tree.abort_all(5);
+    assert!(tree.end_some(TREE_NODES_MAX / 2) && !tree.end_some(TREE_NODES_MAX));
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 30, other: TREE_NODES_MAX as u64 + 70 });
 }
 

@@ -31,6 +31,8 @@ pub struct CoordinatorSide {
     /// Since when the link is open.
     since: Option<Time>,
     last_heard: Time,
+    /// What had come by then, in bytes.
+    heard_bytes: u64,
     silent_since: Option<Time>,
     /// Why it cannot be reached; said once.
     pub unreachable: Option<String>,
@@ -121,6 +123,7 @@ impl Driver {
         self.coordinator.decoder = Decoder::default();
         self.coordinator.since = Some(now);
         self.coordinator.last_heard = now;
+        self.coordinator.heard_bytes = 0;
         self.coordinator.silent_since = None;
         self.tell(Host::handle_connected);
     }
@@ -227,8 +230,13 @@ impl Driver {
         }
     }
 
-    /// A coordinator pings; one that does not is as good as gone.
+    /// A coordinator pings; one of which nothing comes is as good as gone. A long frame over a slow link comes
+    /// byte by byte, and pings come behind it.
     pub(super) fn listen_for_silence(&mut self, now: Time) {
+        let heard_bytes = self.coordinator.link.as_ref().map_or(0, Link::heard_bytes);
+        if heard_bytes != self.coordinator.heard_bytes {
+            (self.coordinator.heard_bytes, self.coordinator.last_heard) = (heard_bytes, now);
+        }
         if self.coordinator.link.is_none() || now.since(self.coordinator.last_heard) < SILENCE_MAX {
             self.coordinator.silent_since = None;
             return;

@@ -52,7 +52,7 @@ pub async fn connect(
 
 async fn attempt(address: &CoordinatorAddress) -> Result<Socket, Error> {
     let stream = TcpStream::connect(address.authority()).await?;
-    set_up(&stream)?;
+    let stream = set_up(stream)?;
     let (socket, _) = client_async_with_config(address.websocket(), stream, Some(limits())).await?;
     Ok(socket)
 }

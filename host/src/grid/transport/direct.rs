@@ -110,7 +110,7 @@ impl Drop for Handshake {
 }
 
 async fn accept(stream: TcpStream, address: IpAddr) -> Option<Stranger> {
-    set_up(&stream).ok()?;
+    let stream = set_up(stream).ok()?;
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let only_peers = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         if request.uri().path() == PATH {
@@ -146,7 +146,7 @@ pub async fn dial(address: SocketAddr, caller: Caller, secret: u64, events: mpsc
 
 async fn try_dial(address: SocketAddr, caller: Caller, secret: u64) -> Result<Socket, String> {
     let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
-    set_up(&stream).map_err(|error| error.to_string())?;
+    let stream = set_up(stream).map_err(|error| error.to_string())?;
     let (mut socket, _) = client_async_with_config(format!("ws://{address}{PATH}"), stream, Some(limits()))
         .await
         .map_err(|error| error.to_string())?;

@@ -16,9 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::NetEvent;
+use super::stream::{Heard, Stream};
 
 /// A websocket whose handshake is done.
-pub type Socket = WebSocketStream<TcpStream>;
+pub type Socket = WebSocketStream<Stream>;
 
 /// What may wait to be written to a link besides chunks of parcels.
 const WAITING_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (8 << 20);
@@ -44,15 +45,16 @@ pub fn limits() -> WebSocketConfig {
         .max_frame_size(Some(FRAME_BYTES_MAX))
 }
 
-/// Sets up the stream below a websocket: small messages go out at once, and little is out of reach.
+/// Sets up the stream below a websocket: small messages go out at once, little is out of reach, and what comes is
+/// counted.
 ///
 /// # Errors
 /// When the stream is closed.
-pub fn set_up(stream: &TcpStream) -> io::Result<()> {
+pub fn set_up(stream: TcpStream) -> io::Result<Stream> {
     stream.set_nodelay(true)?;
     // Where that cannot be set, pings wait for longer.
-    let _ = socket2::SockRef::from(stream).set_send_buffer_size(SEND_BUFFER_BYTES);
-    Ok(())
+    let _ = socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES);
+    Ok(Stream::new(stream))
 }
 
 /// Counts the links of this process.
@@ -84,32 +86,28 @@ pub struct Link {
     bulk: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<Waiting>,
     pings: watch::Sender<u64>,
-    heard: Arc<Heard>,
+    heard: Heard,
+    /// The last ping that was answered. Read without waiting for the driver's turn, so that a flood of frames delays
+    /// no answer.
+    pong: Arc<AtomicU64>,
     reader: JoinHandle<()>,
     writer: Option<JoinHandle<()>>,
-}
-
-/// What has come on a link. Read without waiting for the driver's turn, so that a flood of frames delays no
-/// answer.
-#[derive(Default)]
-struct Heard {
-    bytes: AtomicU64,
-    pong: AtomicU64,
 }
 
 impl Link {
     /// Begins to read and write.
     pub fn start(number: LinkNumber, socket: Socket, events: mpsc::Sender<NetEvent>) -> Self {
+        let heard = socket.get_ref().heard();
         let (sink, stream) = socket.split();
         let (frames, outgoing) = mpsc::unbounded_channel();
         let (bulk, outgoing_bulk) = mpsc::unbounded_channel();
         let waiting = Arc::<Waiting>::default();
         let (pings, asked) = watch::channel(0);
-        let heard = Arc::new(Heard::default());
+        let pong = Arc::<AtomicU64>::default();
         let outgoing = Outgoing { frames: outgoing, bulk: outgoing_bulk, pings: asked };
         let writer = tokio::spawn(write(number, sink, outgoing, waiting.clone(), events.clone()));
-        let reader = tokio::spawn(read(number, stream, heard.clone(), events));
-        Self { number, frames, bulk, waiting, pings, heard, reader, writer: Some(writer) }
+        let reader = tokio::spawn(read(number, stream, pong.clone(), events));
+        Self { number, frames, bulk, waiting, pings, heard, pong, reader, writer: Some(writer) }
     }
 
     /// Asks the other side for an answer, ahead of the frames that wait.
@@ -119,12 +117,12 @@ impl Link {
 
     /// The last ping that was answered.
     pub fn answered(&self) -> u64 {
-        self.heard.pong.load(Relaxed)
+        self.pong.load(Relaxed)
     }
 
-    /// Bytes of all frames that have come.
+    /// Bytes that have come, of frames that are not whole yet as well.
     pub fn heard_bytes(&self) -> u64 {
-        self.heard.bytes.load(Relaxed)
+        self.heard.bytes()
     }
 
     /// Bytes that wait to be written.
@@ -184,20 +182,19 @@ impl Drop for Link {
 async fn read(
     number: LinkNumber,
     mut stream: SplitStream<Socket>,
-    heard: Arc<Heard>,
+    pong: Arc<AtomicU64>,
     events: mpsc::Sender<NetEvent>,
 ) {
     let closed = loop {
         match stream.next().await {
             Some(Ok(Message::Binary(bytes))) => {
-                heard.bytes.fetch_add(bytes.len() as u64, Relaxed);
                 if events.send(NetEvent::Frame(number, bytes)).await.is_err() {
                     return;
                 }
             }
             Some(Ok(Message::Pong(number))) => {
                 if let Ok(number) = number.as_ref().try_into() {
-                    heard.pong.store(u64::from_le_bytes(number), Relaxed);
+                    pong.store(u64::from_le_bytes(number), Relaxed);
                 }
             }
             // Answered by the library.

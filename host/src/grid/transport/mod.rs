@@ -7,6 +7,7 @@ mod coordinator;
 mod direct;
 mod link;
 mod listen;
+mod stream;
 
 pub use coordinator::connect;
 pub use direct::{Stranger, accept_all, dial};

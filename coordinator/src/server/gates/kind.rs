@@ -1,0 +1,51 @@
+//! What there is a limited number of.
+
+use crate::limits::{
+    BODIES_MAX, BODIES_PER_PEER_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, FEEDS_MAX,
+    FEEDS_PER_PEER_MAX, LINKS_MAX, LINKS_PER_PEER_MAX, LINKS_UNKNOWN_MAX, LINKS_UNKNOWN_PER_PEER_MAX,
+    REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX,
+    TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
+};
+
+/// What there is a limited number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Connections that are no websockets.
+    Connection,
+    /// Requests that are worked on.
+    Request,
+    /// Requests that wait for a run's end.
+    Wait,
+    /// Bodies of requests that are held in memory.
+    Body,
+    /// Blobs on their way in or out.
+    Transfer,
+    /// KiB of answers that are being sent.
+    ResponseKib,
+    /// Websockets of hosts that have not said hello.
+    UnknownLink,
+    /// Websockets of hosts.
+    Link,
+    /// Websockets of pages.
+    Watcher,
+    /// Topics that pages watch, each counted for the peer that asked first.
+    Feed,
+}
+
+impl Kind {
+    /// All at once, and of one peer.
+    pub const fn max(self) -> (usize, usize) {
+        match self {
+            Self::Connection => (CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX),
+            Self::Request => (REQUESTS_MAX, REQUESTS_PER_PEER_MAX),
+            Self::Wait => (WAITS_MAX, WAITS_PER_PEER_MAX),
+            Self::Body => (BODIES_MAX, BODIES_PER_PEER_MAX),
+            Self::Transfer => (TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX),
+            Self::ResponseKib => (RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX),
+            Self::UnknownLink => (LINKS_UNKNOWN_MAX, LINKS_UNKNOWN_PER_PEER_MAX),
+            Self::Link => (LINKS_MAX, LINKS_PER_PEER_MAX),
+            Self::Feed => (FEEDS_MAX, FEEDS_PER_PEER_MAX),
+            Self::Watcher => (WATCHERS_MAX, WATCHERS_PER_PEER_MAX),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+use std::time::Duration;
+
+use super::*;
+use crate::limits::{
+    BODIES_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX,
+    TRANSFERS_PER_PEER_MAX, WAITS_PER_PEER_MAX,
+};
+
+fn peer(number: u8) -> Peer {
+    Peer::of([192, 0, 2, number].into())
+}
+
+#[test]
+fn one_peer_cannot_use_up_what_is_for_all() {
+    let gates = Arc::new(Gates::default());
+    let take = |number| gates.take(peer(number), Kind::Transfer, 1);
+    let mut passes: Vec<Pass> = (0..TRANSFERS_PER_PEER_MAX).map(|_| take(1).expect("room")).collect();
+    assert_eq!(take(1).err(), Some(Full::Peer));
+    passes.push(take(2).expect("room for another"));
+    for number in 3..=u8::MAX {
+        passes.extend(take(number).ok());
+    }
+    while let Ok(pass) = take(2) {
+        passes.push(pass);
+    }
+    let count = passes.len();
+    for number in 3..=u8::MAX {
+        while let Ok(pass) = take(number) {
+            passes.push(pass);
+        }
+    }
+    assert!(count <= passes.len() && passes.len() == TRANSFERS_MAX, "{}", passes.len());
+    assert_eq!(take(250).err(), Some(Full::All));
+    drop(passes);
+    assert!(take(1).is_ok() && gates.held()[&Kind::Transfer].by_peer.is_empty());
+}
+
+fn connection(number: u8) -> Arc<Connection> {
+    Arc::new(Connection::new(([192, 0, 2, number], 1).into()))
+}
+
+/// All that one peer may have; those at the end have just begun.
+fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pass)> {
+    let most = kind.max().1;
+    let taken = (0..most).map(|_| connection(1)).map(|connection| {
+        let pass = gates.take_for(&connection, kind).expect("room");
+        (connection, pass)
+    });
+    let taken = taken.collect();
+    for (_, holder) in gates.held().entry(kind).or_default().holders.iter_mut().take(most - new) {
+        holder.since -= HELD_AT_LEAST;
+    }
+    taken
+}
+
+#[test]
+fn who_does_the_least_makes_room() {
+    let gates = Arc::new(Gates::default());
+    let taken = fill(&gates, Kind::Transfer, 2);
+    for (number, (connection, _)) in taken.iter().enumerate() {
+        connection.was_moved(if number == 7 { 100 } else { 200 });
+    }
+    let newcomer = connection(1);
+    let pass = gates.take_for(&newcomer, Kind::Transfer).expect("room is made");
+    let cut: Vec<usize> = (0..taken.len()).filter(|number| taken[*number].0.is_cut()).collect();
+    assert_eq!(cut, [7]);
+    // What was taken from it is not given back twice.
+    let count = || gates.held()[&Kind::Transfer].all;
+    assert_eq!(count(), TRANSFERS_PER_PEER_MAX);
+    drop(taken);
+    assert_eq!(count(), 1);
+    drop(pass);
+    assert_eq!(count(), 0);
+    let held = gates.held();
+    assert!(held[&Kind::Transfer].holders.is_empty() && held[&Kind::Transfer].holders_of.is_empty());
+}
+
+#[test]
+fn who_is_fast_or_new_or_being_answered_loses_nothing() {
+    let gates = Arc::new(Gates::default());
+    let new = fill(&gates, Kind::Transfer, TRANSFERS_PER_PEER_MAX);
+    assert_eq!(gates.take_for(&connection(1), Kind::Transfer).err(), Some(Full::Peer));
+    drop(new);
+    let fast = fill(&gates, Kind::Transfer, 0);
+    fast.iter().for_each(|(connection, _)| connection.was_moved(1 << 20));
+    assert_eq!(gates.take_for(&connection(1), Kind::Transfer).err(), Some(Full::Peer));
+    drop(fast);
+    // What the service works on is nobody's to take, whatever it is.
+    for kind in [Kind::Request, Kind::Transfer, Kind::Body] {
+        let answered = fill(&gates, kind, 0);
+        answered.iter().for_each(|(connection, _)| connection.is_answered(true));
+        assert_eq!(gates.take_for(&connection(1), kind).err(), Some(Full::Peer), "{kind:?}");
+        assert!(answered.iter().all(|(connection, _)| !connection.is_cut()));
+    }
+    let answered = fill(&gates, Kind::Connection, 0);
+    answered.iter().for_each(|(connection, _)| connection.is_answered(true));
+    assert_eq!(gates.take_for(&connection(1), Kind::Connection).err(), Some(Full::Peer));
+    answered[3].0.is_answered(false);
+    assert!(gates.take_for(&connection(1), Kind::Connection).is_ok());
+    assert!(answered[3].0.is_cut());
+}
+
+#[tokio::test]
+async fn who_waits_is_let_in_when_there_is_room() {
+    let gates = Arc::new(Gates::default());
+    let mut taken = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
+    let waiting = tokio::spawn({
+        let gates = Arc::clone(&gates);
+        async move { gates.wait_for(&connection(1), Kind::Body).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    taken.pop();
+    assert!(waiting.await.is_ok());
+}
+
+#[test]
+fn one_alone_has_room_however_much_it_is() {
+    let gates = Arc::new(Gates::default());
+    let pass = gates.take(peer(1), Kind::ResponseKib, RESPONSE_KIB_PER_PEER_MAX + 1);
+    let pass = pass.expect("alone it has room");
+    assert!(gates.take(peer(1), Kind::ResponseKib, 1).is_err());
+    drop(pass);
+    assert!(gates.take(peer(1), Kind::ResponseKib, 1).is_ok());
+}
+
+#[test]
+fn who_waits_for_a_run_makes_room_for_others_who_do() {
+    let gates = Arc::new(Gates::default());
+    let hoarded = fill(&gates, Kind::Wait, 0);
+    assert_eq!(hoarded.len(), WAITS_PER_PEER_MAX);
+    assert!(gates.take_for(&connection(1), Kind::Wait).is_ok());
+    assert_eq!(hoarded.iter().filter(|(connection, _)| connection.is_cut()).count(), 1);
+    assert!(gates.take_for(&connection(2), Kind::Wait).is_ok(), "another address has room");
+}
+
+/// Those who wait, of two peers, each with its number when it has had its turn.
+#[tokio::test]
+async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
+    let gates = Arc::new(Gates::default());
+    let mut held: Vec<Pass> = Vec::new();
+    // One peer has all that it may, and others the rest.
+    for number in 1.. {
+        while let Ok(pass) = gates.take(peer(number), Kind::Request, 1) {
+            held.push(pass);
+        }
+        if held.len() == REQUESTS_MAX {
+            break;
+        }
+    }
+    let (told, mut turns) = tokio::sync::mpsc::unbounded_channel();
+    let wait = |from: u8, number: usize| {
+        let (gates, told) = (Arc::clone(&gates), told.clone());
+        tokio::spawn(async move {
+            let pass = gates.wait_for(&connection(from), Kind::Request).await;
+            told.send((number, pass)).expect("heard");
+        })
+    };
+    // Of the first peer come many, then one of a peer that has nothing.
+    for number in 0..1000 {
+        drop(wait(1, number));
+        tokio::task::yield_now().await;
+    }
+    drop(wait(200, 1000));
+    drop(wait(201, 1001));
+    tokio::task::yield_now().await;
+    // What another gives back is not for the first, which has all that it may.
+    let mut number = async || {
+        let turn = tokio::time::timeout(Duration::from_secs(10), turns.recv()).await.expect("in time");
+        turn.expect("somebody waits")
+    };
+    drop(held.pop());
+    let (first, _kept) = number().await;
+    drop(held.pop());
+    let (second, _kept_too) = number().await;
+    assert_eq!((first, second), (1000, 1001));
+    // The first peer's own are for its own, in their order.
+    let mut order = Vec::new();
+    drop(held.drain(..REQUESTS_PER_PEER_MAX));
+    for _ in 0..1000 {
+        let (number, pass) = number().await;
+        order.push(number);
+        drop(pass);
+    }
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(!gates.held()[&Kind::Request].by_peer.contains_key(&peer(1)));
+}
+
+#[tokio::test]
+async fn who_waits_no_more_is_passed_over() {
+    let gates = Arc::new(Gates::default());
+    let mut held = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
+    let waiting = [0, 1, 2].map(|_| {
+        let gates = Arc::clone(&gates);
+        tokio::spawn(async move { gates.wait_for(&connection(1), Kind::Body).await })
+    });
+    tokio::task::yield_now().await;
+    waiting[0].abort();
+    tokio::task::yield_now().await;
+    held.pop();
+    let [_, second, third] = waiting;
+    let pass = tokio::time::timeout(Duration::from_secs(10), second).await.expect("in time").expect("a turn");
+    assert!(!third.is_finished());
+    drop(pass);
+    assert!(third.await.is_ok());
+}

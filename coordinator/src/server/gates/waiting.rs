@@ -1,0 +1,170 @@
+//! Those who wait for their turn.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::{Full, Gates, Kind, Pass};
+use crate::peer::Peer;
+use crate::server::Connection;
+
+/// The first one of a peer looks this often whether somebody does too little.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// One that waits.
+#[derive(Debug)]
+pub struct Waiter {
+    /// For whom.
+    pub connection: Arc<Connection>,
+    turn: oneshot::Sender<Pass>,
+}
+
+/// Those who wait for one kind, in their order.
+#[derive(Debug, Default)]
+pub struct Line {
+    of_peer: HashMap<Peer, BTreeMap<u64, Waiter>>,
+    /// The first of each peer that may have more.
+    first: BTreeSet<(u64, Peer)>,
+    next: u64,
+}
+
+impl Line {
+    fn first_of(&self, peer: Peer) -> Option<u64> {
+        self.of_peer.get(&peer)?.keys().next().copied()
+    }
+
+    /// One more, behind all others; its number.
+    fn add(&mut self, waiter: Waiter, is_open: bool) -> u64 {
+        let (number, peer) = (self.next, waiter.connection.peer);
+        self.next += 1;
+        self.of_peer.entry(peer).or_default().insert(number, waiter);
+        self.set_open(peer, is_open);
+        number
+    }
+
+    fn remove(&mut self, number: u64, peer: Peer) -> Option<Waiter> {
+        let was_open = self.first.remove(&(number, peer));
+        let waiters = self.of_peer.get_mut(&peer)?;
+        let waiter = waiters.remove(&number);
+        if waiters.is_empty() {
+            self.of_peer.remove(&peer);
+        } else if was_open {
+            self.set_open(peer, true);
+        }
+        waiter
+    }
+
+    /// Whether the peer may have more.
+    pub fn set_open(&mut self, peer: Peer, is_open: bool) {
+        let Some(first) = self.first_of(peer) else { return };
+        if is_open {
+            self.first.insert((first, peer));
+        } else {
+            self.first.remove(&(first, peer));
+        }
+    }
+
+    /// Takes out the one that has waited longest, of those whose peers may have more.
+    pub fn take_first(&mut self) -> Option<Waiter> {
+        let (number, peer) = *self.first.first()?;
+        self.remove(number, peer)
+    }
+
+    /// Whether it is to look who does too little: the first of its peer, if that may have no more, or of all.
+    fn is_to_look(&self, number: u64, peer: Peer) -> bool {
+        match self.first.contains(&(number, peer)) {
+            true => self.first.first() == Some(&(number, peer)),
+            false => self.first_of(peer) == Some(number),
+        }
+    }
+}
+
+/// Turns that were given and are not handed over yet.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Grants(Vec<(Waiter, Pass)>);
+
+impl Grants {
+    /// One more.
+    pub fn add(&mut self, waiter: Waiter, pass: Pass) {
+        self.0.push((waiter, pass));
+    }
+
+    /// Hands them over, which must not be done under the lock: one that waits no more gives its own back.
+    pub fn hand_over(self) {
+        for (waiter, pass) in self.0 {
+            drop(waiter.turn.send(pass));
+        }
+    }
+}
+
+/// Takes one out of the line when it waits no more.
+struct Place<'a> {
+    gates: &'a Arc<Gates>,
+    kind: Kind,
+    peer: Peer,
+    number: u64,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut held = self.gates.held();
+        let waiter = held.get_mut(&self.kind).and_then(|of_kind| of_kind.line.remove(self.number, self.peer));
+        drop(held);
+        drop(waiter);
+    }
+}
+
+impl Place<'_> {
+    /// Makes room at the expense of somebody who does too little, if it is this one's to look.
+    fn look(&self) {
+        let mut held = self.gates.held();
+        let Some(of_kind) = held.get_mut(&self.kind) else { return };
+        if !of_kind.line.is_to_look(self.number, self.peer) {
+            return;
+        }
+        let Err(full) = of_kind.room(self.peer, self.kind, 1) else { return };
+        if of_kind.make_room(self.kind, (full == Full::Peer).then_some(self.peer)).is_none() {
+            return;
+        }
+        let is_open = of_kind.room(self.peer, self.kind, 1) != Err(Full::Peer);
+        of_kind.line.set_open(self.peer, is_open);
+        let grants = self.gates.grant(of_kind, self.kind);
+        drop(held);
+        grants.hand_over();
+    }
+}
+
+impl Gates {
+    /// Takes one of a kind for a connection as soon as it is its turn.
+    pub async fn wait_for(self: &Arc<Self>, connection: &Arc<Connection>, kind: Kind) -> Pass {
+        let peer = connection.peer;
+        let (place, mut turn) = {
+            let mut held = self.held();
+            let of_kind = held.entry(kind).or_default();
+            // Others of its peer come first; those of other peers have all that there is room for.
+            if of_kind.line.first_of(peer).is_none()
+                && let Ok(pass) = self.take_of(of_kind, connection, kind)
+            {
+                return pass;
+            }
+            let (give, turn) = oneshot::channel();
+            let is_open = of_kind.room(peer, kind, 1) != Err(Full::Peer);
+            let waiter = Waiter { connection: Arc::clone(connection), turn: give };
+            let number = of_kind.line.add(waiter, is_open);
+            (Place { gates: self, kind, peer, number }, turn)
+        };
+        loop {
+            match timeout(LOOK, &mut turn).await {
+                Ok(Ok(pass)) => return pass,
+                // It is in the line until it has its turn.
+                Ok(Err(_)) => std::future::pending().await,
+                // Somebody may have had its time meanwhile.
+                Err(_) => place.look(),
+            }
+        }
+    }
+}

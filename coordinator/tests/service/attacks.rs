@@ -1,0 +1,218 @@
+//! More attacks on the service, each beside somebody honest.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use sateen_protocol::RunId;
+use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
+use sateen_protocol::limits::{FRAME_BYTES_MAX, SILENCE_MAX};
+use sateen_protocol::message::{LogLine, ToCoordinator, ToHost};
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::host::Host;
+use crate::server::{RawRequest, Server, app, command, detail};
+
+/// Far above what the service takes, far below what the attacks would.
+const MEMORY_MIB_MAX: u64 = 400;
+
+#[track_caller]
+fn assert_small(server: &Server) {
+    let peak_mib = server.memory_peak_mib();
+    assert!(peak_mib < MEMORY_MIB_MAX, "the coordinator took {peak_mib} MiB");
+}
+
+fn relayed(host: &mut Host, wanted: &[u8]) {
+    host.until(|message| match message {
+        ToHost::Relayed { frame, .. } if frame == wanted => Some(()),
+        _ => None,
+    });
+}
+
+/// A byte of an empty string takes dozens in memory.
+#[test]
+fn empty_strings_by_the_megabyte_fill_no_memory() {
+    let server = Server::start();
+    let lines = vec![LogLine { job: None, function: String::new(), text: String::new() }];
+    let one = encode(&ToCoordinator::Log { run: RunId(1), lines }).expect("short").concat();
+    // The header, what comes before the list, and an element of it.
+    let (before, element) = (&one[2..one.len() - 4], &one[one.len() - 3..]);
+    let message = |bytes: usize| {
+        let count = bytes / element.len();
+        let mut message = before.to_vec();
+        let mut left = count;
+        while left >= 0x80 {
+            message.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        message.push(left as u8);
+        message.extend(element.repeat(count));
+        message
+    };
+    for (bytes, why) in
+        [(20 << 20, "longer than"), (7 << 20, "bytes of memory"), (7 << 20, "bytes of memory")]
+    {
+        let (mut bad, _) = Host::join(&server.address, "bad");
+        let message = message(bytes);
+        let mut parts = message.chunks(FRAME_BYTES_MAX - 2).peekable();
+        while let Some(part) = parts.next() {
+            let kind = if parts.peek().is_some() { 1 } else { 2 };
+            bad.try_send(Message::Binary([&[PROTOCOL_VERSION, kind], part].concat().into()));
+        }
+        let (refused, closed) = bad.cut_off();
+        let told = format!("{}{closed}", refused.unwrap_or_default());
+        assert!(told.contains(why), "{told}");
+    }
+    let (mut honest, (id, ..)) = Host::join(&server.address, "honest");
+    honest.send(&[ToCoordinator::Relay { to: id, frame: vec![1] }]);
+    relayed(&mut honest, &[1]);
+    assert_small(&server);
+}
+
+/// A long frame over a slow link: it takes longer than a host may be silent, and its pongs come behind it.
+#[test]
+fn a_host_whose_frames_take_their_time_is_not_silent() {
+    let server = Server::start();
+    let (mut slow, (id, ..)) = Host::join(&server.address, "slow");
+    let content = vec![7; 200 << 10];
+    let message = ToCoordinator::Relay { to: id, frame: content.clone() };
+    let frame = encode(&message).expect("short").concat();
+    let mut bytes = vec![0x82, 0xff];
+    bytes.extend((frame.len() as u64).to_be_bytes());
+    // The mask, which changes nothing.
+    bytes.extend([0; 4]);
+    bytes.extend(frame);
+    let began = Instant::now();
+    for part in bytes.chunks(bytes.len() / 20) {
+        assert!(slow.try_send_raw(part), "it was given up after {:?}", began.elapsed());
+        std::thread::sleep(Duration::from_millis(450));
+    }
+    assert!(began.elapsed() > SILENCE_MAX + Duration::from_secs(2));
+    relayed(&mut slow, &content);
+    let hosts = server.json("/api/v1/hosts");
+    assert_eq!((hosts[0]["id"].as_str(), hosts.as_array().map(Vec::len)), (Some(&*id.to_string()), Some(1)));
+}
+
+/// Flooded by several, more than fits into its queue: it is not to blame, and hears from others.
+#[test]
+fn a_host_that_others_flood_is_not_cut_off() {
+    let server = Server::start();
+    let (mut victim, (id, ..)) = Host::join(&server.address, "victim");
+    let frame = vec![0; FRAME_BYTES_MAX - 64];
+    let frames = encode(&ToCoordinator::Relay { to: id, frame }).expect("short");
+    let flooders: Vec<_> = (0..4)
+        .map(|number| {
+            let (address, frames) = (server.address.clone(), frames.clone());
+            std::thread::spawn(move || {
+                let (mut flooder, _) = Host::join(&address, &format!("flooder{number}"));
+                // Less than what one may have under way.
+                for _ in 0..60 {
+                    for frame in &frames {
+                        if !flooder.try_send(Message::Binary(frame.clone().into())) {
+                            return None;
+                        }
+                    }
+                }
+                Some(flooder)
+            })
+        })
+        .collect();
+    let flooders: Vec<_> = flooders.into_iter().map(|flooder| flooder.join().expect("it ends")).collect();
+    assert!(flooders.iter().flatten().count() > 0);
+    let (mut honest, _) = Host::join(&server.address, "honest");
+    honest.send(&[ToCoordinator::Relay { to: id, frame: vec![1, 2, 3] }]);
+    relayed(&mut victim, &[1, 2, 3]);
+    assert_small(&server);
+}
+
+/// Requests that wait for a run's end take nobody's place.
+#[test]
+fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let wait =
+        format!("GET /api/v1/runs/{run}/wait?timeout_s=3600 HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let open = || {
+        let mut raw = RawRequest::open(&server.address, "127.0.0.1");
+        raw.try_send(wait.as_bytes());
+        raw
+    };
+    let mut hoarded: Vec<RawRequest> = (0..600).map(|_| open()).collect();
+    // As long as nobody can have lost its place.
+    std::thread::sleep(Duration::from_millis(2500));
+    let began = Instant::now();
+    let waited = server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.5"));
+    assert_eq!(waited["run"], run);
+    assert_eq!(server.get("/api/v1/runs").0, 200);
+    assert!(began.elapsed() < Duration::from_secs(5), "the honest waited for {:?}", began.elapsed());
+    // Another hoard, and again there is room.
+    hoarded.extend((0..300).map(|_| open()));
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.1"))["run"], run);
+    // All learn of the end that still wait for it.
+    let waiting = std::thread::spawn({
+        let (address, wait) =
+            (server.address.clone(), wait.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+        move || {
+            let mut raw = RawRequest::open(&address, "127.66.0.9");
+            raw.send(wait.as_bytes());
+            raw.answer()
+        }
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
+    let (status, body) = waiting.join().expect("it ends");
+    assert!(status == 200 && String::from_utf8_lossy(&body).contains("cancelled"));
+    assert_small(&server);
+}
+
+/// Blobs and apps have so much of the disk; what nothing refers to goes first.
+#[test]
+fn nobody_fills_the_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // An address may have one of eight MiB.
+    let start = |folder: tempfile::TempDir| {
+        let child = command(folder.path()).args(["--blobs-max", "8M"]).stdout(Stdio::piped()).spawn();
+        Server::from_child(child.expect("it starts"), folder)
+    };
+    let server = start(folder);
+    let blob = |number: u8| vec![number; 600 << 10];
+    let path = |number: u8| format!("/api/v1/blobs/{}", blake3::hash(&blob(number)).to_hex());
+    let put = |server: &Server, from: &str, number: u8| server.put_from(from, &path(number), &blob(number));
+    assert_eq!(server.post_from("127.66.0.9", "/api/v1/apps?name=probe", &app("")).0, 201);
+    assert_eq!(put(&server, "127.66.0.1", 1).0, 201);
+    // The first makes room for the second.
+    assert_eq!(put(&server, "127.66.0.1", 2).0, 201);
+    assert_eq!((server.get(&path(1)).0, server.get(&path(2)).0), (404, 200));
+    // A run needs the second.
+    let hash = blake3::hash(&blob(2)).to_hex().to_string();
+    let submission = json!({"app": "probe", "inputs": {"file": hash}}).to_string();
+    let (status, body) = server.post("/api/v1/runs", submission.as_bytes());
+    assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
+    let (status, why) = detail(put(&server, "127.66.0.1", 3));
+    assert!(status == 507 && why.contains("--blobs-max") && why.contains("delete runs"), "{status} {why}");
+    assert_eq!(server.get(&path(2)).0, 200);
+    // Others have their share, and so it is after a restart.
+    assert_eq!(put(&server, "127.66.0.2", 4).0, 201);
+    let server = start(server.kill());
+    assert_eq!(put(&server, "127.66.0.1", 3).0, 507);
+    // When all is full, an address that has the most makes room for one that comes later.
+    for number in 10..24 {
+        let (status, _) = put(&server, &format!("127.66.1.{number}"), number);
+        assert_eq!(status, 201, "{number}");
+    }
+    assert_eq!(server.get(&path(2)).0, 200, "a run needs it");
+    // Once its run is deleted, nobody does.
+    assert_eq!(server.post("/api/v1/runs/1/cancel", b"").0, 202);
+    assert_eq!(server.delete("/api/v1/runs/1").0, 204);
+    assert_eq!(put(&server, "127.66.0.1", 3).0, 201);
+    assert_eq!(server.get(&path(2)).0, 404);
+    let folder = server.folder.path().join("blobs");
+    let bytes: u64 = std::fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum();
+    assert!(bytes <= 8 << 20, "{bytes} bytes");
+}
