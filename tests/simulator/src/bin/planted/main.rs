@@ -35,7 +35,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bug::Bug;
 use caught::{Caught, Ledger};
 use trial::{Effort, Trial};
-use workspace::Workspace;
+use workspace::{Planted, Workspace};
 
 /// The share of mutants that must be caught.
 const MUTANTS_CAUGHT_MIN: f64 = 0.85;
@@ -178,12 +178,12 @@ fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Led
     if wishes.is_resumed {
         by_number.retain(|_, bug| !ledger.caught(bug).is_some_and(|caught| effort.is_spent(caught)));
     }
-    let unfit = workspace.plant(&by_number)?;
+    let Planted { functions, unfit } = workspace.plant(&by_number)?;
     for bug in unfit.iter().filter_map(|number| by_number.get(number)) {
         eprintln!("planted: {} does not compile", bug.name);
     }
     by_number.retain(|number, _| !unfit.contains(number));
-    let mut trial = Trial::new(&workspace)?;
+    let mut trial = Trial::new(&workspace, functions)?;
     let mut in_order: Vec<(u32, Bug)> = by_number.into_iter().collect();
     in_order.sort_by_key(|(_, bug)| ledger.caught(bug).map(Caught::is_any));
     // Seeds cost most: they come after all else.
