@@ -150,7 +150,9 @@ mod tests {
             searches.push(search(number % 4, number % 5, number, number));
         }
         assert_eq!((searches.len(), searches.len_of(HostId(1)), searches.len_of(HostId(9))), (20, 5, 0));
-        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 100).len(), 20);
+        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 8).len(), 8);
+        assert_eq!((searches.len(), searches.len_of(HostId(1))), (12, 3));
+        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 100).len(), 12);
         let left = [
             searches.by_epoch.len(),
             searches.by_time.len(),

@@ -15,6 +15,8 @@ mod bonds;
 mod bounds;
 #[cfg(test)]
 mod clock;
+#[cfg(test)]
+mod corners;
 mod departure;
 #[cfg(test)]
 mod getters;

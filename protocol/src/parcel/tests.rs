@@ -372,3 +372,26 @@ fn on_a_long_way_much_is_asked_for_at_once() {
     assert_eq!(pair.arrived, [sent]);
     assert!(rounds <= 24, "{rounds} round trips");
 }
+
+#[test]
+fn a_parcel_that_does_not_come_has_the_time_that_it_was_given_and_so_has_one_beside_it() {
+    const OTHER: u8 = 3;
+    let seconds = |seconds| Time(0) + Duration::from_secs(seconds);
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(Time(0), ME, ParcelId(1), result(1), 1_000).expect("sound");
+    // It is asked for ever less often.
+    for due in [1, 3, 7] {
+        assert_eq!(incoming.next_timeout(), Some(seconds(due)));
+        incoming.handle_timeout(seconds(due));
+    }
+    // The same link seems to be slow for another.
+    incoming.announce(seconds(12), OTHER, ParcelId(2), result(2), 1_000).expect("sound");
+    for due in [15, 20] {
+        assert_eq!(incoming.next_timeout(), Some(seconds(due)));
+        incoming.handle_timeout(seconds(due));
+    }
+    assert!(incoming.knows(ME, ParcelId(1)), "its last question may be answered still");
+    assert_eq!(incoming.next_timeout(), Some(seconds(23)));
+    incoming.handle_timeout(seconds(23));
+    assert!(!incoming.knows(ME, ParcelId(1)) && incoming.knows(OTHER, ParcelId(2)));
+}

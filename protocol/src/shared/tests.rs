@@ -291,3 +291,18 @@ fn what_everybody_has_is_forgotten() {
     assert!(most < 4 << 20, "{most} bytes of 30 MB of updates");
     assert_eq!(object(&replica).len(), 3000);
 }
+
+#[test]
+fn the_newest_updates_are_kept_for_those_who_have_missed_some() {
+    let mut replica = empty();
+    for seq in 0..200 {
+        replica.append_local(ANNE.host, update(ANNE, seq, 10_000));
+    }
+    replica.set_stable(200);
+    let missing = |replica: &Replica, has: u64| replica.missing(&[(ANNE, has)].into_iter().collect());
+    assert!(replica.set_base(replica.end(), vec![0; 620 << 10].into()));
+    // Half of a mebibyte. What is older costs more than it is worth, although the object is larger still.
+    assert!(matches!(missing(&replica, 150), Missing::Updates(updates) if updates[0].2.len() == 50));
+    assert_eq!(missing(&replica, 140), Missing::Whole);
+    assert_eq!(missing(&replica, 200), Missing::Nothing);
+}

@@ -14,8 +14,10 @@ use crate::caught::Caught;
 use crate::switch;
 use crate::workspace::Workspace;
 
-/// Processor time of the unit tests or the stories, in seconds: a machine that never ends is caught.
-const TESTS_CPU_S_MAX: u32 = 40;
+/// Processor time of all unit tests or all stories, in seconds.
+const ALL_CPU_S_MAX: u32 = 60;
+/// The same of a group of them: a machine that never ends is caught.
+const SOME_CPU_S_MAX: u32 = 12;
 /// The same of a block of seeds.
 const SEEDS_CPU_S_MAX: u32 = 400;
 /// Seeds that are run at once when one that fails is enough.
@@ -86,7 +88,7 @@ impl<'a> Trial<'a> {
                 return Err(error);
             }
             let variables = [(switch::REACHED, reached.as_os_str())];
-            let output = workspace.run(&program, words, &variables, 0, TESTS_CPU_S_MAX)?;
+            let output = workspace.run(&program, words, &variables, 0, ALL_CPU_S_MAX)?;
             let failed = failed(&output);
             if !failed.is_empty() {
                 return Err(io::Error::other(format!("without any bug these fail: {failed:?}")));
@@ -108,7 +110,7 @@ impl<'a> Trial<'a> {
         for some in self.stories.reaching(self.functions.get(&bug)) {
             let names = some.join(" ");
             let variables = [("SATEEN_STORIES", OsStr::new(&names))];
-            let output = self.workspace.run(&self.stories.program, &[], &variables, bug, TESTS_CPU_S_MAX)?;
+            let output = self.workspace.run(&self.stories.program, &[], &variables, bug, SOME_CPU_S_MAX)?;
             caught.stories.extend(failed_stories(&output));
             if effort.is_once_enough && caught.is_any() {
                 return Ok(caught);
@@ -116,7 +118,7 @@ impl<'a> Trial<'a> {
         }
         for some in self.tests.reaching(self.functions.get(&bug)) {
             let words: Vec<&str> = once("--exact").chain(some.iter().map(String::as_str)).collect();
-            let output = self.workspace.run(&self.tests.program, &words, &[], bug, TESTS_CPU_S_MAX)?;
+            let output = self.workspace.run(&self.tests.program, &words, &[], bug, SOME_CPU_S_MAX)?;
             caught.tests.extend(failed_tests(&output));
             if effort.is_once_enough && caught.is_any() {
                 break;
