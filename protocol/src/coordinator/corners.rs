@@ -1,11 +1,15 @@
 //! Decisions of the coordinator that its usual days do not show: both sides of each.
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, BROADCAST_AT_ONCE_MAX, NOTES_WAITING_MAX, REASONS_KEPT_WHOLE_MAX, RECONNECT_GRACE,
-    RESTART_GRACE, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+    ACQUAINTANCES_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX,
+    LINEAGE_LENGTH_MAX, NOTES_WAITING_MAX, REASON_BYTES_MAX, REASONS_KEPT_WHOLE_MAX, RECONNECT_GRACE,
+    RESTART_GRACE, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
 };
-use crate::message::{JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
-use crate::{Counts, HostId, JobKey, JobNumber, RunId, RunState};
+use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
+use crate::{
+    Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
+    RunState,
+};
 
 use super::ready::Readiness;
 use super::tally::Tally;
@@ -194,5 +198,92 @@ fn a_host_that_pauses_is_not_ready_any_more() {
             grid.advance(1, &[link]);
         }
         assert!(!is_ready(&grid), "{comes_back}");
+    }
+}
+
+/// A host that says this, and is closed or not.
+fn says(message: ToCoordinator) -> bool {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    grid.tell(link, message);
+    !grid.is_closed(link)
+}
+
+#[test]
+fn reasons_may_be_long_and_no_longer() {
+    let failed = |job: String, message: String, backtrace: Vec<String>| ToCoordinator::Failed {
+        run: RUN,
+        failure: JobFailure { job, message, backtrace },
+    };
+    let cases: [&dyn Fn(String) -> ToCoordinator; 6] = [
+        &|reason| ToCoordinator::Unready { run: RUN, reason },
+        &|reason| ToCoordinator::Limit { run: RUN, reason },
+        &|text| failed(text, String::new(), Vec::new()),
+        &|text| failed(String::new(), text, Vec::new()),
+        &|text| failed(String::new(), String::new(), vec![text[1..].to_owned(), "r".to_owned()]),
+        &|reason| ToCoordinator::Misbehaved { host: HostId(99), reason },
+    ];
+    for (case, message) in cases.iter().enumerate() {
+        for (bytes, is_taken) in [(REASON_BYTES_MAX, true), (REASON_BYTES_MAX + 1, false)] {
+            assert_eq!(says(message("r".repeat(bytes))), is_taken, "case {case}: {bytes}");
+        }
+    }
+}
+
+#[test]
+fn as_many_entries_and_as_large_ones_as_may_be_sent_are_taken_and_no_more() {
+    let entry = |bytes: usize, above: usize| {
+        let outcome = Outcome::Done(vec![0; bytes]);
+        let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
+        let key = JobKey([1; 32]);
+        Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state }
+    };
+    let cases: [(&dyn Fn(usize) -> Vec<Entry>, usize); 3] = [
+        (&|count| vec![entry(1, 1); count], ENTRIES_PER_MESSAGE_MAX),
+        (&|bytes| vec![entry(bytes, 1)], INLINE_RESULT_BYTES_MAX),
+        (&|above| vec![entry(1, above)], LINEAGE_LENGTH_MAX),
+    ];
+    for (case, (entries, most)) in cases.iter().enumerate() {
+        for (size, is_taken) in [(*most, true), (most + 1, false)] {
+            let message = ToCoordinator::Entries { run: RUN, entries: entries(size) };
+            assert_eq!(says(message), is_taken, "case {case}: {size}");
+        }
+    }
+}
+
+#[test]
+fn as_many_others_as_may_be_met_are_and_no_more() {
+    for (count, is_taken) in [(SHARERS_PER_MESSAGE_MAX, true), (SHARERS_PER_MESSAGE_MAX + 1, false)] {
+        assert_eq!(says(ToCoordinator::Meet { hosts: vec![HostId(99); count] }), is_taken, "{count}");
+    }
+}
+
+#[test]
+fn names_and_sites_may_be_as_long_as_a_text_and_no_longer() {
+    for (bytes, is_taken) in [(TEXT_BYTES_MAX, true), (TEXT_BYTES_MAX + 1, false)] {
+        let text = || "t".repeat(bytes);
+        for case in 0..5 {
+            let mut report = HostReport {
+                name: "one".to_owned(),
+                site: "here".to_owned(),
+                threads: 1,
+                version: "0".to_owned(),
+                direct: None,
+            };
+            let mut paused = None;
+            match case {
+                0 => report.name = text(),
+                1 => report.site = text(),
+                2 => report.version = text(),
+                3 => report.direct = Some(text()),
+                _ => paused = Some(text()),
+            }
+            let mut grid = Grid::new();
+            let (was, incarnation, roots) = (None, 0, Vec::new());
+            grid.tell(LinkId(7), ToCoordinator::Hello { report, was, incarnation, roots, paused });
+            assert_eq!(!grid.is_closed(LinkId(7)), is_taken, "case {case}: {bytes}");
+        }
     }
 }

@@ -243,6 +243,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
     let object = ObjectId([3; 16]);
     host.handle_notice(NOW, RUN, Notice::Opened { object, replica: Arc::default() });
     let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN]).map(|(until, _)| until);
+    host.handle_timeout(NOW);
     let first = NOW + SHARED_FETCH_MIN;
     assert_eq!(until(&host), Some(first));
     host.handle_timeout(first);
@@ -285,11 +286,12 @@ fn updates_that_follow_one_another_travel_together() {
 fn stolen_jobs_are_counted_by_where_they_came_from() {
     let mut host = host();
     join_far(&mut host, OTHER);
+    let mut waiting = BTreeMap::new();
     let mut expected = [(1, 0), (2, 1), (3, 1)].into_iter();
     for (victim, number) in [(PEER, 1), (OTHER, 2), (PEER, 3)] {
         host.handle_notice(NOW, RUN, Notice::Idle(1));
-        let steal = asked(&mut host).into_iter().find(|(peer, _)| *peer == victim).map(|(_, steal)| steal);
-        let steal = steal.expect("it is asked");
+        waiting.extend(asked(&mut host));
+        let steal = waiting.remove(&victim).expect("it is asked");
         let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
         host.handle_from_peer(
             NOW,

@@ -8,6 +8,8 @@
 //! again.
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod announced;
 #[cfg(test)]
 mod bonds;
