@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
 use crate::{
     Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
-    RunState,
+    RunState, Time,
 };
 
 use super::ready::Readiness;
@@ -171,7 +171,7 @@ fn what_hosts_leave_behind_is_not_known_before_all_that_are_lost_are_given_up() 
     grid.cut(links[0]);
     grid.cut(links[1]);
     let due = grid.now + RECONNECT_GRACE;
-    assert!(!grid.machine.is_giving_up(crate::Time(due.0 - 1)));
+    assert!(!grid.machine.is_giving_up(Time(due.0 - 1)));
     assert!(grid.machine.is_giving_up(due));
     grid.advance(RECONNECT_GRACE.as_millis() as u64, &links[2..]);
     assert!(!grid.machine.is_giving_up(grid.now));
@@ -240,16 +240,14 @@ fn as_many_entries_and_as_large_ones_as_may_be_sent_are_taken_and_no_more() {
         let key = JobKey([1; 32]);
         Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state }
     };
-    let cases: [(&dyn Fn(usize) -> Vec<Entry>, usize); 3] = [
-        (&|count| vec![entry(1, 1); count], ENTRIES_PER_MESSAGE_MAX),
-        (&|bytes| vec![entry(bytes, 1)], INLINE_RESULT_BYTES_MAX),
-        (&|above| vec![entry(1, above)], LINEAGE_LENGTH_MAX),
-    ];
-    for (case, (entries, most)) in cases.iter().enumerate() {
-        for (size, is_taken) in [(*most, true), (most + 1, false)] {
-            let message = ToCoordinator::Entries { run: RUN, entries: entries(size) };
-            assert_eq!(says(message), is_taken, "case {case}: {size}");
-        }
+    for (count, bytes, above, is_taken) in [
+        (ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, true),
+        (ENTRIES_PER_MESSAGE_MAX + 1, 1, 1, false),
+        (1, INLINE_RESULT_BYTES_MAX + 1, 1, false),
+        (1, 1, LINEAGE_LENGTH_MAX + 1, false),
+    ] {
+        let message = ToCoordinator::Entries { run: RUN, entries: vec![entry(bytes, above); count] };
+        assert_eq!(says(message), is_taken, "{count} of {bytes} bytes below {above}");
     }
 }
 
@@ -286,4 +284,45 @@ fn names_and_sites_may_be_as_long_as_a_text_and_no_longer() {
             assert_eq!(!grid.is_closed(LinkId(7)), is_taken, "case {case}: {bytes}");
         }
     }
+}
+
+#[test]
+fn runs_and_hosts_are_shown_as_they_are() {
+    let mut grid = Grid::new();
+    grid.now = Time(5_000_000_000);
+    grid.submit(RUN);
+    let (link, (host, ..)) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    let outcome = Outcome::Done(vec![0; 100]);
+    let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
+    let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
+    grid.tell(link, ToCoordinator::Entries { run: RUN, entries: vec![entry] });
+    let counted = Counts { updates: 3, busy: 1, workers: 4, ..Counts::default() };
+    let mut message = counts(0, 0, Some((1, 2)));
+    if let ToCoordinator::Counts { counts, .. } = &mut message {
+        **counts = counted;
+    }
+    grid.tell(link, message);
+
+    let shown = grid.machine.hosts().next().expect("the host");
+    assert_eq!((shown.id, shown.since, shown.connected, &shown.paused), (host, grid.now, true, &None));
+    assert_eq!((shown.ready, shown.counts), (vec![RUN], counted));
+    let run = grid.machine.run(RUN).expect("the run");
+    assert_eq!((run.run, run.state(), run.root_host()), (RUN, RunState::Running, Some(host)));
+    assert_eq!((run.root_losses(), run.since(), run.waiting_for.as_ref()), (0, grid.now, None));
+    assert_eq!((run.counts(), run.workers(), run.progress()), (counted, 4, Some((1, 2))));
+    assert_eq!(run.by_host().collect::<Vec<_>>(), [(host, true, counted)]);
+    assert!(matches!(run.table(), (1, 100..1_000)), "{:?}", run.table());
+    let standing = run.standing();
+    assert_eq!((standing.root_host, standing.root_losses, standing.progress), (Some(host), 0, Some((1, 2))));
+    assert_eq!(standing.by_host, [(host, counted)]);
+
+    grid.cut(link);
+    assert!(!grid.machine.hosts().next().expect("it may come back").connected);
+    grid.advance(60_000, &[]);
+    assert_eq!(grid.machine.hosts().count(), 0);
+    let run = grid.machine.run(RUN).expect("the run");
+    assert_eq!((run.root_host(), run.root_losses(), run.workers()), (None, 1, 0));
+    assert_eq!(run.by_host().map(|(id, is_there, _)| (id, is_there)).collect::<Vec<_>>(), [(host, false)]);
+    assert!(run.waiting_for.is_some());
 }

@@ -32,9 +32,12 @@ fn job_with(objects: usize) -> PeerMessage {
     PeerMessage::Job { run: RUN, steal: StealId(0), number: JobNumber(1), spec }
 }
 
+/// A message with so many of something.
+type WithMany = fn(usize) -> PeerMessage;
+
 #[test]
 fn as_much_as_a_message_may_have_is_taken_and_no_more() {
-    let cases: [(fn(usize) -> PeerMessage, usize); 4] = [
+    let cases: [(WithMany, usize); 4] = [
         (entries, ENTRIES_PER_MESSAGE_MAX),
         (versions, SHARERS_PER_MESSAGE_MAX),
         (replica, SHARERS_PER_MESSAGE_MAX),
@@ -87,7 +90,7 @@ fn a_host_that_holds_as_many_jobs_as_it_may_hands_back_what_comes_and_asks_for_n
             said.iter().any(|transmit| matches!(transmit, Transmit::ToPeer(_, PeerMessage::Steal { .. })))
         };
         assert!(!asks(&mut host), "now it has as many as it may");
-        assert!(!host.poll_timeout().is_some_and(|(_, why)| why == "a thief has rested"));
+        assert!(host.poll_timeout().is_none_or(|(_, why)| why != "a thief has rested"));
     }
 }
 
