@@ -14,7 +14,7 @@ use crate::{
 use super::ready::Readiness;
 use super::tally::Tally;
 use super::tests::{Grid, spec};
-use super::{LinkId, StoredRun};
+use super::{Event, LinkId, StoredRun};
 
 const RUN: RunId = RunId(1);
 
@@ -325,4 +325,24 @@ fn runs_and_hosts_are_shown_as_they_are() {
     assert_eq!((run.root_host(), run.root_losses(), run.workers()), (None, 1, 0));
     assert_eq!(run.by_host().map(|(id, is_there, _)| (id, is_there)).collect::<Vec<_>>(), [(host, false)]);
     assert!(run.waiting_for.is_some());
+}
+
+#[test]
+fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
+    for (workers, notes) in [(0, 0), (2, 0), (0, 3)] {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, _) = grid.join();
+        grid.machine.handle_message(grid.now, link, counts(workers, notes, None));
+        let (mut workers_told, mut notes_told) = (Vec::new(), Vec::new());
+        while let Some(event) = grid.machine.poll_event() {
+            match event {
+                Event::Activity(RUN, _, workers) => workers_told.push(workers.len()),
+                Event::Notes(RUN, _, notes) => notes_told.push(notes.len()),
+                _ => {}
+            }
+        }
+        let expected = |count: usize| if count == 0 { Vec::new() } else { vec![count] };
+        assert_eq!((workers_told, notes_told), (expected(workers), expected(notes)));
+    }
 }

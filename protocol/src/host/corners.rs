@@ -7,8 +7,11 @@ use super::part::LoanState;
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
-use crate::limits::{DRAIN_MAX, FLUSH, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_REST_MIN};
+use crate::limits::{
+    DRAIN_MAX, FLUSH, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_REST_MIN,
+};
 use crate::message::{Departure, NoteKind, ToHost};
+use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
 use crate::{Bytes, Finished, Mention, Outcome, StealId, Stealing};
 
@@ -317,4 +320,83 @@ fn a_note_says_whether_its_job_mentions_shared_objects() {
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         assert_eq!(part.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(), [shares]);
     }
+}
+
+#[test]
+fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
+    let mut host = host();
+    for number in 1..3 {
+        let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
+        let steal = StealId(number);
+        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
+        host.handle_offered(NOW, RUN, Some((JobNumber(number), spec)));
+    }
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    commands(&mut host);
+    assert_eq!(host.runs[&RUN].unresolved.len(), 2);
+    host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: crate::JobKey([1; 32]) });
+    let redone: Vec<JobNumber> = commands(&mut host)
+        .iter()
+        .filter_map(|command| match command {
+            Command::Requeue { number, .. } => Some(*number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((redone, host.runs[&RUN].unresolved.len()), (vec![JobNumber(1)], 1));
+}
+
+/// A host with a shared object that it uses and of which the peer has a replica, too.
+fn sharing() -> (Host, ObjectId, Arc<SharedReplica>) {
+    let mut host = host();
+    let object = ObjectId([3; 16]);
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    host.handle_notice(NOW, RUN, Notice::Shared { object, replica: replica.clone() });
+    let (versions, sharers) = (Versions::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(NOW, PEER, message);
+    said(&mut host);
+    (host, object, replica)
+}
+
+#[test]
+fn replicas_are_compared_soon_after_a_route_was_lost() {
+    for is_lost in [false, true] {
+        let (mut host, _, _used) = sharing();
+        let compares = |host: &mut Host| {
+            let said = said(host);
+            said.iter().any(|said| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Versions { .. })))
+        };
+        // Nothing comes to the object, and it is compared ever less often.
+        let mut now = NOW;
+        while !compares(&mut host) || now < NOW + 4 * SHARED_COMPARE_MAX {
+            let (due, _) = host.poll_timeout().expect("it is shared");
+            now = now.max(due);
+            host.handle_timeout(now);
+        }
+        if is_lost {
+            host.handle_route_lost(now, PEER);
+        }
+        compares(&mut host);
+        host.handle_timeout(now + SHARED_COMPARE_MIN);
+        assert_eq!(compares(&mut host), is_lost);
+    }
+}
+
+#[test]
+fn a_replica_that_has_become_superfluous_is_not_pulled_any_more() {
+    let (mut host, object, replica) = sharing();
+    let contents = Contents::Replica { run: RUN, object };
+    let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
+    host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(announcement));
+    assert!(host.awaits_object(RUN, object));
+    said(&mut host);
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    let (versions, sharers) = (Versions::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(NOW, PEER, message);
+    assert!(!host.awaits_object(RUN, object));
+    let received = PeerMessage::Parcel(ParcelMessage::Received { parcel: ParcelId(1) });
+    assert!(said(&mut host).contains(&Transmit::ToPeer(PEER, received)));
 }
