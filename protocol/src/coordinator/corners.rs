@@ -3,7 +3,7 @@
 use crate::limits::{
     ACQUAINTANCES_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX,
     LINEAGE_LENGTH_MAX, NOTES_WAITING_MAX, REASON_BYTES_MAX, REASONS_KEPT_WHOLE_MAX, RECONNECT_GRACE,
-    RESTART_GRACE, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+    RESTART_GRACE, RUNS_ACTIVE_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
 };
 use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
 use crate::{
@@ -345,4 +345,27 @@ fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
         let expected = |count: usize| if count == 0 { Vec::new() } else { vec![count] };
         assert_eq!((workers_told, notes_told), (expected(workers), expected(notes)));
     }
+}
+
+#[test]
+fn people_are_told_why_nothing_happens_with_a_run() {
+    let mut grid = Grid::new();
+    let waits = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting_for).unwrap_or_default();
+    grid.submit(RUN);
+    assert!(waits(&grid, RUN).starts_with("no host is there"));
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
+    assert_eq!(waits(&grid, RUN), "all hosts are paused (one says: its user works)");
+    grid.tell(link, ToCoordinator::Paused { reason: None });
+    assert_eq!(waits(&grid, RUN), "hosts load the app");
+    for other in 2..=RUNS_ACTIVE_MAX as u64 + 1 {
+        grid.submit(RunId(other));
+    }
+    assert_eq!(waits(&grid, RunId(2)), "hosts load the app");
+    assert!(waits(&grid, RunId(RUNS_ACTIVE_MAX as u64 + 1)).ends_with("waits its turn"));
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    assert_eq!(waits(&grid, RUN), "", "it is under way");
+    grid.machine.suspend(grid.now, RunId(2)).expect("it is there");
+    grid.drain();
+    assert_eq!(waits(&grid, RunId(2)), "", "its owner wants it so");
 }

@@ -13,7 +13,7 @@ use crate::limits::{
 use crate::message::{Departure, NoteKind, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Bytes, Finished, Mention, Outcome, StealId, Stealing};
+use crate::{Bytes, EntryState, Finished, Lineage, Mention, Outcome, StealId, Stealing};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -399,4 +399,65 @@ fn a_replica_that_has_become_superfluous_is_not_pulled_any_more() {
     assert!(!host.awaits_object(RUN, object));
     let received = PeerMessage::Parcel(ParcelMessage::Received { parcel: ParcelId(1) });
     assert!(said(&mut host).contains(&Transmit::ToPeer(PEER, received)));
+}
+
+#[test]
+fn a_result_at_a_host_that_this_one_does_not_know_is_searched_for() {
+    let stranger = HostId(77);
+    for (place, is_connected, is_sought, is_wanted) in
+        [(stranger, true, true, false), (PEER, true, false, true), (stranger, false, false, false)]
+    {
+        let mut host = host();
+        let spec = JobSpec { depth: 1, redone: true, ..root_job(&spec()) };
+        let state = EntryState::DoneAt { host: place, work_ns: 1 };
+        let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state };
+        host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: vec![entry] });
+        if !is_connected {
+            host.handle_disconnected(NOW);
+        }
+        said(&mut host);
+        host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });
+        let said = said(&mut host);
+        let finds = |said: &Transmit| matches!(said, Transmit::ToCoordinator(ToCoordinator::Find { .. }));
+        let wants = |said: &Transmit| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Want { .. }));
+        assert_eq!((said.iter().any(finds), said.iter().any(wants)), (is_sought, is_wanted), "{place:?}");
+    }
+}
+
+#[test]
+fn an_orphan_that_ends_is_counted_as_saved() {
+    let mut host = host();
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    let (_, steal) = asked(&mut host)[0];
+    let (number, spec) = (JobNumber(1), JobSpec { depth: 1, ..root_job(&spec()) });
+    host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+    let held = *host.runs[&RUN].held.keys().next().expect("it came");
+    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 0)));
+    let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+    host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
+    assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 1)));
+    assert_eq!((host.held_and_lent(RUN), host.table(RUN).0), ((0, 0), 1));
+}
+
+#[test]
+fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
+    let (mut host, object, replica) = sharing();
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    let mut met = BTreeSet::new();
+    for first in [1_000, 2_000, 3_000] {
+        let sharers = (first..first + 100).map(HostId).collect();
+        let versions = Versions::default();
+        let message =
+            PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+        host.handle_from_peer(NOW, PEER, message);
+        for transmit in said(&mut host) {
+            if let Transmit::ToCoordinator(ToCoordinator::Meet { hosts }) = transmit {
+                met.extend(hosts);
+            }
+        }
+    }
+    assert_eq!(met.len(), SHARERS_PER_MESSAGE_MAX);
 }

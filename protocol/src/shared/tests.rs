@@ -306,3 +306,17 @@ fn the_newest_updates_are_kept_for_those_who_have_missed_some() {
     assert_eq!(missing(&replica, 140), Missing::Whole);
     assert_eq!(missing(&replica, 200), Missing::Nothing);
 }
+
+#[test]
+fn a_new_base_is_wanted_while_the_updates_since_the_last_take_much() {
+    let mut replica = empty();
+    let half = SHARED_LOG_BYTES_MIN / 2;
+    for (seq, is_wanted) in [(0, false), (1, true), (2, true), (3, true)] {
+        replica.append_local(ANNE.host, update(ANNE, seq, half));
+        assert_eq!(replica.wants_base(), is_wanted, "{seq}");
+    }
+    for (position, is_wanted) in [(2, true), (3, true), (4, false), (5, false)] {
+        assert!(replica.set_base(position, vec![0].into()));
+        assert_eq!(replica.wants_base(), is_wanted, "{position}");
+    }
+}
