@@ -310,6 +310,26 @@ fn stolen_jobs_are_counted_by_where_they_came_from() {
 }
 
 #[test]
+fn what_becomes_of_jobs_is_counted_apart_for_those_that_were_lost_before() {
+    for redone in [false, true] {
+        let mut host = host();
+        let spec = JobSpec { redone, ..root_job(&spec()) };
+        for (what, times) in [
+            (NoteKind::Done { work_ns: 1 }, 1),
+            (NoteKind::Failed, 2),
+            (NoteKind::Aborted, 3),
+            (NoteKind::Lost, 4),
+        ] {
+            (0..times).for_each(|_| host.note(RUN, &spec, what));
+        }
+        let counts =
+            host.counts(RUN).expect("it takes part").held.map(|held| [held.done, held.failed, held.aborted]);
+        let expected = if redone { [[0; 3], [1, 2, 3]] } else { [[1, 2, 3], [0; 3]] };
+        assert_eq!(counts, expected);
+    }
+}
+
+#[test]
 fn a_note_says_whether_its_job_mentions_shared_objects() {
     let mention = Mention { object: ObjectId([3; 16]), creation: ObjectId([4; 16]) };
     for objects in [Vec::new(), vec![mention]] {
@@ -460,4 +480,14 @@ fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
         }
     }
     assert_eq!(met.len(), SHARERS_PER_MESSAGE_MAX);
+}
+
+#[test]
+fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
+    let mut host = host();
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    for work_ns in [5, 7, 11] {
+        part.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
+    }
+    assert_eq!((part.own_counts.jobs.reused, part.own_counts.saved_work_ns), (3, 23));
 }

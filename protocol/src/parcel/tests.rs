@@ -155,6 +155,27 @@ fn what_was_asked_for_twice_is_sent_once() {
 }
 
 #[test]
+fn what_was_asked_for_in_pieces_is_sent_in_order_and_nothing_between() {
+    const PIECE: u64 = CHUNK_BYTES_MAX as u64;
+    let all = [(0, PIECE), (2 * PIECE, 3 * PIECE), (4 * PIECE, 5 * PIECE)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+        let mut outgoing = Outgoing::<u8>::default();
+        let announcement = outgoing.add(Time(0), PEER, result(1), bytes(6 * PIECE as usize)).expect("room");
+        let ParcelMessage::Announce { parcel, .. } = announcement else { panic!("{announcement:?}") };
+        for piece in order {
+            assert_eq!(outgoing.on_pull(Time(0), PEER, parcel, all[piece]), None);
+        }
+        let mut sent = Vec::new();
+        while let Some((_, ParcelMessage::Chunk { offset, bytes, .. })) =
+            outgoing.poll_chunk(Time(0), |_| true)
+        {
+            sent.push((offset, offset + bytes.len() as u64));
+        }
+        assert_eq!(sent, all, "{order:?}");
+    }
+}
+
+#[test]
 fn parcels_take_turns() {
     let mut outgoing = Outgoing::<u8>::default();
     for peer in 1..4 {

@@ -320,3 +320,13 @@ fn a_new_base_is_wanted_while_the_updates_since_the_last_take_much() {
         assert_eq!(replica.wants_base(), is_wanted, "{position}");
     }
 }
+
+#[test]
+fn a_replica_that_has_the_newest_updates_too_is_merged() {
+    let mut anne = empty();
+    let mut bert = fetched(anne.snapshot(), 1);
+    anne.append_local(ANNE.host, update(ANNE, 0, 0));
+    assert_eq!(bert.install(anne.snapshot(), 1), Installed::Merged);
+    assert_eq!(bert.install(anne.snapshot(), 1), Installed::Nothing);
+    assert_eq!(object(&bert), [(ANNE, 0)]);
+}
