@@ -85,3 +85,16 @@ impl<'de> Deserialize<'de> for Bytes {
         deserialize(deserializer).map(Self::from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::{Error, SeqDeserializer};
+
+    use super::*;
+
+    #[test]
+    fn a_format_without_bytes_has_a_list_of_numbers() {
+        let list = SeqDeserializer::<_, Error>::new([1_u8, 2, 3].into_iter());
+        assert_eq!(Bytes::deserialize(list), Ok(Bytes::from(vec![1, 2, 3])));
+    }
+}

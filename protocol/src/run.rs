@@ -337,18 +337,31 @@ mod tests {
         assert_eq!(sum, absurd);
     }
 
-    #[test]
-    fn a_salt_tells_inputs_apart_whatever_their_order() {
-        let spec = |inputs: &[(&str, u8)]| RunSpec {
+    fn spec(record_every_ms: u32) -> RunSpec {
+        RunSpec {
             app: BlobHash([1; 32]),
             function: "main".to_owned(),
             arguments: Vec::new(),
-            inputs: inputs.iter().map(|(name, byte)| ((*name).to_owned(), BlobHash([*byte; 32]))).collect(),
+            inputs: Vec::new(),
             limits: RunLimits::default(),
             strict_nan: false,
             stealing: Stealing::default(),
             fault_tolerance: FaultTolerance::default(),
-            record_every_ms: 100,
+            record_every_ms,
+        }
+    }
+
+    #[test]
+    fn a_result_that_took_little_is_not_worth_an_entry() {
+        assert_eq!(spec(100).recorded_work_ns_min(), 5_000_000);
+        assert_eq!(spec(1_000).recorded_work_ns_min(), 20_000_000, "a crash loses far more");
+    }
+
+    #[test]
+    fn a_salt_tells_inputs_apart_whatever_their_order() {
+        let spec = |inputs: &[(&str, u8)]| RunSpec {
+            inputs: inputs.iter().map(|(name, byte)| ((*name).to_owned(), BlobHash([*byte; 32]))).collect(),
+            ..spec(100)
         };
         let salt = |inputs: &[(&str, u8)]| spec(inputs).salt();
         assert_eq!(salt(&[]), Vec::<u8>::new());

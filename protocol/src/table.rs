@@ -376,6 +376,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bounded_number_of_superfluous_keys_is_remembered() {
+        let mut table = Table::new(64 << 20);
+        for job in 0..SUPERFLUOUS_MAX as u64 + 10 {
+            let mut key = [9; 32];
+            key[..8].copy_from_slice(&job.to_le_bytes());
+            table.insert(Entry { key: JobKey(key), ..entry(0, &[1], done(5)) });
+        }
+        table.insert(entry(1, &[], done(5)));
+        assert!(!table.sweep(usize::MAX));
+        assert_eq!((table.len(), table.take_superfluous().len()), (1, SUPERFLUOUS_MAX));
+    }
+
+    #[test]
     fn a_large_entry_displaces_many_a_few_at_a_time() {
         let mut table = Table::new(64 << 10);
         for job in 0..200 {

@@ -391,6 +391,13 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_drawn_where_circles_have_no_place_for_strangers() {
+        let mut circles = Circles::new(Circle { near_all: 2, near_drawn: 0, ..BOUNDS }, 1);
+        (0..20).for_each(|host| circles.enter(HostId(host), "here"));
+        assert_eq!(circles.draw(HostId(0)), []);
+    }
+
+    #[test]
     fn the_only_host_elsewhere_is_known_to_all() {
         for seed in 0..100 {
             let mut circles = Circles::new(BOUNDS, seed);

@@ -15,6 +15,8 @@ mod bounds;
 mod circles;
 #[cfg(test)]
 mod commands;
+#[cfg(test)]
+mod corners;
 mod hosts;
 #[cfg(test)]
 mod leftovers;

@@ -133,12 +133,16 @@ mod tests {
         }
         assert!(!searches.is_any_ready(Time(9), 3, false));
         assert_eq!(searches.next(), Some(Time(10)));
+        for (now, unsettled) in [(10, 3), (9, 4)] {
+            assert!(searches.is_any_ready(Time(now), unsettled, true), "timed out or settled");
+        }
         assert_eq!(hosts(&searches.take_ready(Time(10), 4, false, 2)), [2, 3]);
         assert_eq!(hosts(&searches.take_ready(Time(10), 4, false, 2)), [4]);
         let waits = Search { waits_for_missing: true, ..search(5, 1, 1, 100) };
         searches.push(waits);
         assert_eq!(hosts(&searches.take_ready(Time(10), u64::MAX, true, 2)), [1]);
         assert!(!searches.is_any_ready(Time(10), u64::MAX, true));
+        assert!(searches.is_any_ready(Time(10), u64::MAX, false));
         assert_eq!(hosts(&searches.take_ready(Time(10), u64::MAX, false, 2)), [5]);
         assert_eq!(searches.len(), 0);
     }
@@ -150,7 +154,9 @@ mod tests {
             searches.push(search(number % 4, number % 5, number, number));
         }
         assert_eq!((searches.len(), searches.len_of(HostId(1)), searches.len_of(HostId(9))), (20, 5, 0));
-        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 100).len(), 20);
+        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 8).len(), 8);
+        assert_eq!((searches.len(), searches.len_of(HostId(1))), (12, 3));
+        assert_eq!(searches.take_ready(Time(0), u64::MAX, false, 100).len(), 12);
         let left = [
             searches.by_epoch.len(),
             searches.by_time.len(),

@@ -231,6 +231,8 @@ fn sizes_count_what_they_are_named_for() {
     part.redoing_order.extend([job(1).key.tag(), job(2).key.tag()]);
     part.expecting.extend([(job(1).key.tag(), None), (job(2).key.tag(), None), (job(3).key.tag(), None)]);
     assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
+    // Two that should have been forgotten.
+    part.held_by_loan.extend([97, 98].map(|number| ((Owner::Here, JobNumber(number)), JobNumber(number))));
     part.notes.clear();
     part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
     host.far.push(HostId(31));
@@ -249,7 +251,7 @@ fn sizes_count_what_they_are_named_for() {
         requests: 1,
         parked: 1,
         held: 1,
-        held_indexed: 1,
+        held_indexed: 3,
         away: 2,
         lent: 1,
         outbox: 2,

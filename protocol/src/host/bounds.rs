@@ -37,7 +37,9 @@ fn a_result_that_is_too_large_to_be_sent_ends_the_run_with_a_reason() {
         limits.collect()
     };
     let reasons = limits(&mut host);
-    assert!(matches!(reasons.as_slice(), [reason] if reason.contains("81 MiB") && reason.contains("80 MiB")));
+    assert!(
+        matches!(reasons.as_slice(), [reason] if reason.contains("81 MiB") && reason.contains("at most 80 MiB"))
+    );
     // It is repeated until the run is over.
     let (later, _) = host.poll_timeout().expect("it waits for the end");
     host.handle_timeout(later + crate::limits::RECONCILE);

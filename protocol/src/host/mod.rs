@@ -8,6 +8,8 @@
 //! again.
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod announced;
 #[cfg(test)]
 mod bonds;
@@ -15,6 +17,8 @@ mod bonds;
 mod bounds;
 #[cfg(test)]
 mod clock;
+#[cfg(test)]
+mod corners;
 mod departure;
 #[cfg(test)]
 mod getters;

@@ -277,6 +277,17 @@ mod tests {
     }
 
     #[test]
+    fn all_that_is_no_parcel_is_measured() {
+        for (bytes, waits_s) in [(PARCEL_BYTES_MIN, 6), (PARCEL_BYTES_MIN + 1, 1)] {
+            let mut repeats = Repeats::default();
+            repeats.note(Time(0), PEER, result(1));
+            repeats.note_size(PEER, result(1), bytes);
+            repeats.answered(Time(0) + 2 * SECOND, PEER, result(1));
+            assert_eq!(wait(&repeats, PEER), waits_s * SECOND, "{bytes} bytes");
+        }
+    }
+
+    #[test]
     fn many_messages_at_once_double_the_wait_once() {
         let mut repeats = Repeats::default();
         for second in [0, 1] {

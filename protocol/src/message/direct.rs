@@ -164,6 +164,11 @@ mod tests {
         assert_eq!(decode_challenge(&encode(&challenge)), Some(challenge));
         assert_eq!(decode_hello(&encode(&hello)), Some(hello));
         assert_eq!(decode_greeting(&encode(&greeting)), Some(greeting));
+        for (length, is_read) in [(HANDSHAKE_BYTES_MAX, true), (HANDSHAKE_BYTES_MAX + 1, false)] {
+            let mut padded = encode(&greeting);
+            padded.resize(length, 0);
+            assert_eq!(decode_greeting(&padded).is_some(), is_read, "{length} bytes");
+        }
         assert_eq!(decode_hello(&[0xff; 200]), None);
         assert_eq!(decode_hello(&[0; HANDSHAKE_BYTES_MAX + 1]), None);
         assert_eq!(decode_challenge(&[0; 24]), None);

@@ -3,7 +3,8 @@ use std::time::Duration;
 use super::*;
 use crate::limits::{
     CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_STALE, PARCEL_UNWANTED_MAX, PARCEL_WINDOW_BYTES_MAX,
-    PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX,
+    PARCEL_WINDOW_BYTES_MIN, PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX, REFUSAL_EVERY,
+    REFUSALS_AT_ONCE_MAX,
 };
 use crate::shared::ObjectId;
 use crate::{JobNumber, RunId, Time};
@@ -151,6 +152,27 @@ fn what_was_asked_for_twice_is_sent_once() {
     assert_eq!(sent, 200_000);
     let stranger = outgoing.on_pull(Time(0), 3, parcel, (0, 1));
     assert_eq!(stranger, Some(ParcelMessage::Withdrawn { parcel }));
+}
+
+#[test]
+fn what_was_asked_for_in_pieces_is_sent_in_order_and_nothing_between() {
+    const PIECE: u64 = CHUNK_BYTES_MAX as u64;
+    let all = [(0, PIECE), (2 * PIECE, 3 * PIECE), (4 * PIECE, 5 * PIECE)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+        let mut outgoing = Outgoing::<u8>::default();
+        let announcement = outgoing.add(Time(0), PEER, result(1), bytes(6 * PIECE as usize)).expect("room");
+        let ParcelMessage::Announce { parcel, .. } = announcement else { panic!("{announcement:?}") };
+        for piece in order {
+            assert_eq!(outgoing.on_pull(Time(0), PEER, parcel, all[piece]), None);
+        }
+        let mut sent = Vec::new();
+        while let Some((_, ParcelMessage::Chunk { offset, bytes, .. })) =
+            outgoing.poll_chunk(Time(0), |_| true)
+        {
+            sent.push((offset, offset + bytes.len() as u64));
+        }
+        assert_eq!(sent, all, "{order:?}");
+    }
 }
 
 #[test]
@@ -340,7 +362,7 @@ fn what_waits_in_the_queue_of_a_slow_link_is_not_asked_for_again() {
     }
     let all = SENDERS * (PARCELS_PULLED_PER_PEER_MAX + 1) * BYTES;
     // Before anything has come, nobody knows how slow the link is: the first questions may be asked twice.
-    let first = SENDERS * PARCELS_PULLED_PER_PEER_MAX * crate::limits::PARCEL_WINDOW_BYTES_MIN;
+    let first = SENDERS * PARCELS_PULLED_PER_PEER_MAX * PARCEL_WINDOW_BYTES_MIN;
     assert!(link.sent_bytes <= all + 2 * first, "{} bytes were sent of {all}", link.sent_bytes);
 }
 
@@ -371,4 +393,65 @@ fn on_a_long_way_much_is_asked_for_at_once() {
     }
     assert_eq!(pair.arrived, [sent]);
     assert!(rounds <= 24, "{rounds} round trips");
+}
+
+#[test]
+fn a_parcel_that_does_not_come_has_the_time_that_it_was_given_and_so_has_one_beside_it() {
+    const OTHER: u8 = 3;
+    let seconds = |seconds| Time(0) + Duration::from_secs(seconds);
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(Time(0), ME, ParcelId(1), result(1), 1_000).expect("sound");
+    // It is asked for ever less often.
+    for due in [1, 3, 7] {
+        assert_eq!(incoming.next_timeout(), Some(seconds(due)));
+        incoming.handle_timeout(seconds(due));
+    }
+    // The same link seems to be slow for another.
+    incoming.announce(seconds(12), OTHER, ParcelId(2), result(2), 1_000).expect("sound");
+    for due in [15, 20] {
+        assert_eq!(incoming.next_timeout(), Some(seconds(due)));
+        incoming.handle_timeout(seconds(due));
+    }
+    assert!(incoming.knows(ME, ParcelId(1)), "its last question may be answered still");
+    assert_eq!(incoming.next_timeout(), Some(seconds(23)));
+    incoming.handle_timeout(seconds(23));
+    assert!(!incoming.knows(ME, ParcelId(1)) && incoming.knows(OTHER, ParcelId(2)));
+}
+
+#[test]
+fn less_is_asked_for_ahead_on_a_link_that_has_become_slow() {
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(Time(0), ME, ParcelId(1), result(1), 16 << 20).expect("sound");
+    let (mut now, mut until, mut ahead) = (Time(0), 0, Vec::new());
+    for chunk in 0..300 {
+        while let Some((_, message)) = incoming.poll_message() {
+            let ParcelMessage::Pull { until: further, .. } = message else { panic!("{message:?}") };
+            until = further;
+        }
+        let here = chunk * CHUNK_BYTES_MAX as u64;
+        ahead.push((until - here) as usize);
+        if chunk >= 150 {
+            now = now + Duration::from_millis(100);
+        }
+        let arrival = incoming.on_chunk(now, ME, ParcelId(1), here, &[0; CHUNK_BYTES_MAX]);
+        assert_eq!(arrival, Ok(Arrival::Part));
+    }
+    assert!(ahead[149] >= PARCEL_WINDOW_BYTES_MAX / 2, "{} bytes", ahead[149]);
+    assert!(ahead[290..].iter().all(|ahead| *ahead <= 2 * PARCEL_WINDOW_BYTES_MIN), "{:?}", &ahead[290..]);
+}
+
+#[test]
+fn who_was_told_of_many_unknown_parcels_is_remembered_longer_than_others() {
+    let mut incoming = Incoming::<u32>::default();
+    let mut told = |now, from, times| {
+        let arrivals = (0..times).map(|_| incoming.on_chunk(now, from, ParcelId(1), 0, &[1]));
+        arrivals.filter(|arrival| *arrival == Ok(Arrival::Unknown)).count()
+    };
+    let most = REFUSALS_AT_ONCE_MAX as usize;
+    assert_eq!(told(Time(0), 0, 2 * most), most);
+    assert!((1..1024).all(|sender| told(Time(0), sender, 1) == 1));
+    assert_eq!(told(Time(0), 1024, 1), 0, "there is no room to remember it");
+    // When the others may be told again, they need not be remembered.
+    let later = Time(0) + 2 * REFUSAL_EVERY;
+    assert_eq!((told(later, 1024, 1), told(later, 0, most)), (1, 2));
 }

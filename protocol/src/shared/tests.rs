@@ -291,3 +291,42 @@ fn what_everybody_has_is_forgotten() {
     assert!(most < 4 << 20, "{most} bytes of 30 MB of updates");
     assert_eq!(object(&replica).len(), 3000);
 }
+
+#[test]
+fn the_newest_updates_are_kept_for_those_who_have_missed_some() {
+    let mut replica = empty();
+    for seq in 0..200 {
+        replica.append_local(ANNE.host, update(ANNE, seq, 10_000));
+    }
+    replica.set_stable(200);
+    let missing = |replica: &Replica, has: u64| replica.missing(&[(ANNE, has)].into_iter().collect());
+    assert!(replica.set_base(replica.end(), vec![0; 620 << 10].into()));
+    // Half of a mebibyte. What is older costs more than it is worth, although the object is larger still.
+    assert!(matches!(missing(&replica, 150), Missing::Updates(updates) if updates[0].2.len() == 50));
+    assert_eq!(missing(&replica, 140), Missing::Whole);
+    assert_eq!(missing(&replica, 200), Missing::Nothing);
+}
+
+#[test]
+fn a_new_base_is_wanted_while_the_updates_since_the_last_take_much() {
+    let mut replica = empty();
+    let half = SHARED_LOG_BYTES_MIN / 2;
+    for (seq, is_wanted) in [(0, false), (1, true), (2, true), (3, true)] {
+        replica.append_local(ANNE.host, update(ANNE, seq, half));
+        assert_eq!(replica.wants_base(), is_wanted, "{seq}");
+    }
+    for (position, is_wanted) in [(2, true), (3, true), (4, false), (5, false)] {
+        assert!(replica.set_base(position, vec![0].into()));
+        assert_eq!(replica.wants_base(), is_wanted, "{position}");
+    }
+}
+
+#[test]
+fn a_replica_that_has_the_newest_updates_too_is_merged() {
+    let mut anne = empty();
+    let mut bert = fetched(anne.snapshot(), 1);
+    anne.append_local(ANNE.host, update(ANNE, 0, 0));
+    assert_eq!(bert.install(anne.snapshot(), 1), Installed::Merged);
+    assert_eq!(bert.install(anne.snapshot(), 1), Installed::Nothing);
+    assert_eq!(object(&bert), [(ANNE, 0)]);
+}

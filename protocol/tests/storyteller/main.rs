@@ -1,6 +1,6 @@
 //! Stories: the machines of protocol, told as scripts with their output (`protocol/tests/stories/`, which has a
 //! README). `SATEEN_BLESS=1 cargo test -p sateen-protocol --test stories` writes the output anew; what has
-//! changed is then reviewed as a diff. `SATEEN_TOLD=FOLDER` writes what the machines were told, from which
+//! changed is then reviewed as a diff. `SATEEN_STORIES="join.txt leave.txt"` plays these alone. `SATEEN_TOLD=FOLDER` writes what the machines were told, from which
 //! `cargo xtask fuzz --seeds` makes the fuzz targets' corpus.
 
 // A test reads and writes files and prints; the rules of this crate's clippy.toml are for its machines.
@@ -39,33 +39,51 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn stories_go_as_they_are_told() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories");
-    let blesses = std::env::var_os("SATEEN_BLESS").is_some();
-    let seeds_to = std::env::var_os("SATEEN_TOLD");
+    let chosen = std::env::var("SATEEN_STORIES").ok();
+    let is_chosen = |name: &str| {
+        chosen.as_ref().is_none_or(|chosen| chosen.split_whitespace().any(|chosen| chosen == name))
+    };
     let mut wrong = String::new();
     for path in scripts(&folder) {
         let name = path.strip_prefix(&folder).expect("below the folder").display().to_string();
-        // Shown if a machine panics.
-        eprintln!("story {name}");
-        let told = fs::read_to_string(&path).expect("a story is text");
-        let (goes, seeds) = script::play(&told, &folder);
-        if let Some(folder) = &seeds_to {
-            seeds.write(Path::new(folder), &name);
-        }
-        if let Some(line) =
-            goes.lines().find(|line| line.starts_with("> CANNOT") || line.starts_with("> WRONG"))
-        {
-            wrong += &format!("\n{name}: {line}");
-        }
-        if goes == told {
+        if !is_chosen(&name) {
             continue;
         }
-        if blesses {
-            fs::write(&path, goes).expect("a story can be written");
-        } else {
-            wrong += &format!("\n{name}:\n{}", difference(&told, &goes));
-        }
+        // Shown if a machine does not end.
+        eprintln!("story {name}");
+        // Each has a thread with its name: a machine that panics says in which, and ends no other story.
+        let wrong_there = std::thread::scope(|scope| {
+            let (folder, name) = (&folder, &name);
+            let teller = std::thread::Builder::new().name(name.clone());
+            let teller = teller.spawn_scoped(scope, move || go(&path, name, folder));
+            teller.expect("a thread can be started").join()
+        });
+        wrong += &wrong_there.unwrap_or_else(|_| format!("\n{name}: a machine panicked"));
     }
     assert!(wrong.is_empty(), "stories go another way (SATEEN_BLESS=1 writes them anew):\n{wrong}");
+}
+
+/// Plays a story, and returns how it goes another way.
+fn go(path: &Path, name: &str, folder: &Path) -> String {
+    let told = fs::read_to_string(path).expect("a story is text");
+    let (goes, seeds) = script::play(&told, folder);
+    if let Some(folder) = std::env::var_os("SATEEN_TOLD") {
+        seeds.write(Path::new(&folder), name);
+    }
+    let mut wrong = String::new();
+    if let Some(line) = goes.lines().find(|line| line.starts_with("> CANNOT") || line.starts_with("> WRONG"))
+    {
+        wrong += &format!("\n{name}: {line}");
+    }
+    if goes == told {
+        return wrong;
+    }
+    if std::env::var_os("SATEEN_BLESS").is_some() {
+        fs::write(path, goes).expect("a story can be written");
+    } else {
+        wrong += &format!("\n{name}:\n{}", difference(&told, &goes));
+    }
+    wrong
 }
 
 /// The first lines that differ, which is where to look.

@@ -28,14 +28,16 @@ mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bug::Bug;
 use caught::{Caught, Ledger};
 use trial::{Effort, Trial};
-use workspace::Workspace;
+use workspace::{Planted, Workspace};
 
 /// The share of mutants that must be caught.
 const MUTANTS_CAUGHT_MIN: f64 = 0.85;
@@ -178,35 +180,65 @@ fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Led
     if wishes.is_resumed {
         by_number.retain(|_, bug| !ledger.caught(bug).is_some_and(|caught| effort.is_spent(caught)));
     }
-    let unfit = workspace.plant(&by_number)?;
+    let Planted { functions, unfit } = workspace.plant(&by_number)?;
     for bug in unfit.iter().filter_map(|number| by_number.get(number)) {
         eprintln!("planted: {} does not compile", bug.name);
     }
     by_number.retain(|number, _| !unfit.contains(number));
-    let mut trial = Trial::new(&workspace)?;
+    let mut trial = Trial::new(&workspace, functions)?;
     let mut in_order: Vec<(u32, Bug)> = by_number.into_iter().collect();
     in_order.sort_by_key(|(_, bug)| ledger.caught(bug).map(Caught::is_any));
     // Seeds cost most: they come after all else.
-    let mut survivors = Vec::new();
-    for (number, bug) in in_order {
-        let before = ledger.caught(&bug).filter(|_| wishes.is_resumed).cloned();
-        let caught = match before {
-            Some(caught) => caught,
-            None => {
-                let caught = trial.run(number, effort)?;
-                eprintln!("{}", caught.line(&bug));
-                ledger.add(&bug, caught.clone())?;
-                caught
-            }
-        };
-        if !effort.is_spent(&caught) {
-            survivors.push((number, bug, caught));
-        }
-    }
+    let mut survivors = try_each(wishes, &trial, in_order, ledger)?;
+    survivors.sort_by_key(|(number, ..)| *number);
     for (number, bug, mut caught) in survivors {
         trial.seek(number, effort, &mut caught)?;
         eprintln!("{}", caught.line(&bug));
         ledger.add(&bug, caught)?;
     }
     Ok(unfit.len())
+}
+
+/// Runs all but seeds against each, on all processors, and returns those that need seeds.
+fn try_each(
+    wishes: &Wishes,
+    trial: &Trial<'_>,
+    bugs: Vec<(u32, Bug)>,
+    ledger: &mut Ledger,
+) -> io::Result<Vec<(u32, Bug, Caught)>> {
+    let (bugs, ledger) = (Mutex::new(bugs.into_iter()), Mutex::new(ledger));
+    let try_some = || -> io::Result<Vec<_>> {
+        let mut survivors = Vec::new();
+        while let Some((number, bug)) = locked(&bugs)?.next() {
+            let before = locked(&ledger)?.caught(&bug).filter(|_| wishes.is_resumed).cloned();
+            let caught = match before {
+                Some(caught) => caught,
+                None => {
+                    let caught = trial.run(number, wishes.effort)?;
+                    eprintln!("{}", caught.line(&bug));
+                    locked(&ledger)?.add(&bug, caught.clone())?;
+                    caught
+                }
+            };
+            if !wishes.effort.is_spent(&caught) {
+                survivors.push((number, bug, caught));
+            }
+        }
+        Ok(survivors)
+    };
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(try_some)).collect();
+        let mut survivors = Vec::new();
+        for worker in workers {
+            survivors.extend(worker.join().map_err(|_| io::Error::other("a trial panicked"))??);
+        }
+        Ok(survivors)
+    })
+}
+
+/// # Errors
+/// When another trial panicked.
+fn locked<T>(mutex: &Mutex<T>) -> io::Result<MutexGuard<'_, T>> {
+    mutex.lock().map_err(|_| io::Error::other("a trial panicked"))
 }

@@ -1,10 +1,11 @@
 //! Many bugs in one build: each function that has bugs gets an arm for each of them, and a number picks one.
 //!
 //! ```text
-//! fn f() { BODY }   becomes   fn f() { match crate::planted() { 7 => BODY with bug 7, _ => BODY } }
+//! fn f() { BODY }   becomes   fn f() { match crate::planted(7) { 7 => BODY with bug 7, _ => BODY } }
 //! ```
 //!
-//! Building is nearly all that a bug costs, so it is done once for all.
+//! Building is nearly all that a bug costs, so it is done once for all. The argument names the function by the first
+//! of its bugs: what reaches no function of a bug cannot catch it, and need not be run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,13 +13,33 @@ use std::ops::Range;
 /// The variable that picks the bug, by its number.
 pub const VARIABLE: &str = "SATEEN_PLANTED";
 
+/// The variable with the file to which the functions that each thread reaches are appended, a line each: the function
+/// and the thread's name.
+pub const REACHED: &str = "SATEEN_REACHED";
+
 /// What the crate needs that has such functions.
 pub const PICK: &str = r#"
 #[doc(hidden)]
 #[allow(missing_docs, clippy::disallowed_methods)]
-pub fn planted() -> u32 {
-    static PLANTED: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *PLANTED.get_or_init(|| std::env::var("SATEEN_PLANTED").ok().and_then(|text| text.parse().ok()).unwrap_or(0))
+pub fn planted(function: u32) -> u32 {
+    use std::sync::{LazyLock, Mutex};
+    static PLANTED: LazyLock<u32> =
+        LazyLock::new(|| std::env::var("SATEEN_PLANTED").ok().and_then(|text| text.parse().ok()).unwrap_or(0));
+    type Reached = Mutex<(std::collections::BTreeSet<(u32, String)>, std::fs::File)>;
+    static REACHED: LazyLock<Option<Reached>> = LazyLock::new(|| {
+        let path = std::env::var_os("SATEEN_REACHED")?;
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path).ok()?;
+        Some(Mutex::new((Default::default(), file)))
+    });
+    if let Some(reached) = &*REACHED {
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        let mut reached = reached.lock().expect("nothing panics while it is locked");
+        if reached.0.insert((function, thread.clone())) {
+            let line = format!("{function} {thread}\n");
+            std::io::Write::write_all(&mut reached.1, line.as_bytes()).expect("the file can be written");
+        }
+    }
+    *PLANTED
 }
 "#;
 
@@ -33,10 +54,21 @@ pub struct Edit {
     pub to: String,
 }
 
-/// The source with arms for all these edits, and the numbers of those that are not in a function's body.
-pub fn with_arms(source: &str, edits: &[Edit]) -> (String, BTreeSet<u32>) {
+/// A source with arms.
+#[derive(Debug, Default)]
+pub struct Armed {
+    /// The source.
+    pub source: String,
+    /// The function of each bug.
+    pub functions: BTreeMap<u32, u32>,
+    /// Bugs that are not in a function's body.
+    pub outside: BTreeSet<u32>,
+}
+
+/// The source with arms for all these edits.
+pub fn with_arms(source: &str, edits: &[Edit]) -> Armed {
     let bodies = bodies(source);
-    let mut outside = BTreeSet::new();
+    let mut armed = Armed { source: source.to_owned(), ..Armed::default() };
     let mut by_body: BTreeMap<(usize, usize), Vec<&Edit>> = BTreeMap::new();
     for edit in edits {
         let around = |body: &&Range<usize>| body.start < edit.at.start && edit.at.end < body.end;
@@ -44,21 +76,23 @@ pub fn with_arms(source: &str, edits: &[Edit]) -> (String, BTreeSet<u32>) {
         match bodies.iter().filter(around).min_by_key(|body| body.start) {
             Some(body) => by_body.entry((body.start, body.end)).or_default().push(edit),
             None => {
-                outside.insert(edit.number);
+                armed.outside.insert(edit.number);
             }
         }
     }
-    let mut result = source.to_owned();
     for ((start, end), edits) in by_body.into_iter().rev() {
         let mut arms = String::new();
+        let function = edits[0].number;
+        armed.functions.extend(edits.iter().map(|edit| (edit.number, function)));
         for Edit { number, at, to } in edits {
             let (before, after) = (&source[start..at.start], &source[at.end..end]);
             arms += &format!("/*{number}<*/ {number} => {before}{to}{after} /*>*/\n");
         }
         let body = &source[start..end];
-        result.replace_range(start..end, &format!("{{ match crate::planted() {{\n{arms}_ => {body} }} }}"));
+        let switch = format!("{{ match crate::planted({function}) {{\n{arms}_ => {body} }} }}");
+        armed.source.replace_range(start..end, &switch);
     }
-    (result, outside)
+    armed
 }
 
 /// The bug in whose arm this byte of [`with_arms`]'s result is.
@@ -208,8 +242,10 @@ const SIX: u8 = 6;
     #[test]
     fn each_edit_has_an_arm() {
         let edits = [edit(1, "+", "-"), edit(2, "3]", "9]"), edit(3, "4", "5"), edit(4, "6;", "7;")];
-        let (source, outside) = with_arms(SOURCE, &edits);
+        let Armed { source, functions, outside } = with_arms(SOURCE, &edits);
         assert_eq!(outside, BTreeSet::from([4]));
+        assert_eq!(functions, BTreeMap::from([(1, 1), (2, 1), (3, 3)]));
+        assert_eq!(source.matches("crate::planted(1)").count(), 1);
         for arm in ["[1 - 2, 3]", "[1 + 2, 9]", "3 => { fn inner() { 5 } }", "_ => { fn inner() { 4 } }"] {
             assert_eq!(source.matches(arm).count(), 1, "{arm}");
         }

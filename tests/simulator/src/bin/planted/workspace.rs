@@ -1,6 +1,7 @@
 //! The copy of the sources in which bugs are planted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,15 @@ use crate::switch::{self, Edit};
 pub struct Workspace {
     root: PathBuf,
     folder: PathBuf,
+}
+
+/// What came of planting.
+#[derive(Debug, Default)]
+pub struct Planted {
+    /// The function of each bug, as [`switch::with_arms`] numbers it.
+    pub functions: BTreeMap<u32, u32>,
+    /// Bugs that do not compile.
+    pub unfit: BTreeSet<u32>,
 }
 
 impl Workspace {
@@ -40,23 +50,24 @@ impl Workspace {
         Ok(Self { root: root.to_owned(), folder: folder.to_owned() })
     }
 
-    /// Plants all of them, each to be picked by its number, and returns those that do not compile so.
+    /// Plants all of them, each to be picked by its number.
     ///
     /// # Errors
     /// When a file cannot be read or written, or the sources do not compile for another reason.
-    pub fn plant(&self, bugs: &BTreeMap<u32, Bug>) -> io::Result<BTreeSet<u32>> {
+    pub fn plant(&self, bugs: &BTreeMap<u32, Bug>) -> io::Result<Planted> {
         let mut unfit = BTreeSet::new();
         loop {
-            unfit.extend(self.write_arms(bugs, &unfit)?);
+            let Planted { functions, unfit: outside } = self.write_arms(bugs, &unfit)?;
+            unfit.extend(outside);
             let wrong = self.check()?;
             if wrong.is_empty() {
-                return Ok(unfit);
+                return Ok(Planted { functions, unfit });
             }
             unfit.extend(wrong);
         }
     }
 
-    fn write_arms(&self, bugs: &BTreeMap<u32, Bug>, unfit: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
+    fn write_arms(&self, bugs: &BTreeMap<u32, Bug>, unfit: &BTreeSet<u32>) -> io::Result<Planted> {
         let mut by_file: BTreeMap<&Path, Vec<Edit>> = BTreeMap::new();
         for (number, bug) in bugs {
             let edits = by_file.entry(&bug.file).or_default();
@@ -64,16 +75,17 @@ impl Workspace {
                 edits.push(Edit { number: *number, at: bug.at.clone(), to: bug.to.clone() });
             }
         }
-        let mut outside = BTreeSet::new();
+        let mut planted = Planted::default();
         for (file, edits) in by_file {
-            let (source, rejected) = switch::with_arms(&fs::read_to_string(self.root.join(file))?, &edits);
-            write_if_changed(&self.folder.join(file), source.as_bytes())?;
-            outside.extend(rejected);
+            let armed = switch::with_arms(&fs::read_to_string(self.root.join(file))?, &edits);
+            write_if_changed(&self.folder.join(file), armed.source.as_bytes())?;
+            planted.functions.extend(armed.functions);
+            planted.unfit.extend(armed.outside);
         }
         let library = "protocol/src/lib.rs";
         let source = fs::read_to_string(self.root.join(library))? + switch::PICK;
         write_if_changed(&self.folder.join(library), source.as_bytes())?;
-        Ok(outside)
+        Ok(planted)
     }
 
     /// The bugs in whose arms the compiler finds errors.
@@ -124,16 +136,29 @@ impl Workspace {
             .ok_or_else(|| io::Error::other(format!("cargo {} builds no program", words.join(" "))))
     }
 
-    /// Runs a program that was built with a bug, for at most so many seconds of processor time.
+    /// A file in the copy for what a program reports.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Runs a program that was built with a bug, for at most so many seconds of processor time, with these variables.
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn run(&self, program: &Path, words: &[&str], bug: u32, cpu_s_max: u32) -> io::Result<Output> {
+    pub fn run(
+        &self,
+        program: &Path,
+        words: &[&str],
+        variables: &[(&str, &OsStr)],
+        bug: u32,
+        cpu_s_max: u32,
+    ) -> io::Result<Output> {
         /// A bug may fill memory.
         const MEMORY_KIB_MAX: u32 = 4 << 20;
         let script = format!("ulimit -t {cpu_s_max}; ulimit -v {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(script).arg(program).args(words).current_dir(self.folder.join("protocol"));
+        shell.envs(variables.iter().copied());
         shell.env(switch::VARIABLE, bug.to_string()).output()
     }
 

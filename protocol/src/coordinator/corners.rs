@@ -1,0 +1,371 @@
+//! Decisions of the coordinator that its usual days do not show: both sides of each.
+
+use crate::limits::{
+    ACQUAINTANCES_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX,
+    LINEAGE_LENGTH_MAX, NOTES_WAITING_MAX, REASON_BYTES_MAX, REASONS_KEPT_WHOLE_MAX, RECONNECT_GRACE,
+    RESTART_GRACE, RUNS_ACTIVE_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
+};
+use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
+use crate::{
+    Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
+    RunState, Time,
+};
+
+use super::ready::Readiness;
+use super::tally::Tally;
+use super::tests::{Grid, spec};
+use super::{Event, LinkId, StoredRun};
+
+const RUN: RunId = RunId(1);
+
+fn counts(workers: usize, notes: usize, progress: Option<(u64, u64)>) -> ToCoordinator {
+    let note = JobNote {
+        job: JobKey([1; 32]).tag(),
+        parent: None,
+        kind: 1,
+        depth: 1,
+        what: NoteKind::Aborted,
+        ago_ms: 0,
+        parameters: None,
+        shares: false,
+    };
+    ToCoordinator::Counts {
+        run: RUN,
+        series: 1,
+        counts: Box::new(Counts::default()),
+        progress,
+        notes: vec![note; notes],
+        notes_dropped: 0,
+        workers: vec![WorkerTimes::default(); workers],
+    }
+}
+
+#[test]
+fn as_much_as_may_be_reported_is_taken_and_no_more() {
+    for (workers, notes, is_taken) in [
+        (WORKERS_REPORTED_MAX, NOTES_WAITING_MAX, true),
+        (WORKERS_REPORTED_MAX + 1, 0, false),
+        (0, NOTES_WAITING_MAX + 1, false),
+    ] {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, _) = grid.join();
+        grid.tell(link, counts(workers, notes, None));
+        assert_eq!(grid.is_closed(link), !is_taken, "{workers} workers, {notes} notes");
+    }
+}
+
+#[test]
+fn as_many_roots_as_may_be_claimed_are_and_no_more() {
+    for (count, is_taken) in [(1024, true), (1025, false)] {
+        let mut grid = Grid::new();
+        let claim = RootClaim { run: RUN, number: JobNumber(1), proof: 1 };
+        let link = grid.hello(None, vec![claim; count]);
+        assert_eq!(grid.is_closed(link), !is_taken, "{count} roots");
+    }
+}
+
+#[test]
+fn progress_stays_until_there_is_other_and_over_a_restart() {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let (link, _) = grid.join();
+    for (said, known) in [(Some((3, 7)), (3, 7)), (None, (3, 7)), (Some((4, 7)), (4, 7))] {
+        grid.tell(link, counts(0, 0, said));
+        let run = grid.machine.run(RUN).expect("the run");
+        assert_eq!(run.progress(), Some(known));
+        let (state, standing) = (RunState::Running, run.standing());
+        let stored = StoredRun { run: RUN, spec: spec(), state, entries: Vec::new(), standing };
+        let restarted = Grid::of(true, vec![stored]);
+        assert_eq!(restarted.machine.run(RUN).expect("the run").progress(), Some(known));
+    }
+}
+
+/// A coordinator that was started again, and a host that came back in time.
+fn restarted() -> (Grid, LinkId, HostId) {
+    let mut before = Grid::new();
+    let (_, identity) = before.join();
+    let mut grid = Grid::of(true, Vec::new());
+    let link = grid.hello(Some(identity), Vec::new());
+    (grid, link, identity.0)
+}
+
+#[test]
+fn after_a_restart_a_host_knows_those_who_are_there_and_while_others_are_awaited_them_too() {
+    let absent = HostId(999);
+    for is_late in [false, true] {
+        let (mut grid, link, host) = restarted();
+        if is_late {
+            grid.advance(RESTART_GRACE.as_millis() as u64 + 1, &[link]);
+        }
+        grid.tell(link, ToCoordinator::Knows { hosts: vec![host, absent] });
+        let circle: Vec<HostId> = grid.machine.circle(host).collect();
+        assert_eq!(circle, if is_late { Vec::new() } else { vec![absent] });
+    }
+}
+
+#[test]
+fn a_run_of_so_many_hosts_that_none_is_looked_at_at_once_is_suspended_all_the_same() {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let links: Vec<LinkId> = (0..=BROADCAST_AT_ONCE_MAX + 1).map(|_| grid.join().0).collect();
+    links.iter().for_each(|link| grid.cut(*link));
+    grid.machine.suspend(grid.now, RUN).expect("it runs");
+    let state = |grid: &Grid| grid.machine.run(RUN).map(|run| run.state());
+    assert_eq!(state(&grid), Some(RunState::Suspending), "some of them may have heard it");
+    grid.advance(20_000, &[]);
+    assert_eq!(state(&grid), Some(RunState::Suspended));
+}
+
+#[test]
+fn only_some_reasons_are_kept_at_length() {
+    let mut readiness = Readiness::default();
+    let reason = "r".repeat(2 * TEXT_BYTES_MAX);
+    for host in 0..=REASONS_KEPT_WHOLE_MAX as u64 {
+        readiness.set_unready(HostId(host), reason.clone());
+    }
+    let whole = readiness.unready().values().filter(|kept| **kept == reason).count();
+    assert_eq!((whole, readiness.unready().len()), (REASONS_KEPT_WHOLE_MAX, REASONS_KEPT_WHOLE_MAX + 1));
+}
+
+#[test]
+fn who_says_that_it_knows_too_many_is_not_listened_to() {
+    for (count, is_taken) in [(ACQUAINTANCES_MAX, true), (ACQUAINTANCES_MAX + 1, false)] {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Knows { hosts: vec![HostId(999); count] });
+        assert_eq!(grid.is_closed(link), !is_taken, "{count}");
+    }
+}
+
+#[test]
+fn only_who_has_a_hosts_secret_comes_back_as_that_host() {
+    let mut grid = Grid::new();
+    let (link, one) = grid.join();
+    let (_, other) = grid.join();
+    assert_ne!(one.1, other.1);
+    grid.cut(link);
+    for forged in [0, other.1, one.1 ^ 1] {
+        let link = grid.hello(Some((one.0, forged, one.2)), Vec::new());
+        assert!(grid.is_closed(link), "{forged}");
+    }
+    let link = grid.hello(Some(one), Vec::new());
+    assert!(!grid.is_closed(link));
+    assert_eq!(grid.identity(link), one);
+}
+
+#[test]
+fn a_host_that_begins_anew_has_no_busy_workers_from_before() {
+    let mut tally = Tally::default();
+    let (host, counts) = (HostId(3), Counts { busy: 2, workers: 4, ..Counts::default() });
+    for series in 1..4 {
+        let row = tally.count(host, series, counts);
+        assert_eq!((row.busy, row.workers), (2, 4), "{series}");
+    }
+}
+
+#[test]
+fn what_hosts_leave_behind_is_not_known_before_all_that_are_lost_are_given_up() {
+    let mut grid = Grid::new();
+    let links = [(); 3].map(|()| grid.join().0);
+    grid.cut(links[0]);
+    grid.cut(links[1]);
+    let due = grid.now + RECONNECT_GRACE;
+    assert!(!grid.machine.is_giving_up(Time(due.0 - 1)));
+    assert!(grid.machine.is_giving_up(due));
+    grid.advance(RECONNECT_GRACE.as_millis() as u64, &links[2..]);
+    assert!(!grid.machine.is_giving_up(grid.now));
+    assert_eq!(grid.machine.hosts().count(), 1);
+}
+
+#[test]
+fn a_host_that_pauses_is_not_ready_any_more() {
+    for comes_back in [false, true] {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, identity) = grid.join();
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        let is_ready = |grid: &Grid| grid.machine.runs[&RUN].readiness.is_ready(identity.0);
+        assert!(is_ready(&grid));
+        let paused = Some("its user works".to_owned());
+        if comes_back {
+            grid.cut(link);
+            let report = grid.machine.hosts().next().expect("the host").report.as_ref().clone();
+            let (was, incarnation, roots) = (Some(identity), 0, Vec::new());
+            grid.tell(LinkId(99), ToCoordinator::Hello { report, was, incarnation, roots, paused });
+        } else {
+            grid.tell(link, ToCoordinator::Paused { reason: paused });
+            grid.advance(1, &[link]);
+        }
+        assert!(!is_ready(&grid), "{comes_back}");
+    }
+}
+
+/// A host that says this, and is closed or not.
+fn says(message: ToCoordinator) -> bool {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    grid.tell(link, message);
+    !grid.is_closed(link)
+}
+
+#[test]
+fn reasons_may_be_long_and_no_longer() {
+    let failed = |job: String, message: String, backtrace: Vec<String>| ToCoordinator::Failed {
+        run: RUN,
+        failure: JobFailure { job, message, backtrace },
+    };
+    let cases: [&dyn Fn(String) -> ToCoordinator; 6] = [
+        &|reason| ToCoordinator::Unready { run: RUN, reason },
+        &|reason| ToCoordinator::Limit { run: RUN, reason },
+        &|text| failed(text, String::new(), Vec::new()),
+        &|text| failed(String::new(), text, Vec::new()),
+        &|text| failed(String::new(), String::new(), vec![text[1..].to_owned(), "r".to_owned()]),
+        &|reason| ToCoordinator::Misbehaved { host: HostId(99), reason },
+    ];
+    for (case, message) in cases.iter().enumerate() {
+        for (bytes, is_taken) in [(REASON_BYTES_MAX, true), (REASON_BYTES_MAX + 1, false)] {
+            assert_eq!(says(message("r".repeat(bytes))), is_taken, "case {case}: {bytes}");
+        }
+    }
+}
+
+#[test]
+fn as_many_entries_and_as_large_ones_as_may_be_sent_are_taken_and_no_more() {
+    let entry = |bytes: usize, above: usize| {
+        let outcome = Outcome::Done(vec![0; bytes]);
+        let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
+        let key = JobKey([1; 32]);
+        Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state }
+    };
+    for (count, bytes, above, is_taken) in [
+        (ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, true),
+        (ENTRIES_PER_MESSAGE_MAX + 1, 1, 1, false),
+        (1, INLINE_RESULT_BYTES_MAX + 1, 1, false),
+        (1, 1, LINEAGE_LENGTH_MAX + 1, false),
+    ] {
+        let message = ToCoordinator::Entries { run: RUN, entries: vec![entry(bytes, above); count] };
+        assert_eq!(says(message), is_taken, "{count} of {bytes} bytes below {above}");
+    }
+}
+
+#[test]
+fn as_many_others_as_may_be_met_are_and_no_more() {
+    for (count, is_taken) in [(SHARERS_PER_MESSAGE_MAX, true), (SHARERS_PER_MESSAGE_MAX + 1, false)] {
+        assert_eq!(says(ToCoordinator::Meet { hosts: vec![HostId(99); count] }), is_taken, "{count}");
+    }
+}
+
+#[test]
+fn names_and_sites_may_be_as_long_as_a_text_and_no_longer() {
+    for (bytes, is_taken) in [(TEXT_BYTES_MAX, true), (TEXT_BYTES_MAX + 1, false)] {
+        let text = || "t".repeat(bytes);
+        for case in 0..5 {
+            let mut report = HostReport {
+                name: "one".to_owned(),
+                site: "here".to_owned(),
+                threads: 1,
+                version: "0".to_owned(),
+                direct: None,
+            };
+            let mut paused = None;
+            match case {
+                0 => report.name = text(),
+                1 => report.site = text(),
+                2 => report.version = text(),
+                3 => report.direct = Some(text()),
+                _ => paused = Some(text()),
+            }
+            let mut grid = Grid::new();
+            let (was, incarnation, roots) = (None, 0, Vec::new());
+            grid.tell(LinkId(7), ToCoordinator::Hello { report, was, incarnation, roots, paused });
+            assert_eq!(!grid.is_closed(LinkId(7)), is_taken, "case {case}: {bytes}");
+        }
+    }
+}
+
+#[test]
+fn runs_and_hosts_are_shown_as_they_are() {
+    let mut grid = Grid::new();
+    grid.now = Time(5_000_000_000);
+    grid.submit(RUN);
+    let (link, (host, ..)) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    let outcome = Outcome::Done(vec![0; 100]);
+    let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
+    let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
+    grid.tell(link, ToCoordinator::Entries { run: RUN, entries: vec![entry] });
+    let counted = Counts { updates: 3, busy: 1, workers: 4, ..Counts::default() };
+    let mut message = counts(0, 0, Some((1, 2)));
+    if let ToCoordinator::Counts { counts, .. } = &mut message {
+        **counts = counted;
+    }
+    grid.tell(link, message);
+
+    let shown = grid.machine.hosts().next().expect("the host");
+    assert_eq!((shown.id, shown.since, shown.connected, &shown.paused), (host, grid.now, true, &None));
+    assert_eq!((shown.ready, shown.counts), (vec![RUN], counted));
+    let run = grid.machine.run(RUN).expect("the run");
+    assert_eq!((run.run, run.state(), run.root_host()), (RUN, RunState::Running, Some(host)));
+    assert_eq!((run.root_losses(), run.since(), run.waiting_for.as_ref()), (0, grid.now, None));
+    assert_eq!((run.counts(), run.workers(), run.progress()), (counted, 4, Some((1, 2))));
+    assert_eq!(run.by_host().collect::<Vec<_>>(), [(host, true, counted)]);
+    assert!(matches!(run.table(), (1, 100..1_000)), "{:?}", run.table());
+    let standing = run.standing();
+    assert_eq!((standing.root_host, standing.root_losses, standing.progress), (Some(host), 0, Some((1, 2))));
+    assert_eq!(standing.by_host, [(host, counted)]);
+
+    grid.cut(link);
+    assert!(!grid.machine.hosts().next().expect("it may come back").connected);
+    grid.advance(60_000, &[]);
+    assert_eq!(grid.machine.hosts().count(), 0);
+    let run = grid.machine.run(RUN).expect("the run");
+    assert_eq!((run.root_host(), run.root_losses(), run.workers()), (None, 1, 0));
+    assert_eq!(run.by_host().map(|(id, is_there, _)| (id, is_there)).collect::<Vec<_>>(), [(host, false)]);
+    assert!(run.waiting_for.is_some());
+}
+
+#[test]
+fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
+    for (workers, notes) in [(0, 0), (2, 0), (0, 3)] {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, _) = grid.join();
+        grid.machine.handle_message(grid.now, link, counts(workers, notes, None));
+        let (mut workers_told, mut notes_told) = (Vec::new(), Vec::new());
+        while let Some(event) = grid.machine.poll_event() {
+            match event {
+                Event::Activity(RUN, _, workers) => workers_told.push(workers.len()),
+                Event::Notes(RUN, _, notes) => notes_told.push(notes.len()),
+                _ => {}
+            }
+        }
+        let expected = |count: usize| if count == 0 { Vec::new() } else { vec![count] };
+        assert_eq!((workers_told, notes_told), (expected(workers), expected(notes)));
+    }
+}
+
+#[test]
+fn people_are_told_why_nothing_happens_with_a_run() {
+    let mut grid = Grid::new();
+    let waits = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting_for).unwrap_or_default();
+    grid.submit(RUN);
+    assert!(waits(&grid, RUN).starts_with("no host is there"));
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
+    assert_eq!(waits(&grid, RUN), "all hosts are paused (one says: its user works)");
+    grid.tell(link, ToCoordinator::Paused { reason: None });
+    assert_eq!(waits(&grid, RUN), "hosts load the app");
+    for other in 2..=RUNS_ACTIVE_MAX as u64 + 1 {
+        grid.submit(RunId(other));
+    }
+    assert_eq!(waits(&grid, RunId(2)), "hosts load the app");
+    assert!(waits(&grid, RunId(RUNS_ACTIVE_MAX as u64 + 1)).ends_with("waits its turn"));
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    assert_eq!(waits(&grid, RUN), "", "it is under way");
+    grid.machine.suspend(grid.now, RunId(2)).expect("it is there");
+    grid.drain();
+    assert_eq!(waits(&grid, RunId(2)), "", "its owner wants it so");
+}

@@ -1,0 +1,108 @@
+//! How much of each thing a peer may send: as much as that is taken, one more and it is cut off.
+
+use super::bonds::{entry, job};
+use super::part::Held;
+use super::tests::{PEER, RUN, host, said};
+use super::*;
+use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX};
+use crate::message::LogLine;
+use crate::shared::{Digest, Replica, Versions};
+use crate::{EntryState, Mention, StealId};
+
+const NOW: Time = Time(0);
+const OBJECT: ObjectId = ObjectId([3; 16]);
+
+fn entries(count: usize) -> PeerMessage {
+    PeerMessage::Entries { run: RUN, entries: vec![entry(1, 1, EntryState::Running(PEER)); count] }
+}
+
+fn versions(sharers: usize) -> PeerMessage {
+    let (versions, digest, sharers) = (Versions::default(), Digest::default(), vec![PEER; sharers]);
+    PeerMessage::Versions { run: RUN, object: OBJECT, versions, digest, sharers, is_question: false }
+}
+
+fn replica(sharers: usize) -> PeerMessage {
+    let snapshot = Replica::new(vec![0].into()).snapshot();
+    PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers: vec![PEER; sharers] }
+}
+
+fn job_with(objects: usize) -> PeerMessage {
+    let objects = vec![Mention { object: OBJECT, creation: OBJECT }; objects];
+    let spec = JobSpec { objects, ..job(1) };
+    PeerMessage::Job { run: RUN, steal: StealId(0), number: JobNumber(1), spec }
+}
+
+/// A message with so many of something.
+type WithMany = fn(usize) -> PeerMessage;
+
+#[test]
+fn as_much_as_a_message_may_have_is_taken_and_no_more() {
+    let cases: [(WithMany, usize); 4] = [
+        (entries, ENTRIES_PER_MESSAGE_MAX),
+        (versions, SHARERS_PER_MESSAGE_MAX),
+        (replica, SHARERS_PER_MESSAGE_MAX),
+        (job_with, OBJECTS_PER_JOB_MAX),
+    ];
+    for (case, (message, most)) in cases.into_iter().enumerate() {
+        for (count, is_taken) in [(most - 1, true), (most, true), (most + 1, false)] {
+            let mut host = host();
+            host.handle_notice(NOW, RUN, Notice::Idle(1));
+            host.handle_from_peer(NOW, PEER, message(count));
+            assert_eq!(!host.cut_off.contains_key(&PEER), is_taken, "case {case}: {count}");
+        }
+    }
+}
+
+#[test]
+fn why_a_peer_refuses_this_host_is_told_unless_it_is_meant_to_harm() {
+    for (bytes, is_told) in [(TEXT_BYTES_MAX, true), (TEXT_BYTES_MAX + 1, false)] {
+        let mut host = host();
+        host.handle_from_peer(NOW, PEER, PeerMessage::Refused { reason: "r".repeat(bytes) });
+        let told =
+            std::iter::from_fn(|| host.poll_event()).any(|event| matches!(event, Event::RefusedBy(..)));
+        assert_eq!(told, is_told, "{bytes}");
+        assert!(host.cut_off.contains_key(&PEER), "there is nothing between the two any more");
+    }
+}
+
+#[test]
+fn a_host_that_holds_as_many_jobs_as_it_may_hands_back_what_comes_and_asks_for_none() {
+    for (held, is_taken) in [(HELD_JOBS_MAX - 1, true), (HELD_JOBS_MAX, false)] {
+        let mut host = host();
+        host.handle_notice(NOW, RUN, Notice::Idle(1));
+        said(&mut host);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        for number in 0..held as u64 {
+            let token = JobNumber(1 << 40 | number);
+            let spec = job(2);
+            let (owners, finished, lender, asked) = (Vec::new(), None, None, None);
+            part.held.insert(token, Held { spec, owners, finished, since: NOW, lender, asked, begun: true });
+        }
+        assert_eq!(part.held.len(), held);
+        host.handle_from_peer(NOW, PEER, job_with(0));
+        let is_returned = said(&mut host)
+            .iter()
+            .any(|transmit| matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Returned { .. })));
+        assert_eq!(is_returned, !is_taken, "{held}");
+        host.handle_notice(NOW, RUN, Notice::Idle(1));
+        let asks = |host: &mut Host| {
+            let said = said(host);
+            said.iter().any(|transmit| matches!(transmit, Transmit::ToPeer(_, PeerMessage::Steal { .. })))
+        };
+        assert!(!asks(&mut host), "now it has as many as it may");
+        assert!(host.poll_timeout().is_none_or(|(_, why)| why != "a thief has rested"));
+    }
+}
+
+#[test]
+fn lines_of_a_log_beyond_what_may_wait_are_left_out_and_that_is_said() {
+    let mut host = host();
+    for _ in 0..LOG_LINES_WAITING_MAX + 3 {
+        let line = LogLine { job: None, function: "f".to_owned(), text: "t".to_owned() };
+        host.handle_notice(NOW, RUN, Notice::Log(line));
+    }
+    let log = &host.runs[&RUN].log;
+    assert_eq!(log.len(), LOG_LINES_WAITING_MAX + 1);
+    assert_eq!(log.iter().filter(|line| line.text != "t").count(), 1);
+    assert_ne!(log[LOG_LINES_WAITING_MAX].text, "t");
+}

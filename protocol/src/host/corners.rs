@@ -1,0 +1,493 @@
+//! Decisions of a host that its usual days do not show: both sides of each.
+
+use std::time::Duration;
+
+use super::bonds::note;
+use super::part::LoanState;
+use super::tests::{PEER, RUN, host, info, said, spec};
+use super::*;
+use crate::coordinator::root_job;
+use crate::limits::{
+    DRAIN_MAX, FLUSH, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_REST_MIN,
+};
+use crate::message::{Departure, NoteKind, ToHost};
+use crate::parcel::{ParcelId, ParcelMessage};
+use crate::shared::{Replica, Versions};
+use crate::{Bytes, EntryState, Finished, Lineage, Mention, Outcome, StealId, Stealing};
+
+const NOW: Time = Time(0);
+const OTHER: HostId = HostId(30);
+
+/// Another host, of another site.
+fn join_far(host: &mut Host, id: HostId) {
+    let mut info = info(id);
+    Arc::make_mut(&mut info.report).site = "there".to_owned();
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined: vec![info], gone: Vec::new() });
+}
+
+fn commands(host: &mut Host) -> Vec<Command> {
+    std::iter::from_fn(|| host.poll_command()).collect()
+}
+
+fn asked(host: &mut Host) -> Vec<(HostId, StealId)> {
+    let asked = said(host).into_iter().filter_map(|transmit| match transmit {
+        Transmit::ToPeer(peer, PeerMessage::Steal { steal, .. }) => Some((peer, steal)),
+        _ => None,
+    });
+    asked.collect()
+}
+
+#[test]
+fn long_lines_of_a_log_are_cut_into_messages_by_all_that_they_consist_of() {
+    let half = MESSAGE_PART_BYTES / 2;
+    for (text, function) in [(half, 0), (0, half), (half / 2, half / 2)] {
+        let mut host = host();
+        for _ in 0..3 {
+            let (text, function) = ("t".repeat(text), "f".repeat(function));
+            host.handle_notice(NOW, RUN, Notice::Log(LogLine { job: None, function, text }));
+        }
+        host.handle_timeout(NOW + FLUSH);
+        let lines: Vec<usize> = said(&mut host)
+            .iter()
+            .filter_map(|transmit| match transmit {
+                Transmit::ToCoordinator(ToCoordinator::Log { lines, .. }) => Some(lines.len()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(lines, [1, 1, 1], "{text} and {function} bytes, and something for the line itself");
+    }
+}
+
+#[test]
+fn a_host_that_departs_already_does_not_begin_again_for_another_reason() {
+    let mut host = host();
+    host.pause(NOW, Some("its user works".to_owned()));
+    host.handle_notice(NOW, RUN, Notice::Drained);
+    let (deadline, _) = host.next_departure_timeout().expect("the goodbye is to be answered");
+    host.pause(NOW + DRAIN_MAX, Some("it runs on battery".to_owned()));
+    assert_eq!(host.next_departure_timeout().map(|(at, _)| at), Some(deadline));
+    host.handle_from_coordinator(NOW, ToHost::Farewell);
+    assert_eq!(host.paused(), Some("it runs on battery"));
+}
+
+#[test]
+fn a_host_that_nobody_knows_yet_pauses_at_once() {
+    let config = HostConfig { report: (*info(PEER).report).clone(), seed: 1, table_bytes_max: 1 << 20 };
+    let mut host = Host::new(config, NOW);
+    host.pause(NOW, Some("its user works".to_owned()));
+    assert_eq!((host.paused(), host.is_leaving()), (Some("its user works"), false));
+    assert_eq!(commands(&mut host), [], "it does not leave");
+}
+
+#[test]
+fn a_thief_asks_other_sites_again_after_a_rest_under_cluster_aware_stealing_only() {
+    for stealing in [Stealing::ClusterAware, Stealing::Random] {
+        let mut host = host();
+        join_far(&mut host, OTHER);
+        host.runs.get_mut(&RUN).expect("it takes part").spec.stealing = stealing;
+        host.handle_notice(NOW, RUN, Notice::Idle(1));
+        let is_due = |host: &Host| {
+            let due = host.next_steal_timeout(RUN, &host.runs[&RUN]);
+            due.filter(|(_, why)| *why == "a thief has rested between sites")
+        };
+        assert_eq!(is_due(&host), None, "it is asking there");
+        for (peer, steal) in asked(&mut host) {
+            if peer == OTHER {
+                host.handle_from_peer(NOW, OTHER, PeerMessage::Nothing { run: RUN, steal });
+            }
+        }
+        let _ = asked(&mut host);
+        let due = is_due(&host);
+        assert_eq!(due.is_some(), stealing == Stealing::ClusterAware, "{stealing:?}");
+        let Some((at, _)) = due else { continue };
+        assert!(at >= NOW + STEAL_REST_MIN / 2 && at <= NOW + STEAL_REST_MIN, "{at:?}");
+        host.handle_timeout(at);
+        assert!(asked(&mut host).iter().any(|(peer, _)| *peer == OTHER));
+    }
+}
+
+#[test]
+fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
+    let mut host = host();
+    join_far(&mut host, OTHER);
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    assert_eq!(asked(&mut host).len(), 2, "one near, one far");
+    host.handle_notice(NOW, RUN, Notice::Idle(0));
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    let part = &host.runs[&RUN];
+    assert_eq!(part.requests.values().map(|request| request.victim).collect::<Vec<_>>(), [OTHER]);
+    assert_eq!(part.own_counts.steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
+}
+
+#[test]
+fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again() {
+    for was_held in [false, true] {
+        let mut host = host();
+        let steal = StealId(4);
+        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
+        host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
+        let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+        let mut holding = |holding, held| {
+            let (next_steal, pending) = (StealId(5), Vec::new());
+            let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
+            host.handle_from_peer(NOW, PEER, message);
+        };
+        if was_held {
+            holding(1, vec![loan]);
+        }
+        holding(2, Vec::new());
+        let commands = commands(&mut host);
+        let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
+        // Its result may be known to others.
+        assert_eq!((is_back, host.runs[&RUN].unresolved.len()), (!was_held, usize::from(was_held)));
+    }
+}
+
+#[test]
+fn the_runtime_is_told_when_the_host_is_called_otherwise() {
+    let mut host = host();
+    commands(&mut host);
+    host.handle_disconnected(NOW);
+    host.handle_connected(NOW);
+    let welcome = ToHost::Welcome {
+        host: HostId(11),
+        incarnation: 0,
+        secret: 6,
+        grid: GridId(7),
+        hosts: vec![info(HostId(11))],
+        complete: true,
+        runs: vec![RUN],
+        epoch: 0,
+    };
+    host.handle_from_coordinator(NOW, welcome);
+    assert!(commands(&mut host).contains(&Command::Identify { run: RUN, origin: HostId(11) }));
+}
+
+#[test]
+fn no_two_logs_of_fetched_objects_have_the_same_incarnation() {
+    let mut host = host();
+    let incarnations: BTreeSet<u64> = (1..4)
+        .map(|number| {
+            let object = ObjectId([number; 16]);
+            let replica = Arc::<SharedReplica>::default();
+            host.handle_notice(NOW, RUN, Notice::Opened { object, replica: replica.clone() });
+            let snapshot = Replica::new(vec![number].into()).snapshot();
+            let message = PeerMessage::Replica { run: RUN, object, snapshot, sharers: Vec::new() };
+            host.handle_from_peer(NOW, PEER, message);
+            let writer = replica.with(|place| place.as_ref().map(|place| place.next_local(HostId(10)).0));
+            writer.expect("it has come").incarnation
+        })
+        .collect();
+    assert_eq!(incarnations.len(), 3);
+}
+
+#[test]
+fn a_place_for_a_replica_says_how_far_that_is() {
+    let shared = SharedReplica::default();
+    assert_eq!(shared.end(), 0);
+    shared.with(|place| *place = Some(Replica::new(vec![0].into())));
+    assert_eq!(shared.end(), 1);
+    shared.with(|place| place.as_mut()?.append_local(PEER, vec![1].into())).expect("room");
+    assert_eq!(shared.end(), 2);
+}
+
+#[test]
+fn a_host_tells_how_long_a_note_has_waited_in_milliseconds() {
+    let mut host = host();
+    host.handle_notice(NOW, RUN, Notice::Idle(0));
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    part.note(Time(2_000_000), note(0));
+    let ago = part.take_notes(Time(7_999_999) + Duration::from_secs(1));
+    assert_eq!(ago[0].ago_ms, 1_005);
+}
+
+/// A host that lent a job, and the loan's number.
+fn lender() -> (Host, JobNumber) {
+    let mut host = host();
+    host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2 });
+    host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
+    let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+    commands(&mut host);
+    (host, loan)
+}
+
+#[test]
+fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
+    for (state, saved) in [(LoanState::Given(StealId(4)), 0), (LoanState::Agreed, 1)] {
+        let (mut host, number) = lender();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.loans.get_mut(&number).expect("it is lent").state = state;
+        let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+        host.handle_from_peer(NOW, PEER, PeerMessage::Result { run: RUN, number, finished });
+        let counts = host.counts(RUN).expect("it takes part");
+        assert_eq!((counts.jobs.adopted, counts.saved_work_ns), (saved, saved));
+    }
+}
+
+#[test]
+fn an_adopted_job_is_lost_when_its_host_lacks_it_in_what_it_said_later() {
+    for (holding, is_lost) in [(1, false), (2, false), (3, true), (4, true)] {
+        let (mut host, number) = lender();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.loans.get_mut(&number).expect("it is lent").state = LoanState::Agreed;
+        let (next_steal, held, pending) = (StealId(0), Vec::new(), Vec::new());
+        let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
+        host.handle_from_peer(NOW, PEER, message);
+        assert_eq!(host.runs[&RUN].unresolved.len(), usize::from(is_lost), "{holding}");
+    }
+}
+
+#[test]
+fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
+    let mut host = host();
+    let joined = vec![info(OTHER)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    let object = ObjectId([3; 16]);
+    host.handle_notice(NOW, RUN, Notice::Opened { object, replica: Arc::default() });
+    let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN]).map(|(until, _)| until);
+    host.handle_timeout(NOW);
+    let first = NOW + SHARED_FETCH_MIN;
+    assert_eq!(until(&host), Some(first));
+    host.handle_timeout(first);
+    assert_eq!(until(&host), Some(first + 2 * SHARED_FETCH_MIN));
+}
+
+#[test]
+fn updates_that_follow_one_another_travel_together() {
+    let mut host = host();
+    let object = ObjectId([3; 16]);
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+    host.handle_notice(NOW, RUN, Notice::Shared { object, replica: replica.clone() });
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(NOW, PEER, message);
+    said(&mut host);
+    let sent = |host: &mut Host| -> Vec<(u64, usize)> {
+        let sent = said(host).into_iter().filter_map(|transmit| match transmit {
+            Transmit::ToPeer(PEER, PeerMessage::Updates { first, updates, .. }) => {
+                Some((first, updates.len()))
+            }
+            _ => None,
+        });
+        sent.collect()
+    };
+    // Long after anything was sent, so that the first need not wait.
+    let now = NOW + Duration::from_secs(1);
+    for byte in 0..4 {
+        let bytes = Bytes::from(vec![byte]);
+        let made = replica.with(|place| place.as_mut()?.append_local(HostId(10), bytes.clone()));
+        let (writer, seq) = made.expect("there is room");
+        host.handle_notice(now, RUN, Notice::Updated { object, writer, seq, bytes });
+    }
+    assert_eq!(sent(&mut host), [(0, 1)]);
+    host.handle_timeout(now + SHARED_FLUSH);
+    assert_eq!(sent(&mut host), [(1, 3)]);
+}
+
+#[test]
+fn stolen_jobs_are_counted_by_where_they_came_from() {
+    let mut host = host();
+    join_far(&mut host, OTHER);
+    let mut waiting = BTreeMap::new();
+    let mut expected = [(1, 0), (2, 1), (3, 1)].into_iter();
+    for (victim, number) in [(PEER, 1), (OTHER, 2), (PEER, 3)] {
+        host.handle_notice(NOW, RUN, Notice::Idle(1));
+        waiting.extend(asked(&mut host));
+        let steal = waiting.remove(&victim).expect("it is asked");
+        let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
+        host.handle_from_peer(
+            NOW,
+            victim,
+            PeerMessage::Job { run: RUN, steal, number: JobNumber(number), spec },
+        );
+        let counts = host.counts(RUN).expect("it takes part");
+        assert_eq!(Some((counts.jobs.stolen, counts.jobs.stolen_wide)), expected.next());
+        let came: u64 = counts.steals.scopes.iter().map(|scope| scope.jobs).sum();
+        assert_eq!((came, counts.held[0].begun), (number, number));
+        host.handle_timeout(NOW);
+    }
+}
+
+#[test]
+fn what_becomes_of_jobs_is_counted_apart_for_those_that_were_lost_before() {
+    for redone in [false, true] {
+        let mut host = host();
+        let spec = JobSpec { redone, ..root_job(&spec()) };
+        for (what, times) in [
+            (NoteKind::Done { work_ns: 1 }, 1),
+            (NoteKind::Failed, 2),
+            (NoteKind::Aborted, 3),
+            (NoteKind::Lost, 4),
+        ] {
+            (0..times).for_each(|_| host.note(RUN, &spec, what));
+        }
+        let counts =
+            host.counts(RUN).expect("it takes part").held.map(|held| [held.done, held.failed, held.aborted]);
+        let expected = if redone { [[0; 3], [1, 2, 3]] } else { [[1, 2, 3], [0; 3]] };
+        assert_eq!(counts, expected);
+    }
+}
+
+#[test]
+fn a_note_says_whether_its_job_mentions_shared_objects() {
+    let mention = Mention { object: ObjectId([3; 16]), creation: ObjectId([4; 16]) };
+    for objects in [Vec::new(), vec![mention]] {
+        let mut host = host();
+        let shares = !objects.is_empty();
+        let spec = JobSpec { objects, ..root_job(&spec()) };
+        host.note(RUN, &spec, NoteKind::Lost);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        assert_eq!(part.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(), [shares]);
+    }
+}
+
+#[test]
+fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
+    let mut host = host();
+    for number in 1..3 {
+        let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
+        let steal = StealId(number);
+        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
+        host.handle_offered(NOW, RUN, Some((JobNumber(number), spec)));
+    }
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    commands(&mut host);
+    assert_eq!(host.runs[&RUN].unresolved.len(), 2);
+    host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: crate::JobKey([1; 32]) });
+    let redone: Vec<JobNumber> = commands(&mut host)
+        .iter()
+        .filter_map(|command| match command {
+            Command::Requeue { number, .. } => Some(*number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((redone, host.runs[&RUN].unresolved.len()), (vec![JobNumber(1)], 1));
+}
+
+/// A host with a shared object that it uses and of which the peer has a replica, too.
+fn sharing() -> (Host, ObjectId, Arc<SharedReplica>) {
+    let mut host = host();
+    let object = ObjectId([3; 16]);
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    host.handle_notice(NOW, RUN, Notice::Shared { object, replica: replica.clone() });
+    let (versions, sharers) = (Versions::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(NOW, PEER, message);
+    said(&mut host);
+    (host, object, replica)
+}
+
+#[test]
+fn replicas_are_compared_soon_after_a_route_was_lost() {
+    for is_lost in [false, true] {
+        let (mut host, _, _used) = sharing();
+        let compares = |host: &mut Host| {
+            let said = said(host);
+            said.iter().any(|said| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Versions { .. })))
+        };
+        // Nothing comes to the object, and it is compared ever less often.
+        let mut now = NOW;
+        while !compares(&mut host) || now < NOW + 4 * SHARED_COMPARE_MAX {
+            let (due, _) = host.poll_timeout().expect("it is shared");
+            now = now.max(due);
+            host.handle_timeout(now);
+        }
+        if is_lost {
+            host.handle_route_lost(now, PEER);
+        }
+        compares(&mut host);
+        host.handle_timeout(now + SHARED_COMPARE_MIN);
+        assert_eq!(compares(&mut host), is_lost);
+    }
+}
+
+#[test]
+fn a_replica_that_has_become_superfluous_is_not_pulled_any_more() {
+    let (mut host, object, replica) = sharing();
+    let contents = Contents::Replica { run: RUN, object };
+    let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
+    host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(announcement));
+    assert!(host.awaits_object(RUN, object));
+    said(&mut host);
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    let (versions, sharers) = (Versions::default(), Vec::new());
+    let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+    host.handle_from_peer(NOW, PEER, message);
+    assert!(!host.awaits_object(RUN, object));
+    let received = PeerMessage::Parcel(ParcelMessage::Received { parcel: ParcelId(1) });
+    assert!(said(&mut host).contains(&Transmit::ToPeer(PEER, received)));
+}
+
+#[test]
+fn a_result_at_a_host_that_this_one_does_not_know_is_searched_for() {
+    let stranger = HostId(77);
+    for (place, is_connected, is_sought, is_wanted) in
+        [(stranger, true, true, false), (PEER, true, false, true), (stranger, false, false, false)]
+    {
+        let mut host = host();
+        let spec = JobSpec { depth: 1, redone: true, ..root_job(&spec()) };
+        let state = EntryState::DoneAt { host: place, work_ns: 1 };
+        let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state };
+        host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: vec![entry] });
+        if !is_connected {
+            host.handle_disconnected(NOW);
+        }
+        said(&mut host);
+        host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });
+        let said = said(&mut host);
+        let finds = |said: &Transmit| matches!(said, Transmit::ToCoordinator(ToCoordinator::Find { .. }));
+        let wants = |said: &Transmit| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Want { .. }));
+        assert_eq!((said.iter().any(finds), said.iter().any(wants)), (is_sought, is_wanted), "{place:?}");
+    }
+}
+
+#[test]
+fn an_orphan_that_ends_is_counted_as_saved() {
+    let mut host = host();
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    let (_, steal) = asked(&mut host)[0];
+    let (number, spec) = (JobNumber(1), JobSpec { depth: 1, ..root_job(&spec()) });
+    host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+    let held = *host.runs[&RUN].held.keys().next().expect("it came");
+    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
+    let gone = vec![(PEER, Departure::Crashed)];
+    host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
+    assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 0)));
+    let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+    host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
+    assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 1)));
+    assert_eq!((host.held_and_lent(RUN), host.table(RUN).0), ((0, 0), 1));
+}
+
+#[test]
+fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
+    let (mut host, object, replica) = sharing();
+    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    let mut met = BTreeSet::new();
+    for first in [1_000, 2_000, 3_000] {
+        let sharers = (first..first + 100).map(HostId).collect();
+        let versions = Versions::default();
+        let message =
+            PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
+        host.handle_from_peer(NOW, PEER, message);
+        for transmit in said(&mut host) {
+            if let Transmit::ToCoordinator(ToCoordinator::Meet { hosts }) = transmit {
+                met.extend(hosts);
+            }
+        }
+    }
+    assert_eq!(met.len(), SHARERS_PER_MESSAGE_MAX);
+}
+
+#[test]
+fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
+    let mut host = host();
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    for work_ns in [5, 7, 11] {
+        part.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
+    }
+    assert_eq!((part.own_counts.jobs.reused, part.own_counts.saved_work_ns), (3, 23));
+}
