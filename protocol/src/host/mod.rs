@@ -34,6 +34,7 @@ mod sharing;
 mod sizes;
 mod stealing;
 mod surface;
+mod twice;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -369,6 +370,10 @@ impl Host {
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
                 part.own_counts.jobs.recorded += 1;
+                if part.redoing.contains(&key.tag()) {
+                    // It is not to be looked up any more: it was redone.
+                    part.sought.remove(&key);
+                }
                 self.record(now, run, key, depth, lineage, finished);
             }
             Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
