@@ -34,9 +34,9 @@ mod sharing;
 mod sizes;
 mod stealing;
 mod surface;
-mod twice;
 #[cfg(test)]
 pub(crate) mod tests;
+mod twice;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -194,7 +194,7 @@ impl Host {
     pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let mut known = Vec::new();
+        let (mut known, mut lent) = (Vec::new(), Vec::new());
         for entry in entries {
             let is_own = matches!(entry.state, EntryState::Running(host) if Some(host) == me);
             if is_own || entry.lineage.0.len() > LINEAGE_LENGTH_MAX {
@@ -203,6 +203,7 @@ impl Host {
             let is_sought = part.redoes(&entry);
             let key = entry.key;
             known.extend(part.held_and_known(&entry));
+            lent.extend(part.lent_and_known(&entry));
             if part.table.insert(entry) && is_sought {
                 part.seek_entry(key);
             }
@@ -210,6 +211,9 @@ impl Host {
         part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
         for (token, finished) in known {
             self.finish_known(run, token, finished);
+        }
+        for (number, finished) in lent {
+            self.reuse_for_lent(run, number, finished);
         }
         self.tell_lookups(run);
     }

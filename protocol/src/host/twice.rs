@@ -24,7 +24,8 @@ impl Host {
     /// as an orphan again.
     fn leave_adopted(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get(&run) else { return };
-        let nearest = |above: &[JobTag]| above.iter().rev().find_map(|tag| part.held_by_tag.get(tag)).copied();
+        let nearest =
+            |above: &[JobTag]| above.iter().rev().find_map(|tag| part.held_by_tag.get(tag)).copied();
         let adopted: Vec<JobNumber> = (part.loans.iter())
             .filter(|(_, loan)| !matches!(loan.state, LoanState::Given(_)))
             .filter(|(_, loan)| nearest(&loan.spec.lineage.0) == Some(token))
@@ -35,6 +36,14 @@ impl Host {
             self.end_loan_parcels(run, number, &loan);
             self.tell_peer(loan.thief, PeerMessage::Orphaned { run, number });
         }
+    }
+
+    /// A job that was lost and lent again has the result of the one that was lost, or of another's.
+    pub(super) fn reuse_for_lent(&mut self, run: RunId, number: JobNumber, finished: Finished) {
+        let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) else { return };
+        self.end_loan_parcels(run, number, &loan);
+        self.tell_peer(loan.thief, PeerMessage::Abort { run, number });
+        self.reuse(run, loan.number, &loan.spec, finished);
     }
 
     /// A held job has the result that somebody else found.
@@ -68,6 +77,15 @@ impl Part {
         // What is held here is not looked up.
         entry.lineage.0.iter().any(is_redone)
             || (is_redone(&entry.key.tag()) && !self.held_by_key.contains_key(&entry.key))
+    }
+
+    /// The loan of a redone job of which this is the result.
+    pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
+        let EntryState::Done(finished) = &entry.state else { return None };
+        // Few are redone, so this is no search through all loans for each entry.
+        let is_redone = self.redoing.contains(&entry.key.tag());
+        let mut loans = self.loans.iter().filter(|_| is_redone);
+        loans.find(|(_, loan)| loan.spec.key == entry.key).map(|(number, _)| (*number, finished.clone()))
     }
 
     /// The job that is held here, if it is run a second time or nobody waits for it, and this is its result.
