@@ -135,6 +135,7 @@ impl Coordinator {
         }
         // What it searched for before its link broke, it has done without.
         self.answers.forget_host(host);
+        let was_missing = self.missing.contains(host);
         let is_new = self.enter(now, link, host, incarnation, report, paused);
         self.note_pause(host);
         if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {
@@ -145,7 +146,7 @@ impl Coordinator {
         self.welcome(now, host, is_new, was.is_some());
         self.pull_again(now, host);
         for claim in roots {
-            self.claim_root(host, claim);
+            self.claim_root(now, host, claim, was_missing);
         }
         self.settle(now);
         self.assign_roots(now);

@@ -41,6 +41,8 @@ pub struct RunPart {
     pub assigned_before: Option<HostId>,
     /// All whose result of the root counts.
     pub claims: BTreeSet<(HostId, JobNumber)>,
+    /// Those whose root was withdrawn because an earlier host came back with it.
+    pub withdrawn: BTreeSet<(HostId, JobNumber)>,
     pub next_number: u64,
     pub root_losses: u32,
     /// The root is not given away again before all hosts have recovered from this, or until then.
@@ -72,6 +74,7 @@ impl RunPart {
             assigned: None,
             assigned_before: None,
             claims: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
             next_number: 0,
             root_losses: 0,
             settles: (0, now),

@@ -50,6 +50,11 @@ impl Coordinator {
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
+            let known = part.table.get(&entry.key).map(|known| &known.state);
+            let runner = match known {
+                Some(EntryState::Running(runner)) => Some(*runner),
+                _ => None,
+            };
             if !part.table.insert(entry.clone()) {
                 continue;
             }
@@ -60,6 +65,8 @@ impl Coordinator {
             if matches!(entry.state, EntryState::Running(_)) {
                 hosts.extend(part.root_host());
             }
+            // Somebody else was faster than an orphan, which need not go on.
+            hosts.extend(runner.filter(|_| matches!(entry.state, EntryState::Done(_))));
             hosts.remove(&host);
             for subscriber in hosts {
                 forwarded.entry(subscriber).or_default().push(entry.clone());

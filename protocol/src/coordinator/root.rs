@@ -104,7 +104,7 @@ impl Coordinator {
     }
 
     /// A host that comes back has the root job still, and has proved it.
-    pub(super) fn claim_root(&mut self, host: HostId, claim: &RootClaim) {
+    pub(super) fn claim_root(&mut self, now: Time, host: HostId, claim: &RootClaim, was_missing: bool) {
         let RootClaim { run, number, .. } = *claim;
         let Some(part) = self.runs.get_mut(&run) else { return };
         // Of a run that is suspended, too: its root may have ended before its host heard of that.
@@ -113,11 +113,41 @@ impl Coordinator {
         if !part.is_active {
             return;
         }
-        if part.assigned.is_none_or(|(assigned, _)| assigned == host) {
-            part.assigned = Some((host, number));
-            part.assigned_before = None;
-            self.set_state(run, RunState::Running);
+        match part.assigned {
+            // The message that withdrew it was lost with a link.
+            Some((root_host, _)) if root_host != host && part.withdrawn.contains(&(host, number)) => {
+                self.send(host, ToHost::Withdraw { run, number });
+            }
+            Some((root_host, other)) if root_host != host => {
+                if was_missing && number < other && self.working.contains(&host) {
+                    self.give_root_back(now, run, (host, number), (root_host, other));
+                }
+            }
+            Some(_) | None => {
+                part.assigned = Some((host, number));
+                part.assigned_before = None;
+                self.set_state(run, RunState::Running);
+            }
         }
+    }
+
+    /// The root's host was away for a moment, and another has begun the root meanwhile: the first has done more of
+    /// it, and one is enough. If the other finishes before it hears of that, its result counts.
+    fn give_root_back(
+        &mut self,
+        now: Time,
+        run: RunId,
+        (host, number): (HostId, JobNumber),
+        (other, withdrawn): (HostId, JobNumber),
+    ) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.assigned = Some((host, number));
+        part.assigned_before = None;
+        part.withdrawn.insert((other, withdrawn));
+        self.send(other, ToHost::Withdraw { run, number: withdrawn });
+        self.introduce_master(now, run, host);
+        self.broadcast(now, ToHost::Master { run, host });
+        self.events.push_back(Event::RootAssigned(run, host));
     }
 
     /// Gives root jobs that nobody has to hosts that can run them.

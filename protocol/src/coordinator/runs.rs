@@ -215,6 +215,7 @@ impl Coordinator {
         part.suspending = None;
         part.assigned = None;
         part.claims.clear();
+        part.withdrawn.clear();
         self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
         self.set_state(run, RunState::Suspended);
     }

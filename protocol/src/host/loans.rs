@@ -193,7 +193,7 @@ impl Host {
     }
 
     /// Somebody does not want a held job; without others who do, it is aborted.
-    fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
+    pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.remove_owner(owner, number) else { return };

@@ -99,6 +99,7 @@ impl Host {
             ToHost::Ping { ping } => self.tell_coordinator(ToCoordinator::Pong { ping }),
             ToHost::Farewell => self.on_farewell(),
             ToHost::Forget { ask, host } => self.on_forget(ask, host),
+            ToHost::Withdraw { run, number } => self.on_withdraw(run, number),
         }
     }
 

@@ -40,6 +40,7 @@ mod stealing;
 mod surface;
 #[cfg(test)]
 pub(crate) mod tests;
+mod twice;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -373,6 +374,10 @@ impl Host {
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
                 part.own_counts.jobs.recorded += 1;
+                if part.redoing.contains(&key.tag()) {
+                    // It is not to be looked up any more: it was redone.
+                    part.sought.remove(&key);
+                }
                 self.record(now, run, key, depth, lineage, finished);
             }
             Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),

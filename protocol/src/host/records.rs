@@ -79,8 +79,8 @@ impl Host {
         let spec = &held.spec;
         let state = EntryState::Running(me);
         let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
-        // This host may be the one to redo what is above.
-        let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
+        // This host may be the one to redo it, or what is above.
+        let is_sought = part.redoes(&entry);
         let key = entry.key;
         part.table.insert(entry.clone());
         part.outbox.push_back(entry);
@@ -194,18 +194,27 @@ impl Host {
     pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let (mut known, mut lent) = (Vec::new(), Vec::new());
         for entry in entries {
             let is_own = matches!(entry.state, EntryState::Running(host) if Some(host) == me);
             if is_own || entry.lineage.0.len() > LINEAGE_LENGTH_MAX {
                 continue;
             }
-            let is_sought = entry.lineage.0.iter().any(|tag| part.redoing.contains(tag));
+            let is_sought = part.redoes(&entry);
             let key = entry.key;
+            known.extend(part.held_and_known(&entry));
+            lent.extend(part.lent_and_known(&entry));
             if part.table.insert(entry) && is_sought {
                 part.seek_entry(key);
             }
         }
         part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
+        for (token, finished) in known {
+            self.finish_known(run, token, finished);
+        }
+        for (number, finished) in lent {
+            self.reuse_for_lent(run, number, finished);
+        }
         self.tell_lookups(run);
     }
 

@@ -245,7 +245,7 @@ impl Host {
         true
     }
 
-    fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
+    pub(super) fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.sought.remove(&spec.key);
         part.count_reused(&finished);

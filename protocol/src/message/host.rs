@@ -157,6 +157,14 @@ pub enum ToHost {
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
+    /// The host that had the root job before came back with it after a moment, and keeps it: this host drops its own
+    /// unless that is finished. Repeated when the host says that it has it still.
+    Withdraw {
+        /// Of which run.
+        run: RunId,
+        /// The number under which the root was assigned.
+        number: JobNumber,
+    },
 }
 
 /// What a run is, is one of many copies in memory, and travels like any other.

@@ -129,6 +129,7 @@ fn to_host() -> Vec<Line> {
         Forget { ask: 3, host: HOST }
         Parcel { 0: ParcelMessage::Refused { parcel: ParcelId(8) } }
         RelayedBulk { from: HOST, frame: vec![4, 0, 2] }
+        Withdraw { run: RUN, number: NUMBER }
     }
 }
 

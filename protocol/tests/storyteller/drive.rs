@@ -160,8 +160,18 @@ impl World {
                 }
             }
             Command::Offer { .. } => {
+                let mut asked = Vec::new();
+                while let Some(job) = runtime.oldest_open()
+                    && let Some(lookup) = runtime.ask_first(&job)
+                {
+                    process.inputs.push_back(host::Input::notice(RUN, lookup));
+                    asked.push(job);
+                }
                 let job = runtime.offer();
                 process.inputs.push_back(host::Input::Offered(RUN, job));
+                for job in asked {
+                    self.say(format!("{name} looks {job} up"));
+                }
             }
             Command::Complete { number, finished, .. } => {
                 let job = runtime.complete(number, &finished).unwrap_or_else(|| "no job".to_owned());
@@ -175,6 +185,10 @@ impl World {
             }
             Command::Lookups { jobs, .. } => {
                 let wanted = !jobs.is_empty();
+                if !wanted {
+                    runtime.news.clear();
+                }
+                runtime.news.extend(jobs);
                 if std::mem::replace(&mut runtime.looks_up, wanted) != wanted {
                     self.say(format!("{name} looks {}", if wanted { "jobs up" } else { "no more jobs up" }));
                 }

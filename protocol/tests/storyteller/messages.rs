@@ -94,6 +94,7 @@ pub fn down(names: &Names, message: &ToHost) -> Option<String> {
         ToHost::Unreachable { host } => format!("Unreachable {}", names.host(*host)),
         ToHost::Farewell => "Farewell".to_owned(),
         ToHost::Forget { host, .. } => format!("Forget {}", names.host(*host)),
+        ToHost::Withdraw { .. } => "Withdraw r".to_owned(),
         ToHost::RelayedBulk { from, .. } => format!("Relayed from {}", names.host(*from)),
         ToHost::Parcel(message) => parcel(message, |contents| format!("{contents:?}")),
         ToHost::Ping { .. } => return None,

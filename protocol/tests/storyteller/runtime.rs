@@ -1,11 +1,11 @@
 //! A runtime that does what the script says: which jobs are open, lent, run in place, and finished.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::SharedReplica;
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, Mention};
+use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Mention};
 
 use crate::entries::{finished, value};
 use crate::names::parent;
@@ -48,6 +48,8 @@ pub struct Runtime {
     next_number: u64,
     pub thieves: usize,
     pub looks_up: bool,
+    /// Jobs of which something has come to be known since they were asked for.
+    pub news: BTreeSet<JobTag>,
     /// What its jobs mention.
     pub mentions: Vec<Mention>,
     /// Its jobs use these as long as it runs.
@@ -110,6 +112,25 @@ impl Runtime {
             task.nodes.insert(name.to_owned(), node);
         }
         Ok(notice)
+    }
+
+    /// Asks for a redone job before anybody begins it, if something has come to be known of it since it was opened.
+    pub fn ask_first(&mut self, name: &str) -> Option<Notice> {
+        let index = self.open.iter().position(|(_, open)| open == name)?;
+        let (held, _) = self.open[index];
+        let spec = self.node(held, name).map(|node| node.spec.clone())?;
+        if !spec.redone || !self.news.remove(&spec.key.tag()) {
+            return None;
+        }
+        self.open.remove(index);
+        let number = self.number(held, name);
+        self.node(held, name)?.state = State::Away(number);
+        Some(Notice::Lookup { number, spec })
+    }
+
+    /// The job that is given up first.
+    pub fn oldest_open(&self) -> Option<String> {
+        self.open.front().map(|(_, name)| name.clone())
     }
 
     /// Gives the oldest open job up.
@@ -192,6 +213,7 @@ impl Runtime {
         node.spec.redone = redone;
         node.spec.lookup_below = lookup_below;
         let spec = node.spec.clone();
+        self.news.remove(&spec.key.tag());
         self.open.push_front((held, name));
         Some(spec)
     }

@@ -13,7 +13,7 @@ use sateen_protocol::{FaultTolerance, JobFailure};
 use crate::names::ROOT;
 use crate::objects::{LARGE_BYTES, create, drop_object, guard, show, update, use_object};
 use crate::seeds::Seeds;
-use crate::work::{abandon, complete, finish, open, steal, tell};
+use crate::work::{abandon, call, complete, finish, open, steal, tell};
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
 /// The script of `text` with the output that belongs to it, and what the machines were told. Lines in which a word is in capitals, such as
@@ -187,11 +187,7 @@ fn at_work(world: &mut World, words: &[&str]) -> Result<(), String> {
     match words {
         ["steal", thief, "from", victim] => steal(world, thief, victim)?,
         ["open", name, jobs @ ..] => jobs.iter().try_for_each(|job| open(world, name, job))?,
-        ["call", name, job] => {
-            if !process(world, name)?.runtime.call(job) {
-                return Err("the job is not open there".to_owned());
-            }
-        }
+        ["call", name, job] => call(world, name, job)?,
         ["abandon", name, job] => abandon(world, name, job)?,
         ["finish", name, job] => finish(world, name, job, 0)?,
         ["finish", name, job, "large"] => finish(world, name, job, 5000)?,

@@ -29,6 +29,16 @@ pub fn open(world: &mut World, name: &str, job: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// An open job is run in place, or asked for first.
+pub fn call(world: &mut World, name: &str, job: &str) -> Result<(), String> {
+    let runtime = &mut process(world, name)?.runtime;
+    if let Some(lookup) = runtime.ask_first(job) {
+        world.say(format!("{name} looks {job} up"));
+        return tell(world, name, lookup);
+    }
+    runtime.call(job).then_some(()).ok_or_else(|| "it is not open there".to_owned())
+}
+
 pub fn finish(world: &mut World, name: &str, job: &str, padding: usize) -> Result<(), String> {
     let (value, notice) = process(world, name)?.runtime.finish(job, padding)?;
     *world.executed.entry(job.to_owned()).or_default() += 1;
@@ -129,7 +139,7 @@ fn work(world: &mut World) -> Result<bool, String> {
         }
         let runtime = &mut process(world, &name)?.runtime;
         if let Some(open) = runtime.newest_open() {
-            runtime.call(&open);
+            call(world, &name, &open)?;
             return Ok(true);
         }
     }

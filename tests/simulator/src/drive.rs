@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Command, Event as HostEvent, Notice};
-use sateen_protocol::message::PeerMessage;
+use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex};
@@ -254,6 +254,9 @@ impl World {
             let Some(machine) = self.server.machine.as_mut() else { return };
             if let Some((link, message)) = machine.poll_transmit() {
                 if self.network.link(link).open_at_coordinator {
+                    if matches!(message, ToHost::Withdraw { .. }) {
+                        self.sometimes.hit("a root went back to the host that had it");
+                    }
                     self.send_down_if_saved(link, message);
                 }
             } else if let Some(command) = machine.poll_command() {

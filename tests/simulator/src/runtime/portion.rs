@@ -26,6 +26,8 @@ pub struct Open {
     pub worker: usize,
     /// What is to be run.
     pub spec: JobSpec,
+    /// What was told before this was known when it became open; see [`Portion::sought`].
+    pub asked: u64,
 }
 
 /// A host's part of one run.
@@ -36,8 +38,11 @@ pub struct Portion {
     pub tree: Rc<Tree>,
     /// How many thieves wait.
     pub thieves: usize,
-    /// What redone jobs may find that look their children up, there or below.
-    pub sought: BTreeSet<JobTag>,
+    /// What redone jobs may find that look their children up, there or below; and with what that was last told, of
+    /// all that was.
+    pub sought: BTreeMap<JobTag, u64>,
+    /// How often something was told that may be found.
+    pub told: u64,
     /// Its guests come to rest.
     pub is_draining: bool,
     /// A limit was met, or a job failed beyond catching: nothing is computed any more.
@@ -101,7 +106,8 @@ impl Portion {
             run_spec,
             tree,
             thieves: 0,
-            sought: BTreeSet::new(),
+            sought: BTreeMap::new(),
+            told: 0,
             is_draining: false,
             is_halted: false,
             drained_told: false,
@@ -158,6 +164,7 @@ impl Portion {
 
     /// Gives the oldest open job up.
     pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+        while !self.open.is_empty() && self.ask_first(0) {}
         let open = self.open.pop_front()?;
         let number = self.send_away(open.place, open.spec.clone());
         Some((number, open.spec))
@@ -195,7 +202,7 @@ impl Portion {
         spec.redone |= redone;
         spec.lookup_below = lookup_below;
         self.set(place, Child::Open);
-        self.open.push_back(Open { place, worker: usize::MAX, spec });
+        self.open.push_back(Open { place, worker: usize::MAX, spec, asked: self.told });
         // Its parent may take it back.
         self.wake(place);
         self.tell_exposed();
@@ -293,7 +300,7 @@ impl Portion {
         let Some(spec) = self.spec_of(place) else { return };
         self.set(place, Child::Open);
         self.counts.jobs.exposed += 1;
-        self.open.push_back(Open { place, worker, spec });
+        self.open.push_back(Open { place, worker, spec, asked: 0 });
         self.tell_exposed();
     }
 
@@ -302,13 +309,32 @@ impl Portion {
         if jobs.is_empty() {
             self.sought.clear();
         }
-        self.sought.extend(jobs);
+        self.told += 1;
+        self.sought.extend(jobs.into_iter().map(|job| (job, self.told)));
+    }
+
+    /// Asks for an open redone job before anybody begins it, if something has come to be known of it since it became
+    /// open: its thief was away for a moment, say, and runs it still.
+    pub fn ask_first(&mut self, index: usize) -> bool {
+        let Some(open) = self.open.get_mut(index).filter(|open| open.spec.redone && !self.is_draining) else {
+            return false;
+        };
+        let told = self.sought.get(&open.spec.key.tag()).copied();
+        if told.is_none_or(|told| told <= open.asked) {
+            return false;
+        }
+        let Some(open) = self.open.remove(index) else { return false };
+        let (place, spec) = (open.place, open.spec);
+        let number = self.send_away(place, spec.clone());
+        self.notices.push_back(Notice::Lookup { number, spec });
+        self.rare.push("a job was asked for before it was redone");
+        true
     }
 
     /// Shows a child of a redone job to the machine before it may run, if something is known of it.
     pub fn look_up(&mut self, place: Place) {
         let Some(spec) = self.spec_of(place) else { return };
-        if !self.sought.contains(&spec.key.tag()) {
+        if !self.sought.contains_key(&spec.key.tag()) {
             return;
         }
         let number = self.send_away(place, spec.clone());

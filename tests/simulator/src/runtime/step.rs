@@ -172,7 +172,14 @@ impl Portion {
                 task.frames.push(Frame::new(node, depth, redone, lookup_below));
                 return false;
             }
-            Child::Open => {}
+            Child::Open => {
+                // It may be elsewhere still.
+                if let Some(index) = self.open.iter().rposition(|open| open.place == place)
+                    && self.ask_first(index)
+                {
+                    return false;
+                }
+            }
             Child::InPlace | Child::Aborted => {
                 unreachable!("a call in place returns, and a decided one goes on, before its parent syncs")
             }
@@ -249,6 +256,9 @@ impl Portion {
         if self.is_draining || self.is_halted {
             return None;
         }
+        if self.resumed.is_empty() {
+            self.ask_before_beginning(worker);
+        }
         let id = if let Some(id) = self.resumed.pop_front() {
             id
         } else if let Some(index) = self.open.iter().rposition(|open| open.worker == worker) {
@@ -269,6 +279,17 @@ impl Portion {
         };
         self.tasks.get_mut(&id)?.doing = Doing::Running(worker);
         Some(id)
+    }
+
+    /// Of what this worker would begin next, some may be known elsewhere by now.
+    fn ask_before_beginning(&mut self, worker: usize) {
+        loop {
+            let own = self.open.iter().rposition(|open| open.worker == worker);
+            let next = own.or((self.incoming.is_empty() && !self.open.is_empty()).then_some(0));
+            if !next.is_some_and(|next| self.ask_first(next)) {
+                break;
+            }
+        }
     }
 
     fn take(&mut self, index: usize) -> Option<TaskId> {
