@@ -111,6 +111,9 @@ impl World {
             self.directory.remove(was);
         }
         if let Some(is) = process.host.id() {
+            if std::mem::take(&mut process.was_updated) {
+                self.sometimes.hit("a host joined when it was updated");
+            }
             process.listed = Some(is);
             self.directory.insert(is, index);
         }
@@ -201,7 +204,10 @@ impl World {
                     process.store.forget(run);
                 }
             }
-            Command::Save { run, entry } => process.store.save(now, run, entry),
+            Command::Save { run, entry } => {
+                let name = process.store.save(now, run, entry);
+                name.into_iter().for_each(|name| self.sometimes.hit(name));
+            }
             Command::CutOff { peer } => {
                 let name = process.host.id().map_or_else(|| "a host".into(), |id| id.to_string());
                 self.violations.push(format!("{name} cut {peer} off, which obeys the protocol"));
@@ -233,6 +239,7 @@ impl World {
         let now = self.now;
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
+        self.upset_workers += process.plan.workers as u64;
         self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
         process.frozen = None;
         process.inputs.clear();
@@ -349,6 +356,7 @@ impl World {
         self.write(|| format!("coordinator: event {event:?}"));
         use coordinator::Event;
         match event {
+            Event::HostGone(host, _) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, RunSpec, Time};
 
 use crate::event::Event;
+use crate::invariants::strangers::Acquaintances;
 use crate::faults::sleep::Clock;
 use crate::runtime::Runtime;
 use crate::world::WorldConfig;
@@ -29,12 +31,22 @@ pub struct Store {
     saved: BTreeMap<RunId, BTreeMap<JobKey, Entry>>,
     /// Not flushed yet.
     unsaved: VecDeque<(Time, RunId, Entry)>,
+    /// What each entry takes.
+    pub each_ns: u64,
+    /// Nothing can be saved.
+    pub is_full: bool,
 }
 
 impl Store {
-    /// Saves an entry, soon.
-    pub fn save(&mut self, now: Time, run: RunId, entry: Entry) {
-        self.unsaved.push_back((now, run, entry));
+    /// Saves an entry, soon; what was unusual about that.
+    pub fn save(&mut self, now: Time, run: RunId, entry: Entry) -> Option<&'static str> {
+        if self.is_full {
+            return Some("a host could not save an entry");
+        }
+        // One after the other.
+        let last = self.unsaved.back().map_or(now, |(at, ..)| now.max(*at));
+        self.unsaved.push_back((Time(last.0 + self.each_ns), run, entry));
+        (self.each_ns > 0).then_some("a host saved late")
     }
 
     /// Forgets a run.
@@ -58,11 +70,14 @@ impl Store {
         self.unsaved.clear();
     }
 
-    /// The disk has lost all but so many of a hundred.
-    pub fn damage(&mut self, random: &mut Random, left_percent: usize) {
+    /// The disk has lost all but so many of a hundred, or cannot read the others, which is the same; how many.
+    pub fn damage(&mut self, random: &mut Random, left_percent: usize) -> usize {
+        let count = |saved: &BTreeMap<_, BTreeMap<_, _>>| saved.values().map(BTreeMap::len).sum::<usize>();
+        let before = count(&self.saved);
         for entries in self.saved.values_mut() {
             entries.retain(|_, _| random.below(100) < left_percent);
         }
+        before - count(&self.saved)
     }
 
     /// The entries of a run.
@@ -130,6 +145,14 @@ pub struct Process {
     pub unable: BTreeSet<RunId>,
     /// What its machine takes for the time.
     pub clock: Clock,
+    /// The version of the protocol that it speaks.
+    pub version: u8,
+    /// It spoke another.
+    pub was_updated: bool,
+    /// The pause after the next refusal.
+    pub refused_rest_ns: u64,
+    /// Whom it knew, and who spoke to it.
+    pub acquaintances: Acquaintances,
 }
 
 impl Process {
@@ -166,11 +189,19 @@ impl Process {
             loading: BTreeMap::new(),
             unable: BTreeSet::new(),
             clock,
+            version: PROTOCOL_VERSION,
+            was_updated: false,
+            refused_rest_ns: REFUSED_REST_MIN_NS,
+            acquaintances: Acquaintances::default(),
         }
     }
 }
 
 /// The pause after the first failed dial.
 pub const BACKOFF_MIN_NS: u64 = 100_000_000;
+/// The pause after the first refusal.
+pub const REFUSED_REST_MIN_NS: u64 = 1_000_000_000;
+/// The longest pause after a refusal; shorter than that of a real host, so that seeds need not wait for it.
+pub const REFUSED_REST_MAX_NS: u64 = 8_000_000_000;
 /// The longest pause between dials.
 pub const BACKOFF_MAX_NS: u64 = 2_000_000_000;
