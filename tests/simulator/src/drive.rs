@@ -237,6 +237,7 @@ impl World {
 
     pub(crate) fn end_process(&mut self, index: ProcessIndex) {
         let now = self.now;
+        self.note_back(index);
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
         self.upset_workers += process.plan.workers as u64;
@@ -320,6 +321,9 @@ impl World {
 
     fn observe_host_event(&mut self, index: ProcessIndex, event: &HostEvent) {
         self.write(|| format!("host {index}: event {event:?}"));
+        if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_)) {
+            self.note_back(index);
+        }
         let name = match event {
             HostEvent::Reborn(_) => "a host came back under a new id",
             HostEvent::Returned(_) => "a host that was given up came back under its id",

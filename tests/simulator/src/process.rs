@@ -145,6 +145,8 @@ pub struct Process {
     pub unable: BTreeSet<RunId>,
     /// What its machine takes for the time.
     pub clock: Clock,
+    /// Since when the coordinator has given it up, until it knows.
+    pub gone_since: Option<Time>,
     /// The version of the protocol that it speaks.
     pub version: u8,
     /// It spoke another.
@@ -189,6 +191,7 @@ impl Process {
             loading: BTreeMap::new(),
             unable: BTreeSet::new(),
             clock,
+            gone_since: None,
             version: PROTOCOL_VERSION,
             was_updated: false,
             refused_rest_ns: REFUSED_REST_MIN_NS,

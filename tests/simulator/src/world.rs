@@ -84,6 +84,10 @@ pub struct World {
     pub lost_workers: Vec<(usize, u64)>,
     /// Workers that may have lost what they were at, each time.
     pub upset_workers: u64,
+    /// How often a host was given up, or went.
+    pub ids_gone: usize,
+    /// What workers may have done while their host was given up and did not know, at the most.
+    pub away_ns: u64,
     /// All workers there were each time that anything happened.
     pub shaken_workers: u64,
     /// Memory of the invariants.
@@ -127,6 +131,8 @@ impl World {
             crashes: Vec::new(),
             lost_workers: Vec::new(),
             upset_workers: 0,
+            away_ns: 0,
+            ids_gone: 0,
             shaken_workers: 0,
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),

@@ -50,9 +50,20 @@ impl World {
 
     /// The coordinator has given a host up, or it left.
     pub(crate) fn note_gone(&mut self, host: HostId) {
+        self.ids_gone += 1;
         // One that has ended was counted then.
         if let Some(process) = self.directory.get(host) {
             self.upset(process);
+            self.processes[process as usize].gone_since.get_or_insert(self.now);
+        }
+    }
+
+    /// A host has ended, or knows that it was given up.
+    pub(crate) fn note_back(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        if let Some(since) = state.gone_since.take() {
+            let work_ns = (self.now.0 - since.0) * state.plan.speed_percent / 100;
+            self.away_ns += work_ns * state.plan.workers as u64;
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
 //! may lose what it did since the last recording, and what it was at. So may all when the coordinator crashes, or a run
-//! is suspended.
+//! is suspended. A host that was given up and does not know goes on meanwhile.
 //!
 //! While messages are lost or late, or a host cannot go on with a run, what was recorded may not be known where it is
 //! looked for. There, all workers may lose as much each time that anything happens.
@@ -33,7 +33,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
         let late = if calm.records_are_late { world.shaken_workers } else { 0 };
         let upset = world.upset_workers + late;
-        let may_ns = TIMES * upset * per_worker_ns;
+        let may_ns = TIMES * upset * per_worker_ns + world.away_ns;
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(
