@@ -9,8 +9,8 @@ use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, RunSpec, Time};
 
 use crate::event::Event;
-use crate::invariants::strangers::Acquaintances;
 use crate::faults::sleep::Clock;
+use crate::invariants::strangers::Acquaintances;
 use crate::runtime::Runtime;
 use crate::world::WorldConfig;
 

@@ -173,7 +173,9 @@ impl Server {
     pub fn roll_back(&mut self) -> bool {
         let is_old = self.copy.iter().any(|(run, copy)| {
             self.runs.get(run).is_some_and(|now| {
-                now.state != copy.state || now.entries != copy.entries || now.end.is_some() != copy.end.is_some()
+                now.state != copy.state
+                    || now.entries != copy.entries
+                    || now.end.is_some() != copy.end.is_some()
             })
         });
         self.runs.extend(std::mem::take(&mut self.copy));
@@ -182,7 +184,8 @@ impl Server {
 
     /// Runs that are suspended, or about to be.
     pub fn suspended(&self) -> Vec<RunId> {
-        let is_suspended = |stored: &Stored| matches!(stored.state, RunState::Suspended | RunState::Suspending);
+        let is_suspended =
+            |stored: &Stored| matches!(stored.state, RunState::Suspended | RunState::Suspending);
         self.runs.iter().filter(|(_, stored)| is_suspended(stored)).map(|(run, _)| *run).collect()
     }
 

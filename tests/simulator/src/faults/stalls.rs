@@ -92,7 +92,8 @@ impl World {
         }
         let has_messages = waiting.events.iter().any(|event| matches!(event, Event::ToCoordinator(..)));
         if took >= SILENCE_MAX && has_messages {
-            self.sometimes.hit("messages waited for a coordinator that stalled for longer than hosts may be silent");
+            self.sometimes
+                .hit("messages waited for a coordinator that stalled for longer than hosts may be silent");
         }
         let is_timer = |event: &Event| matches!(event, Event::CoordinatorTimer);
         let (timers, events): (Vec<Event>, Vec<Event>) = waiting.events.into_iter().partition(is_timer);

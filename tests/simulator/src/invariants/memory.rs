@@ -30,7 +30,8 @@ pub fn check(world: &World) -> Option<String> {
         let away: usize = process.runtime.portions.values().map(|portion| portion.away.len()).sum();
         let objects = if sizes.logs_before == 0 { 0 } else { objects_created(world) };
         // Two questions for each peer and run, two for each object; and for each job its own.
-        let repeats = sizes.held + sizes.away + (runs * 3 + sizes.replicas.0 * 3 + 1) * (sizes.peers + GONE_MAX);
+        let repeats =
+            sizes.held + sizes.away + (runs * 3 + sizes.replicas.0 * 3 + 1) * (sizes.peers + GONE_MAX);
         let (outgoing, incoming) = (limits::PARCELS_OUTGOING_BYTES_MAX, limits::PARCELS_INCOMING_BYTES_MAX);
         let parcels = limits::PARCELS_WITH_PEER_MAX * (sizes.peers + GONE_MAX);
         let bounds = [
@@ -93,9 +94,10 @@ pub fn check(world: &World) -> Option<String> {
 
 /// All objects that there may ever have been: each root that was begun made some.
 fn objects_created(world: &World) -> usize {
-    let roots = world.processes.iter().flat_map(|process| {
-        world.server.runs.keys().map(|run| process.runtime.tally(*run).roots as usize)
-    });
+    let roots = world
+        .processes
+        .iter()
+        .flat_map(|process| world.server.runs.keys().map(|run| process.runtime.tally(*run).roots as usize));
     OBJECTS_PER_ROOT_MAX * roots.sum::<usize>()
 }
 
