@@ -240,7 +240,7 @@ impl World {
         self.note_back(index);
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
-        self.upset_workers += process.plan.workers as u64;
+        self.upset_workers += process.plan.workers_by_speed();
         self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
         process.frozen = None;
         process.inputs.clear();

@@ -25,6 +25,13 @@ pub struct HostPlan {
     pub speed_percent: u64,
 }
 
+impl HostPlan {
+    /// Its workers; fast ones do more in the same time and count for more.
+    pub fn workers_by_speed(&self) -> u64 {
+        self.workers as u64 * self.speed_percent.max(100) / 100
+    }
+}
+
 /// What is on a host's disk.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
@@ -78,6 +85,12 @@ impl Store {
             entries.retain(|_, _| random.below(100) < left_percent);
         }
         before - count(&self.saved)
+    }
+
+    /// Whether a crash now leaves anything.
+    pub fn has_records(&self, now: Time) -> bool {
+        let is_flushed = |(at, ..): &(Time, RunId, Entry)| at.0 + STORE_FLUSH_NS <= now.0;
+        self.saved.values().any(|entries| !entries.is_empty()) || self.unsaved.front().is_some_and(is_flushed)
     }
 
     /// The entries of a run.
@@ -200,6 +213,8 @@ impl Process {
     }
 }
 
+/// A host's disk has what was saved so long ago.
+pub const STORE_FLUSH_NS: u64 = 100_000_000;
 /// The pause after the first failed dial.
 pub const BACKOFF_MIN_NS: u64 = 100_000_000;
 /// The pause after the first refusal.

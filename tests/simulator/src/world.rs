@@ -82,7 +82,7 @@ pub struct World {
     pub crashes: Vec<Time>,
     /// Workers of hosts that crashed or left, and their speed in percent.
     pub lost_workers: Vec<(usize, u64)>,
-    /// Workers that may have lost what they were at, each time.
+    /// Workers that may have lost what they were at, each time; fast ones count for more.
     pub upset_workers: u64,
     /// How often a host was given up, or went.
     pub ids_gone: usize,

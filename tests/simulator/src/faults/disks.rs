@@ -37,9 +37,9 @@ pub enum Disk {
         /// When it starts again.
         back_ns: u64,
     },
-    /// Everything that a host saves takes so long, or cannot be saved at all.
+    /// Everything that a host saves, or all hosts, takes so long, or cannot be saved at all.
     HostSlow {
-        /// Draws the host.
+        /// Draws the hosts.
         draw: u64,
         /// Each; nothing can be saved if there is none.
         each_ns: Option<u64>,
@@ -87,7 +87,7 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
         }
         2..4 => {
             let each_ns = (choices.below(2) == 0).then(|| ms(&mut choices, 2_000));
-            return Disk::HostSlow { draw, each_ns, for_ns: ms(&mut choices, 8_000) };
+            return Disk::HostSlow { draw, each_ns, for_ns: ms(&mut choices, 20_000) };
         }
         _ => {}
     }
@@ -163,7 +163,7 @@ impl World {
         let later = |ns: u64| Time(self.now.0 + ns);
         match *disk {
             Disk::Host { draw, left_percent, back_ns } => {
-                let Some(process) = self.draw(draw) else { return };
+                let Some(process) = self.draw_with_records(draw) else { return };
                 self.crash(process, false, Some(back_ns));
                 let store = &mut self.processes[process as usize].store;
                 if store.damage(&mut Random::new(draw), left_percent) > 0 {
@@ -185,10 +185,15 @@ impl World {
             }
             Disk::HostSlow { draw, each_ns, for_ns } => {
                 let at = later(for_ns);
-                let Some(process) = self.draw(draw) else { return };
-                let store = &mut self.processes[process as usize].store;
-                (store.each_ns, store.is_full) = (each_ns.unwrap_or(0), each_ns.is_none());
-                self.queue.push(at, Event::Undo(Undo::HostDiskGood(process)));
+                let hosts: Vec<ProcessIndex> = match (draw >> 32).is_multiple_of(2) {
+                    true => self.alive().map(|(index, _)| index).collect(),
+                    false => Vec::from_iter(self.draw(draw)),
+                };
+                for process in hosts {
+                    let store = &mut self.processes[process as usize].store;
+                    (store.each_ns, store.is_full) = (each_ns.unwrap_or(0), each_ns.is_none());
+                    self.queue.push(at, Event::Undo(Undo::HostDiskGood(process)));
+                }
             }
             Disk::Slow { draw, each_ns, for_ns } => {
                 let at = later(for_ns);
@@ -204,6 +209,19 @@ impl World {
             }
         }
         self.disturb();
+    }
+
+    /// One of those that have something on their disks, if there are any.
+    fn draw_with_records(&self, draw: u64) -> Option<ProcessIndex> {
+        let has_records = |index: &ProcessIndex| {
+            self.is_up(*index) && self.processes[*index as usize].store.has_records(self.now)
+        };
+        let with_records: Vec<ProcessIndex> =
+            self.alive().map(|(index, _)| index).filter(has_records).collect();
+        match with_records.len() {
+            0 => self.draw(draw),
+            count => Some(with_records[(draw % count as u64) as usize]),
+        }
     }
 
     /// The coordinator crashes, and starts again on the copy of its disk. Runs that are suspended in it are resumed.

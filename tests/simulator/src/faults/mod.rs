@@ -22,10 +22,9 @@ use sateen_protocol::{HostId, RunId, RunState, Time};
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::network::{Node, Partition, Way};
 use crate::pipes::{Load, Pipe};
+use crate::process::STORE_FLUSH_NS;
 use crate::world::World;
 
-/// A host's disk has what was saved so long ago.
-const STORE_FLUSH_NS: u64 = 100_000_000;
 /// What lasts so long is longer than anything that hosts or the coordinator wait for.
 const LONG: Duration = Duration::from_secs(60);
 /// Both ends give a link up on which nothing has passed for so long.
@@ -40,12 +39,12 @@ impl World {
 
     /// The workers of a process may lose what they are at.
     pub(crate) fn upset(&mut self, process: ProcessIndex) {
-        self.upset_workers += self.processes[process as usize].plan.workers as u64;
+        self.upset_workers += self.processes[process as usize].plan.workers_by_speed();
     }
 
     /// Those of all may.
     pub(crate) fn upset_all(&mut self) {
-        self.upset_workers += self.alive().map(|(_, process)| process.plan.workers as u64).sum::<u64>();
+        self.upset_workers += self.alive().map(|(_, process)| process.plan.workers_by_speed()).sum::<u64>();
     }
 
     /// The coordinator has given a host up, or it left.

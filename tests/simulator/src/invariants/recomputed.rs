@@ -33,7 +33,10 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
         let late = if calm.records_are_late { world.shaken_workers } else { 0 };
         let upset = world.upset_workers + late;
-        let may_ns = TIMES * upset * per_worker_ns + world.away_ns;
+        // What calls had done before their children that did not return is lost with them.
+        let gone = world.processes.iter().filter(|process| !process.is_alive);
+        let cut_short_ns: u64 = gone.map(|process| process.runtime.cut_short_ns(*run)).sum();
+        let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.away_ns;
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(
