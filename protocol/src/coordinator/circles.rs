@@ -107,6 +107,11 @@ impl Circles {
         }
     }
 
+    /// How many pairs were asked to forget one another and have not answered.
+    pub fn parting(&self) -> usize {
+        self.partings.len()
+    }
+
     /// Whom a host knows, as far as the coordinator has told it.
     pub fn of(&self, host: HostId) -> impl Iterator<Item = HostId> {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()

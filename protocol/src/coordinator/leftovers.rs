@@ -7,7 +7,8 @@ use super::tests::{Grid, Identity, spec};
 use super::*;
 use crate::limits::{CIRCLE, IDENTITY_KEPT, RECONNECT_GRACE};
 use crate::message::HostReport;
-use crate::{Counts, Entry, EntryState, JobKey, Lineage, RunSpec, Stealing};
+use crate::parcel::{Contents, ParcelId};
+use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, Stealing};
 
 const RUN: RunId = RunId(1);
 
@@ -175,6 +176,11 @@ fn sizes_count_what_they_are_named_for() {
     grid.machine.answers.push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
     grid.cut(links[2]);
     grid.machine.handle_misbehaviour(grid.now, links[1], "it lies".to_owned());
+    let host = |number: u64| HostId(1_000 + number);
+    let circles = &mut grid.machine.circles;
+    circles.ask_to_part(host(1), host(2)).expect("they are not parting");
+    let contents = Contents::RootFinished { run: RUN, number: JobNumber(1) };
+    grid.machine.incoming.announce(grid.now, host(1), ParcelId(1), contents, 70_000).expect("it is sound");
     let expected = Sizes {
         unpolled: 2,
         hosts: 3,
@@ -187,6 +193,13 @@ fn sizes_count_what_they_are_named_for() {
         subscribers: 1,
         readiness: 4,
         unsaved: 1,
+        slices: 0,
+        partings: 1,
+        news: 0,
+        owed: 1,
+        missing: 0,
+        rows: 0,
+        incoming: (1, 0),
     };
     assert_eq!(grid.machine.sizes(), expected);
 }

@@ -26,6 +26,10 @@ impl Missing {
         self.hosts.contains_key(&host)
     }
 
+    pub fn len(&self) -> usize {
+        self.hosts.len().max(self.until.len())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }

@@ -58,6 +58,16 @@ struct Going {
 }
 
 impl Newsroom {
+    /// How many hosts have not been told all, or are not known by all who are to know that they came or went.
+    pub fn untold(&self) -> usize {
+        self.due.len() + self.shown.len() + self.going.len()
+    }
+
+    /// How many answers to departures are missing.
+    pub fn owed(&self) -> usize {
+        self.owed.values().sum()
+    }
+
     /// The first departure that somebody has not answered.
     pub fn unsettled(&self) -> u64 {
         self.owed.first_key_value().map_or(u64::MAX, |(epoch, _)| *epoch)

@@ -27,6 +27,20 @@ pub struct Sizes {
     pub readiness: usize,
     /// Entries that wait to be saved, in all runs.
     pub unsaved: usize,
+    /// Things that are done in slices and not finished.
+    pub slices: usize,
+    /// Pairs of hosts that were asked to forget one another.
+    pub partings: usize,
+    /// Hosts that have not been told all news.
+    pub news: usize,
+    /// Departures that hosts have not answered, by host.
+    pub owed: usize,
+    /// Hosts that were given up and may come back.
+    pub missing: usize,
+    /// Rows of counts, in all runs.
+    pub rows: usize,
+    /// Parcels that are on their way here, and the bytes that have come of them.
+    pub incoming: (usize, usize),
 }
 
 impl Coordinator {
@@ -40,6 +54,12 @@ impl Coordinator {
             down: self.down.len(),
             searches: self.searches.len() + self.answers.len(),
             runs: self.runs.len(),
+            slices: self.slices.len(),
+            partings: self.circles.parting(),
+            news: self.newsroom.untold(),
+            owed: self.newsroom.owed(),
+            missing: self.missing.len(),
+            incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()
         };
         for part in self.runs.values() {
@@ -47,6 +67,7 @@ impl Coordinator {
             sizes.subscribers += part.subscriptions.len();
             sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
             sizes.unsaved += part.unsaved.len();
+            sizes.rows += part.tally.len();
         }
         sizes
     }

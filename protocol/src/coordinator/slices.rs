@@ -74,6 +74,11 @@ pub struct Slices {
 }
 
 impl Slices {
+    /// How much is under way.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// When the next slice is due, if there is one.
     pub fn next(&self) -> Option<Time> {
         (!self.waiting.is_empty()).then_some(self.since)

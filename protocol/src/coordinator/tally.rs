@@ -73,6 +73,11 @@ impl Tally {
         tally
     }
 
+    /// How many hosts have a row, or something that belongs to one.
+    pub fn len(&self) -> usize {
+        self.rows.len().max(self.counted.len()).max(self.away.len()).max(self.gone.len())
+    }
+
     /// The counts of each host, of all its series.
     pub fn rows(&self) -> impl Iterator<Item = (HostId, Counts)> {
         self.rows.iter().map(|(host, counts)| (*host, *counts))

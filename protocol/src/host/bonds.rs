@@ -10,8 +10,8 @@ use crate::limits::{
     HELD_JOBS_MAX, IDENTITY_KEPT, SHARED_HEIRS, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
 };
 use crate::message::{NoteKind, ToHost};
-use crate::parcel::{ParcelId, ParcelMessage};
-use crate::shared::Replica;
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::shared::{ObjectId, Replica, Writer};
 use crate::{EntryState, JobKey, Lineage, Mention, Scope, StealId, Stealing};
 
 type SetUp = fn(&mut Host);
@@ -225,7 +225,10 @@ fn sizes_count_what_they_are_named_for() {
     let part = host.runs.get_mut(&RUN).expect("it takes part");
     part.parked.push_back(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
     part.outbox.extend([entry(1, 0, EntryState::Running(PEER)), entry(2, 0, EntryState::Running(PEER))]);
-    part.owner_outbox.insert(PEER, Vec::new());
+    part.owner_outbox.insert(PEER, vec![entry(1, 0, EntryState::Running(PEER)); 3]);
+    part.own_counts.shared_bytes = 77;
+    let writer = Writer { host: PEER, incarnation: 1 };
+    part.logs_before.extend([1, 2].map(|byte| (ObjectId([byte; 16]), (writer, 1))));
     part.sought.extend([JobKey([1; 32]), JobKey([2; 32]), JobKey([3; 32])]);
     part.redoing.insert(job(1).key.tag());
     part.redoing_order.extend([job(1).key.tag(), job(2).key.tag()]);
@@ -237,6 +240,12 @@ fn sizes_count_what_they_are_named_for() {
     part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
     host.far.push(HostId(31));
     host.cut_off.insert(HostId(32), NOW);
+    for peer in [33, 34] {
+        host.given_up.note(NOW, HostId(peer));
+    }
+    let contents = Contents::Have { run: RUN, key: job(9).key };
+    host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 70_000]).expect("there is room");
+    host.incoming.announce(NOW, PEER, ParcelId(1), contents, 70_000).expect("it is sound");
     said(&mut host);
     while host.poll_command().is_some() {}
     host.transmits.push_back(Transmit::ToCoordinator(ToCoordinator::Leaving));
@@ -256,6 +265,13 @@ fn sizes_count_what_they_are_named_for() {
         lent: 1,
         outbox: 2,
         outbox_hosts: 1,
+        owner_outbox: 3,
+        given_up: 2,
+        outgoing: (1, 70_000),
+        incoming: (1, 0),
+        replicas: (1, 77),
+        former_sharers: 0,
+        logs_before: 2,
         sought: 3,
         redoing: 5,
         entries: 1,

@@ -31,6 +31,11 @@ impl GivenUp {
         }
     }
 
+    /// How many are kept, those included whose time is over.
+    pub fn len(&self) -> usize {
+        self.order.len().max(self.since.len())
+    }
+
     /// Whether it is one of them still.
     pub fn has(&self, now: Time, host: HostId) -> bool {
         self.since.get(&host).is_some_and(|since| now < *since + GIVEN_UP)

@@ -8,6 +8,7 @@ use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCo
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::part::{Announced, Owner, Part, Stage};
+use super::repeats::is_known;
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
@@ -369,7 +370,7 @@ impl Host {
             let used = part.next_steal.max(part.next_number).max(part.holding);
             self.numbers_used = self.numbers_used.max(used);
             self.forget_parcels_of_run(run);
-            self.repeats.forget_run(run);
+            self.repeats.forget_run(run, is_known(&self.peers));
             self.commands.push_back(Command::Stop { run, forget });
             self.events.push_back(Event::RunEnded(run));
         }

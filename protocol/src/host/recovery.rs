@@ -14,6 +14,7 @@ use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
 use super::part::{Loan, LoanState, Owner, Part, Unresolved};
+use super::repeats::is_known;
 use super::{Command, Event, Host, Receiver};
 
 impl Host {
@@ -33,6 +34,7 @@ impl Host {
         self.given_up.note(now, peer);
         self.forget_parcels_of_peer(now, peer);
         self.repeats.forget_receiver(Receiver::Peer(peer));
+        self.repeats.forget_many_strangers(self.peers.len(), is_known(&self.peers));
         self.events.push_back(Event::PeerGone(peer));
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {

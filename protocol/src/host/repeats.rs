@@ -12,9 +12,10 @@ use std::time::Duration;
 use crate::limits::{
     PARCEL_BYTES_MIN, RECONCILE, REPEAT_MAX, REPEAT_SMALL_BYTES, REPEAT_SMALL_MAX, REPEATS_MAX,
 };
+use crate::message::HostInfo;
 use crate::round_trip::RoundTrip;
 use crate::shared::ObjectId;
-use crate::{JobNumber, RunId, Time};
+use crate::{HostId, JobNumber, RunId, Time};
 
 use super::{Host, Receiver};
 
@@ -176,9 +177,25 @@ impl Repeats {
         }
     }
 
-    /// A run is over.
-    pub fn forget_run(&mut self, run: RunId) {
+    /// A run is over. How long those took to answer who are not `known` any more, and to whom nothing is sent, is
+    /// forgotten as well: they had asked for something after they were gone.
+    pub fn forget_run(&mut self, run: RunId, is_known: impl Fn(Receiver) -> bool) {
         self.sent.retain(|(_, what), _| what.run() != run);
+        self.forget_strangers(is_known);
+    }
+
+    /// The same while a run lasts, if there are many such receivers.
+    pub fn forget_many_strangers(&mut self, known: usize, is_known: impl Fn(Receiver) -> bool) {
+        if self.trips.len() > 2 * known + STRANGERS_MAX {
+            self.forget_strangers(is_known);
+        }
+    }
+
+    fn forget_strangers(&mut self, is_known: impl Fn(Receiver) -> bool) {
+        let sent = &self.sent;
+        let is_sent =
+            |to: Receiver| sent.range((to, FIRST)..).next().is_some_and(|((other, _), _)| *other == to);
+        self.trips.retain(|to, _| is_known(*to) || is_sent(*to));
     }
 
     /// How many messages and receivers it knows.
@@ -187,9 +204,20 @@ impl Repeats {
     }
 }
 
+/// Receivers that are gone and whose round trips may be kept beside twice as many as there are peers.
+const STRANGERS_MAX: usize = 64;
+
 /// The longest wait.
 fn most(is_large: bool) -> Duration {
     if is_large { REPEAT_MAX } else { REPEAT_SMALL_MAX }
+}
+
+/// Whether something is the coordinator or a peer.
+pub fn is_known(peers: &BTreeMap<HostId, HostInfo>) -> impl Fn(Receiver) -> bool {
+    |receiver| match receiver {
+        Receiver::Coordinator => true,
+        Receiver::Peer(peer) => peers.contains_key(&peer),
+    }
 }
 
 /// Nothing is before it.
@@ -209,7 +237,6 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostId;
 
     const PEER: Receiver = Receiver::Peer(HostId(1));
     const OTHER: Receiver = Receiver::Peer(HostId(2));
@@ -318,6 +345,27 @@ mod tests {
         assert_eq!(wait(&repeats, PEER), SECOND);
     }
 
+    /// A host that is gone may ask for something, and answer.
+    #[test]
+    fn how_long_hosts_took_that_are_gone_is_forgotten() {
+        let mut repeats = Repeats::default();
+        let strangers = 2 * STRANGERS_MAX as u64;
+        let stranger = |number: u64| Receiver::Peer(HostId(100 + number));
+        for number in 0..strangers {
+            repeats.note(Time(0), stranger(number), result(1));
+            repeats.answered(Time(1), stranger(number), result(1));
+        }
+        repeats.measure(PEER, SECOND);
+        repeats.note(Time(0), stranger(0), Repeated::Lending(RunId(2)));
+        assert_eq!(repeats.len() as u64, strangers + 1);
+        repeats.forget_many_strangers(STRANGERS_MAX, |receiver| receiver == PEER);
+        assert_eq!(repeats.len() as u64, strangers + 1, "not worth the time");
+        repeats.forget_many_strangers(1, |receiver| receiver == PEER);
+        assert_eq!(repeats.len(), 2, "the peer, and who has not answered");
+        repeats.forget_run(RunId(2), |receiver| receiver == PEER);
+        assert_eq!((repeats.len(), wait(&repeats, PEER)), (1, 3 * SECOND));
+    }
+
     #[test]
     fn what_is_over_leaves_nothing_behind() {
         let mut repeats = Repeats::default();
@@ -325,7 +373,7 @@ mod tests {
         repeats.note(Time(0), OTHER, Repeated::Lending(RUN));
         repeats.forget_receiver(PEER);
         assert_eq!(repeats.len(), 1);
-        repeats.forget_run(RUN);
+        repeats.forget_run(RUN, |_| true);
         assert_eq!(repeats.len(), 0);
         (0..2 * REPEATS_MAX as u64).for_each(|number| repeats.note(Time(0), PEER, result(number)));
         assert_eq!(repeats.len(), REPEATS_MAX);

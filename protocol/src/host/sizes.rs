@@ -1,6 +1,7 @@
 //! How much a host's machine keeps, for tests that bound its memory.
 
 use super::Host;
+use super::sharing::Sharing;
 
 /// Lengths of queues, lists and maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Sizes {
     pub outbox: usize,
     /// See `outbox`.
     pub outbox_hosts: usize,
+    /// Entries that wait to be sent to owners.
+    pub owner_outbox: usize,
     /// Entries that may still be found.
     pub sought: usize,
     /// Lost jobs that it has run again.
@@ -37,6 +40,18 @@ pub struct Sizes {
     pub entries: usize,
     /// Messages that may be sent again.
     pub repeats: usize,
+    /// Hosts that are no peers since a moment ago.
+    pub given_up: usize,
+    /// Parcels that are kept until they have arrived, and their bytes.
+    pub outgoing: (usize, usize),
+    /// Parcels that are on their way here, and the bytes that have come of them.
+    pub incoming: (usize, usize),
+    /// Shared objects, and the bytes that their replicas count for.
+    pub replicas: (usize, u64),
+    /// Hosts that had a replica and were given up, by object.
+    pub former_sharers: usize,
+    /// Forgotten objects of which this host has updates.
+    pub logs_before: usize,
     /// Notes and lines that wait to be sent, in the run that has most.
     pub waiting_texts: usize,
 }
@@ -50,6 +65,9 @@ impl Host {
             listed: self.near.len() + self.far.len(),
             cut_off: self.cut_off.len(),
             repeats: self.repeats.len(),
+            given_up: self.given_up.len(),
+            outgoing: self.outgoing.size(),
+            incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()
         };
         for part in self.runs.values() {
@@ -63,6 +81,11 @@ impl Host {
             sizes.lent += part.loan_by_number.len();
             sizes.outbox += part.outbox.len();
             sizes.outbox_hosts += part.owner_outbox.len();
+            sizes.owner_outbox += part.owner_outbox.values().map(Vec::len).sum::<usize>();
+            sizes.replicas.0 += part.shared.len();
+            sizes.replicas.1 += part.own_counts.shared_bytes;
+            sizes.former_sharers += part.shared.values().map(Sharing::former_len).sum::<usize>();
+            sizes.logs_before += part.logs_before.len();
             sizes.sought += part.sought.len();
             sizes.redoing += part.redoing_order.len().max(part.redoing.len()) + part.expecting.len();
             sizes.entries += part.table.len();

@@ -94,6 +94,11 @@ impl<K: Copy + Ord> Incoming<K> {
         self.parcels.is_empty()
     }
 
+    /// How many parcels are on their way here.
+    pub fn len(&self) -> usize {
+        self.parcels.len()
+    }
+
     /// The bytes of all that has arrived so far.
     pub fn held_bytes(&self) -> usize {
         self.parcels.values().map(Arriving::held_bytes).sum()

@@ -111,6 +111,9 @@ impl World {
             self.directory.remove(was);
         }
         if let Some(is) = process.host.id() {
+            if std::mem::take(&mut process.was_updated) {
+                self.sometimes.hit("a host joined when it was updated");
+            }
             process.listed = Some(is);
             self.directory.insert(is, index);
         }
@@ -201,7 +204,10 @@ impl World {
                     process.store.forget(run);
                 }
             }
-            Command::Save { run, entry } => process.store.save(now, run, entry),
+            Command::Save { run, entry } => {
+                let name = process.store.save(now, run, entry);
+                name.into_iter().for_each(|name| self.sometimes.hit(name));
+            }
             Command::CutOff { peer } => {
                 let name = process.host.id().map_or_else(|| "a host".into(), |id| id.to_string());
                 self.violations.push(format!("{name} cut {peer} off, which obeys the protocol"));
@@ -231,8 +237,10 @@ impl World {
 
     pub(crate) fn end_process(&mut self, index: ProcessIndex) {
         let now = self.now;
+        self.note_back(index);
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
+        self.upset_workers += process.plan.workers_by_speed();
         self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
         process.frozen = None;
         process.inputs.clear();
@@ -316,6 +324,9 @@ impl World {
 
     fn observe_host_event(&mut self, index: ProcessIndex, event: &HostEvent) {
         self.write(|| format!("host {index}: event {event:?}"));
+        if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_)) {
+            self.note_back(index);
+        }
         let name = match event {
             HostEvent::Reborn(_) => "a host came back under a new id",
             HostEvent::Returned(_) => "a host that was given up came back under its id",
@@ -352,6 +363,7 @@ impl World {
         self.write(|| format!("coordinator: event {event:?}"));
         use coordinator::Event;
         match event {
+            Event::HostGone(host, _) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));

@@ -108,6 +108,12 @@ pub enum Undo {
     Saved,
     /// The coordinator's disk is as it should be.
     DiskGood,
+    /// A host's disk is.
+    HostDiskGood(ProcessIndex),
+    /// The coordinator crashes, and starts again after so long on what was kept of its disk.
+    RollBack(u64),
+    /// A host of another version is updated.
+    Update(ProcessIndex),
 }
 
 /// The heap. What it moves about is small: the events themselves stay where they were put.

@@ -20,6 +20,8 @@ const RUNS: (u64, usize) = (7, 8);
 const TABLE_BYTES: [usize; 3] = [0, 600, 6_000];
 /// The largest updates of shared objects, in bytes.
 const UPDATE_BYTES: [usize; 3] = [0, 100_000, 400_000];
+/// Arguments that make a run too long for a frame.
+const ARGUMENT_BYTES: usize = 600_000;
 /// How wrong clocks go.
 const CLOCKS_OFF_PPM: [u64; 3] = [100, 10_000, 50_000];
 
@@ -37,6 +39,8 @@ pub struct Extra {
     pub failing_per_mille: u32,
     /// Runs have shared objects, with updates of up to so many bytes, and are long.
     pub update_bytes_max: Option<usize>,
+    /// The arguments of runs, in bytes.
+    pub argument_bytes: usize,
     /// Links have little bandwidth, and much is large.
     pub narrow: Option<Narrow>,
     families: Vec<Family>,
@@ -65,6 +69,7 @@ impl Extra {
             table_bytes_max: is_tight.then_some(bytes),
             clocks_off_ppm: if is_wrong { off_ppm } else { 0 },
             failing_per_mille: if fails { failing } else { 0 },
+            argument_bytes: if Random::new(seed ^ 0xa46).below(8) == 0 { ARGUMENT_BYTES } else { 0 },
             update_bytes_max: has_objects.then(|| UPDATE_BYTES[choices.below(3)]),
             narrow,
             families,
@@ -101,9 +106,12 @@ impl Extra {
             let family = self.families[self.random.below(self.families.len())];
             let at = Time(self.random.below(calm_at.0 as usize) as u64);
             let Some(fault) = family.draw(FIRST_NUMBER + number, runs, &mut self.random) else { continue };
-            if let Fault::Sleep(sleep) = &fault {
-                over_at = over_at.max(Time(at.0 + sleep.takes_ns()));
-            }
+            let takes_ns = match &fault {
+                Fault::Sleep(sleep) => sleep.takes_ns(),
+                Fault::Disk(disk) => disk.takes_ns(),
+                _ => 0,
+            };
+            over_at = over_at.max(Time(at.0 + takes_ns));
             steps.push((at, fault));
         }
         over_at

@@ -70,15 +70,15 @@ impl Family {
     /// What some seed with its faults must have reached.
     pub fn shows(self) -> &'static [&'static str] {
         match self {
-            Self::Links => &["a host came back while its old link seemed open", "a link was reset"],
-            Self::OneWay => &["messages passed in one direction only"],
-            Self::Stalls => &["the coordinator stalled"],
-            Self::Disks => &[
-                "a host started on a disk that had lost something",
-                "the coordinator started on a disk that had lost something",
-                "the disk was full",
-                "the disk was slow",
+            Self::Links => &[
+                "a host came back while its old link seemed open",
+                "a message was lost with a link that was reset",
             ],
+            Self::OneWay => &["a message was stopped that could have gone the other way"],
+            Self::Stalls => &["a host hung up on a silent coordinator", "the coordinator stalled"],
+            Self::Disks => {
+                &["the coordinator started on an old state", "the disk was full", "the disk was slow"]
+            }
             Self::Routes => &["the relay was used because a direct path was dead"],
             Self::Doubles => &["a peer message came twice"],
             Self::Pauses => &[
@@ -86,18 +86,30 @@ impl Family {
                 "a host was to take work again while it came to rest",
                 "a paused host took work again",
             ],
-            Self::Ability => &["a host could not go on with a run", "a host could not load an app"],
+            Self::Ability => &[
+                "a host could not go on with a run",
+                "a host could not load an app",
+                "the coordinator heard that a host cannot take part",
+            ],
             Self::Ends => &[
                 "a job failed beyond catching",
                 "a run met a limit",
                 "a run's end could not be said at once",
             ],
             Self::Failures => &["a failed job's result travelled"],
-            Self::Sleep => &["a host slept for minutes", "a partition lasted for minutes"],
+            Self::Sleep => &[
+                "a clock that was a hundredth off fired a timer",
+                "a host woke after a minute or longer",
+                "a partition lasted for a minute or longer",
+            ],
             Self::Crowds => &["a run waited for others to end"],
             Self::Tables => &["an entry was evicted"],
             Self::Evictions => &["a stolen job was evicted"],
-            Self::Versions => &["a host of another version was refused"],
+            Self::Versions => &[
+                "a host of another version was refused",
+                "a host joined when it was updated",
+                "a refused host was told what to update",
+            ],
             Self::Objects => &[
                 "a forgotten object was used again",
                 "a host had no time for jobs",
@@ -115,6 +127,22 @@ impl Family {
                 "an entry had a result by location",
                 "links were congested",
             ],
+        }
+    }
+
+    /// What some of a thousand seeds with its faults must have reached.
+    pub fn shows_rarely(self) -> &'static [&'static str] {
+        match self {
+            Self::Disks => &[
+                "a host could not save an entry",
+                "a host saved late",
+                "a host started on a disk that had lost something",
+                "the coordinator started on a disk that had lost something",
+            ],
+            Self::Stalls => {
+                &["messages waited for a coordinator that stalled for longer than hosts may be silent"]
+            }
+            _ => &[],
         }
     }
 
@@ -158,7 +186,7 @@ impl Family {
             Self::Ends => Fault::End(ends::draw(runs, random)),
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
             Self::Evictions => Fault::Eviction(evictions::draw(random)),
-            Self::Versions => Fault::Stranger(versions::draw(random)),
+            Self::Versions => versions::draw(random),
             Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth => return None,
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::{HostId, Random, Time};
 
@@ -72,6 +73,8 @@ pub struct Partition {
     pub there: BTreeSet<Node>,
     /// Only what goes from here to there is stopped.
     pub is_one_way: bool,
+    /// Since when.
+    pub since: Time,
 }
 
 impl Partition {
@@ -96,6 +99,12 @@ pub struct Link {
     pub is_dead: bool,
     /// When something last arrived at the coordinator.
     pub heard: Time,
+    /// When something last arrived at the host.
+    pub heard_by_host: Time,
+    /// Since when the host takes the coordinator for silent.
+    pub silent_since: Option<Time>,
+    /// The version of the protocol that the host speaks.
+    pub version: u8,
     up: Lane,
     down: Lane,
 }
@@ -193,6 +202,9 @@ impl Network {
             open_at_coordinator: true,
             is_dead: false,
             heard: now,
+            heard_by_host: now,
+            silent_since: None,
+            version: PROTOCOL_VERSION,
             up: Lane::new(now),
             down: Lane::new(now),
         });
@@ -219,6 +231,17 @@ impl Network {
         self.partitions.values().any(|partition| partition.cuts(from, to))
     }
 
+    /// Whether a partition stops what goes from one to the other, and nothing that goes back.
+    pub fn is_cut_one_way(&self, from: Node, to: Node) -> bool {
+        self.is_cut(from, to) && !self.is_cut(to, from)
+    }
+
+    /// Who is at the ends of a link, by the way that a message goes.
+    pub fn ends(&self, link: LinkId, way: Way) -> (Node, Node) {
+        let host = Node::Host(self.link(link).process);
+        if way == Way::Up { (host, Node::Coordinator) } else { (Node::Coordinator, host) }
+    }
+
     /// Whether a partition stops anything between the coordinator and a process.
     pub fn is_cut_off(&self, process: ProcessIndex) -> bool {
         let host = Node::Host(process);
@@ -227,8 +250,7 @@ impl Network {
 
     /// Whether what is written to a link now does not wait for a partition to heal.
     pub fn passes(&mut self, now: Time, link: LinkId, way: Way) -> bool {
-        let host = Node::Host(self.link(link).process);
-        let (from, to) = if way == Way::Up { (host, Node::Coordinator) } else { (Node::Coordinator, host) };
+        let (from, to) = self.ends(link, way);
         let waits = !self.partitions.is_empty()
             && (self.link_mut(link).lane(way).stalled_since.is_some() || self.is_cut(from, to));
         if waits {

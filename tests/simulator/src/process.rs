@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
@@ -9,6 +10,7 @@ use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, 
 
 use crate::event::Event;
 use crate::faults::sleep::Clock;
+use crate::invariants::strangers::Acquaintances;
 use crate::runtime::Runtime;
 use crate::world::WorldConfig;
 
@@ -23,18 +25,35 @@ pub struct HostPlan {
     pub speed_percent: u64,
 }
 
+impl HostPlan {
+    /// Its workers; fast ones do more in the same time and count for more.
+    pub fn workers_by_speed(&self) -> u64 {
+        self.workers as u64 * self.speed_percent.max(100) / 100
+    }
+}
+
 /// What is on a host's disk.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     saved: BTreeMap<RunId, BTreeMap<JobKey, Entry>>,
     /// Not flushed yet.
     unsaved: VecDeque<(Time, RunId, Entry)>,
+    /// What each entry takes.
+    pub each_ns: u64,
+    /// Nothing can be saved.
+    pub is_full: bool,
 }
 
 impl Store {
-    /// Saves an entry, soon.
-    pub fn save(&mut self, now: Time, run: RunId, entry: Entry) {
-        self.unsaved.push_back((now, run, entry));
+    /// Saves an entry, soon; what was unusual about that.
+    pub fn save(&mut self, now: Time, run: RunId, entry: Entry) -> Option<&'static str> {
+        if self.is_full {
+            return Some("a host could not save an entry");
+        }
+        // One after the other.
+        let last = self.unsaved.back().map_or(now, |(at, ..)| now.max(*at));
+        self.unsaved.push_back((Time(last.0 + self.each_ns), run, entry));
+        (self.each_ns > 0).then_some("a host saved late")
     }
 
     /// Forgets a run.
@@ -58,11 +77,20 @@ impl Store {
         self.unsaved.clear();
     }
 
-    /// The disk has lost all but so many of a hundred.
-    pub fn damage(&mut self, random: &mut Random, left_percent: usize) {
+    /// The disk has lost all but so many of a hundred, or cannot read the others, which is the same; how many.
+    pub fn damage(&mut self, random: &mut Random, left_percent: usize) -> usize {
+        let count = |saved: &BTreeMap<_, BTreeMap<_, _>>| saved.values().map(BTreeMap::len).sum::<usize>();
+        let before = count(&self.saved);
         for entries in self.saved.values_mut() {
             entries.retain(|_, _| random.below(100) < left_percent);
         }
+        before - count(&self.saved)
+    }
+
+    /// Whether a crash now leaves anything.
+    pub fn has_records(&self, now: Time) -> bool {
+        let is_flushed = |(at, ..): &(Time, RunId, Entry)| at.0 + STORE_FLUSH_NS <= now.0;
+        self.saved.values().any(|entries| !entries.is_empty()) || self.unsaved.front().is_some_and(is_flushed)
     }
 
     /// The entries of a run.
@@ -130,6 +158,16 @@ pub struct Process {
     pub unable: BTreeSet<RunId>,
     /// What its machine takes for the time.
     pub clock: Clock,
+    /// Since when the coordinator has given it up, until it knows.
+    pub gone_since: Option<Time>,
+    /// The version of the protocol that it speaks.
+    pub version: u8,
+    /// It spoke another.
+    pub was_updated: bool,
+    /// The pause after the next refusal.
+    pub refused_rest_ns: u64,
+    /// Whom it knew, and who spoke to it.
+    pub acquaintances: Acquaintances,
 }
 
 impl Process {
@@ -166,11 +204,22 @@ impl Process {
             loading: BTreeMap::new(),
             unable: BTreeSet::new(),
             clock,
+            gone_since: None,
+            version: PROTOCOL_VERSION,
+            was_updated: false,
+            refused_rest_ns: REFUSED_REST_MIN_NS,
+            acquaintances: Acquaintances::default(),
         }
     }
 }
 
+/// A host's disk has what was saved so long ago.
+pub const STORE_FLUSH_NS: u64 = 100_000_000;
 /// The pause after the first failed dial.
 pub const BACKOFF_MIN_NS: u64 = 100_000_000;
+/// The pause after the first refusal.
+pub const REFUSED_REST_MIN_NS: u64 = 1_000_000_000;
+/// The longest pause after a refusal; shorter than that of a real host, so that seeds need not wait for it.
+pub const REFUSED_REST_MAX_NS: u64 = 8_000_000_000;
 /// The longest pause between dials.
 pub const BACKOFF_MAX_NS: u64 = 2_000_000_000;

@@ -15,7 +15,7 @@ use crate::faults::rests::Rest;
 use crate::faults::routes::{DeadPath, OneWay};
 use crate::faults::sleep::Sleep;
 use crate::faults::stalls::Stall;
-use crate::faults::versions::Stranger;
+use crate::faults::versions::{Neighbour, Stranger};
 use crate::network::{Node, Weather};
 use crate::process::HostPlan;
 use crate::world::World;
@@ -105,6 +105,8 @@ pub enum Fault {
     Sleep(Sleep),
     /// A host of another version dials.
     Stranger(Stranger),
+    /// A host of a neighbouring version dials, and is updated.
+    Neighbour(Neighbour),
     /// A host has no time for jobs.
     Rest(Rest),
     /// A host has no memory for what it stole.
@@ -118,9 +120,14 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether all that was recorded stays so, and is known where it is looked for.
+    /// Whether all that was recorded stays so.
     pub fn spares_records(&self) -> bool {
-        !matches!(self, Self::Disk(_) | Self::Unable(_) | Self::Weather(_))
+        !matches!(self, Self::Disk(_))
+    }
+
+    /// Whether what was recorded may not be known where it is looked for, or may come there late.
+    pub fn delays_records(&self) -> bool {
+        matches!(self, Self::Unable(_) | Self::Weather(_))
     }
 }
 
@@ -214,6 +221,7 @@ impl World {
             Fault::End(end) => self.end_by_host(&end),
             Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
+            Fault::Neighbour(neighbour) => self.add_neighbour(neighbour),
             Fault::Rest(rest) => self.rest_host(&rest),
             Fault::Eviction(eviction) => self.evict(&eviction),
             Fault::Break(fault) => self.break_busy(&fault, step),
@@ -226,6 +234,7 @@ impl World {
         let now = self.now;
         if matches!(self.with_coordinator(|machine| machine.suspend(now, run)), Some(Ok(()))) {
             self.sometimes.hit("a run was suspended");
+            self.upset_all();
             self.disturb();
             self.queue.push(Time(now.0 + for_ns), Event::Undo(Undo::Resume(run)));
         }
@@ -266,6 +275,8 @@ impl World {
         let all: Vec<ProcessIndex> = self.alive().map(|(index, _)| index).collect();
         for process in all {
             self.end_rest(process);
+            self.mend_host_disk(process);
+            self.update_host(process);
         }
         self.see_to_ability();
         self.disturb();

@@ -169,7 +169,10 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
             update_bytes_max: extra.update_bytes_max.unwrap_or(0),
             failing_per_mille: extra.failing_per_mille,
         });
-        let spec = run_spec(&tree, &mut random, kind);
+        let mut spec = run_spec(&tree, &mut random, kind);
+        if extra.argument_bytes > 0 {
+            spec.arguments.push("argument".repeat(extra.argument_bytes / "argument".len()));
+        }
         world.submit(RunId(run + 1), spec, Rc::new(tree));
     }
     if let Some(narrow) = &extra.narrow {
@@ -223,6 +226,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
         records_survive: extra.table_bytes_max.is_none()
             && extra.narrow.is_none()
             && steps.iter().all(|(_, fault)| fault.spares_records()),
+        records_are_late: steps.iter().any(|(_, fault)| fault.delays_records()),
     };
     steps.push((calm_at, Fault::Calm));
     steps.sort_by_key(|(at, _)| *at);

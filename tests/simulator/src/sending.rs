@@ -1,6 +1,7 @@
 //! How messages travel: over a link to the coordinator, by the relay, or directly.
 
 use sateen_protocol::HostId;
+use sateen_protocol::codec::{Decoder, encode};
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{Receiver, Transmit};
 use sateen_protocol::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
@@ -11,7 +12,7 @@ use crate::event::{Event, ProcessIndex, Route};
 use crate::network::{Node, Way};
 use crate::pipes::{Full, Load, Pipe};
 use crate::process::Input;
-use crate::world::World;
+use crate::world::{VIOLATIONS_MAX, World};
 use sateen_protocol::Time;
 
 /// What a chunk takes beside its bytes, about.
@@ -80,6 +81,13 @@ impl World {
     }
 
     fn send_to_peer(&mut self, index: ProcessIndex, from: HostId, to: HostId, message: PeerMessage) {
+        let process = &self.processes[index as usize];
+        if self.config.is_observed && !process.acquaintances.allow(self.now, &process.host, to) {
+            let violation = format!("host {index} speaks to {to}, which is a stranger: {message:.60?}");
+            if self.violations.len() < VIOLATIONS_MAX {
+                self.violations.push(violation);
+            }
+        }
         let link = self.processes[index as usize].link;
         let target = self.directory.get(to);
         let path = target.map(|target| (target, self.path(index, target)));
@@ -114,6 +122,7 @@ impl World {
 
     fn send_up(&mut self, link: LinkId, message: ToCoordinator) {
         let bytes = self.size_of_message(&message);
+        let message = self.through_frames(bytes, message);
         let is_bulk = matches!(message, ToCoordinator::Parcel(ParcelMessage::Chunk { .. }));
         let event = Event::ToCoordinator(link, Box::new(message));
         self.carry(link, Way::Up, Load { is_bulk, ..Load::control(bytes, event) });
@@ -122,13 +131,16 @@ impl World {
     pub(crate) fn send_down(&mut self, link: LinkId, message: ToHost) {
         let process = self.network.link(link).process;
         let bytes = self.size(&message);
+        let message = self.through_frames(bytes, message);
         self.carry(link, Way::Down, Load::control(bytes, Event::ToHost(process, link, Box::new(message))));
     }
 
     /// A frame for another host is passed on.
     pub(crate) fn relay(&mut self, link: LinkId, to: HostId, message: Box<PeerMessage>) {
         let sender = self.network.link_mut(link);
-        sender.heard = self.now;
+        if !sender.is_dead {
+            sender.heard = self.now;
+        }
         let Some(from) = sender.host else { return };
         if !sender.open_at_coordinator || sender.is_dead || self.server.machine.is_none() {
             return;
@@ -165,7 +177,18 @@ impl World {
     fn depart(&mut self, link: LinkId, way: Way, at: Time, load: Load) {
         match self.network.over(at, link, way) {
             Some(at) => self.queue.push(Time(at.0 + load.delay_ns), load.event),
-            None => self.network.stall(link, load.event),
+            None => {
+                let (from, to) = self.network.ends(link, way);
+                self.note_stopped(from, to);
+                self.network.stall(link, load.event);
+            }
+        }
+    }
+
+    /// A partition stops a message.
+    fn note_stopped(&mut self, from: Node, to: Node) {
+        if self.network.is_cut_one_way(from, to) {
+            self.sometimes.hit("a message was stopped that could have gone the other way");
         }
     }
 
@@ -173,7 +196,10 @@ impl World {
         let latency_ns = self.network.direct_ns(from, to).unwrap_or(0);
         match self.network.between(at, Node::Host(from), Node::Host(to), latency_ns) {
             Some(at) => self.queue.push(at, event),
-            None => self.sometimes.hit("a peer message was lost"),
+            None => {
+                self.note_stopped(Node::Host(from), Node::Host(to));
+                self.sometimes.hit("a peer message was lost");
+            }
         }
     }
 
@@ -296,6 +322,35 @@ impl World {
             self.violations.push(format!("a message of {bytes} bytes to the coordinator is too long"));
         }
         bytes
+    }
+
+    /// A message to or from the coordinator that is too long for a frame, as it is put together at the other end.
+    fn through_frames<M>(&mut self, bytes: usize, message: M) -> M
+    where
+        M: serde::Serialize + serde::de::DeserializeOwned,
+    {
+        if !self.config.is_observed || bytes <= FRAME_BYTES_MAX {
+            return message;
+        }
+        let frames = encode(&message).unwrap_or_default();
+        let mut decoder = Decoder::default();
+        let mut arrived = Vec::new();
+        for frame in &frames {
+            match decoder.decode(frame) {
+                Ok(messages) => arrived.extend(messages),
+                Err(error) => self.violations.push(format!("a fragment of a message is refused: {error}")),
+            }
+        }
+        if frames.len() > 1 {
+            self.sometimes.hit("a message had fragments");
+        }
+        match (arrived.pop(), arrived.is_empty()) {
+            (Some(only), true) => only,
+            _ => {
+                self.violations.push(format!("a message of {bytes} bytes is not one at the other end"));
+                message
+            }
+        }
     }
 
     /// Chunks are many, and all alike: what is in a parcel is looked at when it is whole.

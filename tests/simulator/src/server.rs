@@ -12,7 +12,7 @@ use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunS
 const FLUSH_NS: u64 = 200_000_000;
 
 /// A run on disk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stored {
     /// What it is.
     pub spec: RunSpec,
@@ -46,6 +46,8 @@ pub struct Server {
     /// The bound on its result tables, in bytes.
     pub table_bytes_max: usize,
     unsaved: Vec<Unsaved>,
+    /// A copy of the disk.
+    copy: BTreeMap<RunId, Stored>,
     seed: u64,
     circle: Circle,
 }
@@ -63,6 +65,7 @@ impl Server {
             behind: Behind::default(),
             table_bytes_max,
             unsaved: Vec::new(),
+            copy: BTreeMap::new(),
             seed,
             circle,
         };
@@ -149,11 +152,41 @@ impl Server {
         }
     }
 
-    /// The disk has lost all entries but so many of a hundred.
-    pub fn damage(&mut self, random: &mut Random, left_percent: usize) {
+    /// The disk has lost all entries but so many of a hundred, or cannot read the others, which is the same; how many.
+    pub fn damage(&mut self, random: &mut Random, left_percent: usize) -> usize {
+        let mut lost = 0;
         for stored in self.runs.values_mut() {
+            let before = stored.entries.len();
             stored.entries.retain(|_, _| random.below(100) < left_percent);
+            lost += before - stored.entries.len();
         }
+        lost
+    }
+
+    /// Keeps a copy of the disk.
+    pub fn keep_copy(&mut self) {
+        self.copy.clone_from(&self.runs);
+    }
+
+    /// Puts the copy in the place of the disk; whether they differed. A run that has ended since is under way again:
+    /// who submitted it has its result, and gets it a second time.
+    pub fn roll_back(&mut self) -> bool {
+        let is_old = self.copy.iter().any(|(run, copy)| {
+            self.runs.get(run).is_some_and(|now| {
+                now.state != copy.state
+                    || now.entries != copy.entries
+                    || now.end.is_some() != copy.end.is_some()
+            })
+        });
+        self.runs.extend(std::mem::take(&mut self.copy));
+        is_old
+    }
+
+    /// Runs that are suspended, or about to be.
+    pub fn suspended(&self) -> Vec<RunId> {
+        let is_suspended =
+            |stored: &Stored| matches!(stored.state, RunState::Suspended | RunState::Suspending);
+        self.runs.iter().filter(|(_, stored)| is_suspended(stored)).map(|(run, _)| *run).collect()
     }
 
     fn write(&mut self, run: RunId, entries: Vec<Entry>, superfluous: &[JobKey]) {

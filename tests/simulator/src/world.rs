@@ -13,7 +13,7 @@ use crate::faults::bandwidth::Parcels;
 use crate::faults::ends::Said;
 use crate::faults::sleep::Clock;
 use crate::invariants::replicas::Watched;
-use crate::network::{Network, NetworkConfig};
+use crate::network::{Network, NetworkConfig, Way};
 use crate::pipes::Pipe;
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
 use crate::runtime::Runtime;
@@ -82,7 +82,13 @@ pub struct World {
     pub crashes: Vec<Time>,
     /// Workers of hosts that crashed or left, and their speed in percent.
     pub lost_workers: Vec<(usize, u64)>,
-    /// The same, and all workers there were each time that anything else happened.
+    /// Workers that may have lost what they were at, each time; fast ones count for more.
+    pub upset_workers: u64,
+    /// How often a host was given up, or went.
+    pub ids_gone: usize,
+    /// What workers may have done while their host was given up and did not know, at the most.
+    pub away_ns: u64,
+    /// All workers there were each time that anything happened.
     pub shaken_workers: u64,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
@@ -124,6 +130,9 @@ impl World {
             disturbed_at: Time(0),
             crashes: Vec::new(),
             lost_workers: Vec::new(),
+            upset_workers: 0,
+            away_ns: 0,
+            ids_gone: 0,
             shaken_workers: 0,
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),
@@ -281,6 +290,9 @@ impl World {
                 }
                 let local = state.clock.read(now);
                 if state.host.poll_timeout().is_some_and(|(at, _)| at <= local) {
+                    if state.clock.is_off() {
+                        self.sometimes.hit("a clock that was a hundredth off fired a timer");
+                    }
                     state.host.handle_timeout(local);
                 }
                 self.settle_host(process);
@@ -300,17 +312,22 @@ impl World {
                 self.settle_coordinator();
             }
             Event::ToHost(process, link, message) => {
+                if !self.arrives(link, Way::Down) || !self.understands(link, &message) {
+                    return;
+                }
                 let state = &mut self.processes[process as usize];
-                if state.link == Some(link) && !self.network.link(link).is_dead {
+                if state.link == Some(link) {
                     self.parcels.told_host(&message, &mut self.sometimes);
                     state.host.handle_from_coordinator(state.clock.read(now), *message);
                     self.settle_host(process);
                 }
             }
             Event::ToCoordinator(link, message) => {
-                let state = self.network.link_mut(link);
-                state.heard = now;
-                if state.open_at_coordinator && !state.is_dead {
+                if !self.arrives(link, Way::Up) || !self.is_understood(link, &message) {
+                    return;
+                }
+                let state = self.network.link(link);
+                if state.open_at_coordinator {
                     if let Some(host) = state.host {
                         self.parcels.told_coordinator(link, host, &message, now, &mut self.sometimes);
                     }
@@ -319,6 +336,9 @@ impl World {
             }
             Event::Relay(link, to, message) => self.relay(link, to, message),
             Event::Peer(process, from, route, message) => {
+                if let Route::Relay(link) = route {
+                    self.arrives(link, Way::Down);
+                }
                 let state = &self.processes[process as usize];
                 let is_open = match route {
                     Route::Direct(to) => state.host.id() == Some(to),
@@ -328,6 +348,7 @@ impl World {
                     self.observe_peer_message(process, from, &message);
                     self.parcels.arrived((process, from), route, &message, now, &mut self.sometimes);
                     let state = &mut self.processes[process as usize];
+                    state.acquaintances.heard_from(now, from);
                     state.host.handle_from_peer(state.clock.read(now), from, *message);
                     self.settle_host(process);
                 } else {
@@ -384,6 +405,7 @@ impl World {
             Event::Undo(undo) => self.undo(undo),
             Event::Audit => {
                 self.break_stalled_links();
+                self.hang_up_on_silence();
                 crate::invariants::audit(self);
                 self.queue.push(Time(now.0 + AUDIT_EVERY_NS), Event::Audit);
             }
@@ -405,6 +427,7 @@ impl World {
         let is_reachable = self.server.machine.is_some() && !self.network.is_cut_off(process);
         if is_reachable {
             let link = self.network.open(process, self.now);
+            self.network.link_mut(link).version = self.processes[process as usize].version;
             let site = self.processes[process as usize].plan.site;
             let latencies = &self.network.config.latency_to_coordinator_ns;
             let round = 2 * latencies[site.min(latencies.len() - 1)];
@@ -417,12 +440,28 @@ impl World {
         }
     }
 
+    /// Bytes come to the end of a link; whether they do, and are not lost with a link that was reset.
+    fn arrives(&mut self, link: LinkId, way: Way) -> bool {
+        let state = self.network.link_mut(link);
+        if state.is_dead {
+            self.sometimes.hit("a message was lost with a link that was reset");
+            return false;
+        }
+        match way {
+            Way::Up => state.heard = self.now,
+            Way::Down => state.heard_by_host = self.now,
+        }
+        true
+    }
+
     fn opened(&mut self, process: ProcessIndex, link: LinkId) {
         if !self.network.link(link).open_at_coordinator {
             self.queue.push(self.now, Event::Dial(process));
             return;
         }
-        self.network.link_mut(link).open_at_host = true;
+        let state = self.network.link_mut(link);
+        state.open_at_host = true;
+        state.heard_by_host = self.now;
         let state = &mut self.processes[process as usize];
         state.link = Some(link);
         state.backoff_ns = BACKOFF_MIN_NS;

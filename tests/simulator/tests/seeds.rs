@@ -7,6 +7,8 @@ use sateen_simulator::sweep::sweep;
 
 /// With fewer seeds than this, rare states may be missed.
 const SEEDS_FOR_RARE_STATES: u64 = 150;
+/// The same for those that [`Family::shows_rarely`].
+const SEEDS_FOR_RARER_STATES: u64 = 1000;
 
 #[test]
 fn all_laws_hold_under_random_faults() {
@@ -36,6 +38,9 @@ fn all_laws_hold_under_random_faults() {
     let shown: Vec<Family> = families.into_iter().filter(|family| *family != Family::Bandwidth).collect();
     let missing = swept.sometimes.missing(&shown);
     assert!(seeds < SEEDS_FOR_RARE_STATES || missing.is_empty(), "never happened: {missing:?}");
+    let rarer = shown.iter().flat_map(|family| family.shows_rarely());
+    let missing: Vec<&str> = rarer.copied().filter(|name| swept.sometimes.count(name) == 0).collect();
+    assert!(seeds < SEEDS_FOR_RARER_STATES || missing.is_empty(), "never happened: {missing:?}");
 }
 
 fn families() -> Vec<Family> {

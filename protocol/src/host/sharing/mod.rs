@@ -124,6 +124,11 @@ impl Sharing {
         }
     }
 
+    /// Hosts that had a replica and were given up.
+    pub fn former_len(&self) -> usize {
+        self.former.len()
+    }
+
     pub fn replica(&self) -> &Arc<SharedReplica> {
         &self.replica
     }

@@ -31,6 +31,7 @@ impl World {
             if !state.unable.insert(fault.run) {
                 continue;
             }
+            self.upset_workers += state.plan.workers_by_speed();
             // What is still being loaded will not load; what runs stops.
             if state.runtime.portions.contains_key(&fault.run) {
                 self.sometimes.hit("a host could not go on with a run");

@@ -6,7 +6,7 @@ use sateen_protocol::coordinator::{Coordinator, LinkId};
 use sateen_protocol::message::ToHost;
 use sateen_protocol::{Counts, Random, RunEnd, RunId, RunState, Time};
 
-use crate::event::{Event, Undo};
+use crate::event::{Event, ProcessIndex, Undo};
 use crate::world::World;
 
 /// Something is wrong with a disk.
@@ -30,6 +30,22 @@ pub enum Disk {
         /// When it starts again.
         back_ns: u64,
     },
+    /// The coordinator crashes, and starts again on what its disk was some time before.
+    RolledBack {
+        /// How long before.
+        age_ns: u64,
+        /// When it starts again.
+        back_ns: u64,
+    },
+    /// Everything that a host saves, or all hosts, takes so long, or cannot be saved at all.
+    HostSlow {
+        /// Draws the hosts.
+        draw: u64,
+        /// Each; nothing can be saved if there is none.
+        each_ns: Option<u64>,
+        /// Until it is as it was.
+        for_ns: u64,
+    },
     /// Everything that the coordinator saves takes so long.
     Slow {
         /// Draws the run that is suspended meanwhile.
@@ -48,10 +64,33 @@ pub enum Disk {
     },
 }
 
+impl Disk {
+    /// How long it takes until what follows from it is over.
+    pub fn takes_ns(&self) -> u64 {
+        match self {
+            Self::RolledBack { age_ns, back_ns } => age_ns + back_ns + 1_000_000_000,
+            _ => 0,
+        }
+    }
+}
+
 pub(crate) fn draw(random: &mut Random) -> Disk {
     let ms = |random: &mut Random, most: usize| (1 + random.below(most) as u64) * 1_000_000;
     let draw = random.next_u64();
     let left_percent = [0, 50, 90][random.below(3)];
+    // From another stream, so that the others stay as they are.
+    let mut choices = Random::new(draw ^ 0xd15c);
+    match choices.below(10) {
+        0..2 => {
+            let age_ns = 500_000_000 + choices.below(9_500) as u64 * 1_000_000;
+            return Disk::RolledBack { age_ns, back_ns: ms(&mut choices, 3_000) };
+        }
+        2..4 => {
+            let each_ns = (choices.below(2) == 0).then(|| ms(&mut choices, 2_000));
+            return Disk::HostSlow { draw, each_ns, for_ns: ms(&mut choices, 20_000) };
+        }
+        _ => {}
+    }
     match random.below(6) {
         0 => Disk::Host { draw, left_percent, back_ns: ms(random, 3_000) },
         1 => Disk::Coordinator { draw, left_percent, back_ns: ms(random, 3_000) },
@@ -124,17 +163,37 @@ impl World {
         let later = |ns: u64| Time(self.now.0 + ns);
         match *disk {
             Disk::Host { draw, left_percent, back_ns } => {
-                let Some(process) = self.draw(draw) else { return };
-                self.sometimes.hit("a host started on a disk that had lost something");
+                let Some(process) = self.draw_with_records(draw) else { return };
                 self.crash(process, false, Some(back_ns));
-                self.processes[process as usize].store.damage(&mut Random::new(draw), left_percent);
+                let store = &mut self.processes[process as usize].store;
+                if store.damage(&mut Random::new(draw), left_percent) > 0 {
+                    self.sometimes.hit("a host started on a disk that had lost something");
+                }
             }
             Disk::Coordinator { draw, left_percent, back_ns } => {
                 let at = later(back_ns);
-                self.sometimes.hit("the coordinator started on a disk that had lost something");
                 self.crash_coordinator();
-                self.server.damage(&mut Random::new(draw), left_percent);
+                if self.server.damage(&mut Random::new(draw), left_percent) > 0 {
+                    self.sometimes.hit("the coordinator started on a disk that had lost something");
+                }
                 self.queue.push(at, Event::Undo(Undo::RestartCoordinator));
+            }
+            Disk::RolledBack { age_ns, back_ns } => {
+                let at = later(age_ns);
+                self.server.keep_copy();
+                self.queue.push(at, Event::Undo(Undo::RollBack(back_ns)));
+            }
+            Disk::HostSlow { draw, each_ns, for_ns } => {
+                let at = later(for_ns);
+                let hosts: Vec<ProcessIndex> = match (draw >> 32).is_multiple_of(2) {
+                    true => self.alive().map(|(index, _)| index).collect(),
+                    false => Vec::from_iter(self.draw(draw)),
+                };
+                for process in hosts {
+                    let store = &mut self.processes[process as usize].store;
+                    (store.each_ns, store.is_full) = (each_ns.unwrap_or(0), each_ns.is_none());
+                    self.queue.push(at, Event::Undo(Undo::HostDiskGood(process)));
+                }
             }
             Disk::Slow { draw, each_ns, for_ns } => {
                 let at = later(for_ns);
@@ -150,6 +209,38 @@ impl World {
             }
         }
         self.disturb();
+    }
+
+    /// One of those that have something on their disks, if there are any.
+    fn draw_with_records(&self, draw: u64) -> Option<ProcessIndex> {
+        let has_records = |index: &ProcessIndex| {
+            self.is_up(*index) && self.processes[*index as usize].store.has_records(self.now)
+        };
+        let with_records: Vec<ProcessIndex> =
+            self.alive().map(|(index, _)| index).filter(has_records).collect();
+        match with_records.len() {
+            0 => self.draw(draw),
+            count => Some(with_records[(draw % count as u64) as usize]),
+        }
+    }
+
+    /// The coordinator crashes, and starts again on the copy of its disk. Runs that are suspended in it are resumed.
+    pub(crate) fn roll_back(&mut self, back_ns: u64) {
+        self.crash_coordinator();
+        if self.server.roll_back() {
+            self.sometimes.hit("the coordinator started on an old state");
+        }
+        let at = Time(self.now.0 + back_ns);
+        self.queue.push(at, Event::Undo(Undo::RestartCoordinator));
+        for run in self.server.suspended() {
+            self.queue.push(at, Event::Undo(Undo::Resume(run)));
+        }
+        self.disturb();
+    }
+
+    pub(crate) fn mend_host_disk(&mut self, process: ProcessIndex) {
+        let store = &mut self.processes[process as usize].store;
+        (store.each_ns, store.is_full) = (0, false);
     }
 
     /// Mostly suspends a run, since few changes are saved while nobody asks for one.

@@ -57,6 +57,7 @@ impl World {
             self.queue.push(Time(self.now.0 + NOTICED_NS), Event::CoordinatorClosed(link));
             self.happen(Event::HostClosed(index, link));
         }
+        self.upset(index);
         let state = &mut self.processes[index as usize];
         // Nothing of it is computed here any more.
         state.runtime.halt(self.now, fault.run);

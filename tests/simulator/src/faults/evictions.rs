@@ -34,6 +34,7 @@ impl World {
         }
         if !evicted.is_empty() {
             self.sometimes.hit("a stolen job was evicted");
+            self.upset_workers += evicted.len() as u64;
             self.settle_host(process);
             self.disturb();
         }

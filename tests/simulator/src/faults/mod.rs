@@ -15,16 +15,18 @@ pub mod stalls;
 pub mod versions;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use sateen_protocol::{RunId, RunState, Time};
+use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::network::{Node, Partition, Way};
 use crate::pipes::{Load, Pipe};
+use crate::process::STORE_FLUSH_NS;
 use crate::world::World;
 
-/// A host's disk has what was saved so long ago.
-const STORE_FLUSH_NS: u64 = 100_000_000;
+/// What lasts so long is longer than anything that hosts or the coordinator wait for.
+const LONG: Duration = Duration::from_secs(60);
 /// Both ends give a link up on which nothing has passed for so long.
 const STALL_MAX_NS: u64 = 10_000_000_000;
 
@@ -33,6 +35,35 @@ impl World {
     pub fn disturb(&mut self) {
         self.disturbed_at = self.now;
         self.shaken_workers += self.alive().map(|(_, process)| process.plan.workers as u64).sum::<u64>();
+    }
+
+    /// The workers of a process may lose what they are at.
+    pub(crate) fn upset(&mut self, process: ProcessIndex) {
+        self.upset_workers += self.processes[process as usize].plan.workers_by_speed();
+    }
+
+    /// Those of all may.
+    pub(crate) fn upset_all(&mut self) {
+        self.upset_workers += self.alive().map(|(_, process)| process.plan.workers_by_speed()).sum::<u64>();
+    }
+
+    /// The coordinator has given a host up, or it left.
+    pub(crate) fn note_gone(&mut self, host: HostId) {
+        self.ids_gone += 1;
+        // One that has ended was counted then.
+        if let Some(process) = self.directory.get(host) {
+            self.upset(process);
+            self.processes[process as usize].gone_since.get_or_insert(self.now);
+        }
+    }
+
+    /// A host has ended, or knows that it was given up.
+    pub(crate) fn note_back(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        if let Some(since) = state.gone_since.take() {
+            let work_ns = (self.now.0 - since.0) * state.plan.speed_percent / 100;
+            self.away_ns += work_ns * state.plan.workers as u64;
+        }
     }
 
     /// Kills a host's process. Silently: the machine lost power, and nobody closes its links.
@@ -84,6 +115,7 @@ impl World {
     pub fn freeze(&mut self, process: ProcessIndex) {
         if self.is_up(process) {
             self.sometimes.hit("a host froze");
+            self.upset(process);
             let state = &mut self.processes[process as usize];
             state.frozen = Some(VecDeque::new());
             state.runtime.freeze(self.now);
@@ -95,6 +127,9 @@ impl World {
     pub fn thaw(&mut self, process: ProcessIndex) {
         let state = &mut self.processes[process as usize];
         let Some(waiting) = state.frozen.take() else { return };
+        if state.runtime.frozen_for(self.now) >= LONG {
+            self.sometimes.hit("a host woke after a minute or longer");
+        }
         state.runtime.thaw(self.now);
         // What peers have sent meanwhile is read, however old it is.
         for event in waiting {
@@ -119,6 +154,7 @@ impl World {
             self.sometimes.hit("a coordinator crashed within a second of a host");
         }
         self.server.crash(self.now);
+        self.upset_all();
         self.drop_waiting();
         let open: Vec<_> = (self.network.links())
             .filter(|(_, link)| link.open_at_coordinator)
@@ -150,14 +186,17 @@ impl World {
     /// Stops all that goes from here to there, and, unless it is one way, back.
     pub fn divide_by(&mut self, number: u32, here: &[Node], there: &[Node], is_one_way: bool) {
         let (here, there) = (here.iter().copied().collect(), there.iter().copied().collect());
-        let partition = Partition { here, there, is_one_way };
+        let partition = Partition { here, there, is_one_way, since: self.now };
         self.network.partitions.insert(number, partition);
         self.disturb();
     }
 
     /// Heals a partition; what waited for that goes out.
     pub fn heal(&mut self, number: u32) {
-        let Some(_) = self.network.partitions.remove(&number) else { return };
+        let Some(partition) = self.network.partitions.remove(&number) else { return };
+        if self.now.since(partition.since) >= LONG {
+            self.sometimes.hit("a partition lasted for a minute or longer");
+        }
         self.disturb();
         let stalled: Vec<_> = (self.network.links())
             .filter(|(_, link)| link.stalled_since().is_some())
@@ -213,6 +252,9 @@ impl World {
             Undo::Congested => self.set_rate(1),
             Undo::Saved => self.catch_up(),
             Undo::DiskGood => self.mend_disk(),
+            Undo::HostDiskGood(process) => self.mend_host_disk(process),
+            Undo::RollBack(back_ns) => self.roll_back(back_ns),
+            Undo::Update(process) => self.update_host(process),
         }
     }
 

@@ -29,6 +29,8 @@ impl World {
             return;
         }
         self.sometimes.hit("a host paused");
+        self.upset(process);
+        let state = &mut self.processes[process as usize];
         let local = state.clock.read(self.now);
         state.host.pause(local, Some("its battery is low".to_owned()));
         self.settle_host(process);

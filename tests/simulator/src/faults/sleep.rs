@@ -34,13 +34,11 @@ impl World {
     pub(crate) fn send_to_sleep(&mut self, sleep: &Sleep) {
         if let Some(number) = sleep.cut {
             let (here, there) = self.divide(sleep.draw);
-            self.sometimes.hit("a partition lasted for minutes");
             self.cut(number, &here, &there);
             self.queue.push(Time(self.now.0 + sleep.for_ns), Event::Undo(Undo::Heal(number)));
             return;
         }
         let Some(process) = self.draw(sleep.draw) else { return };
-        self.sometimes.hit("a host slept for minutes");
         self.freeze(process);
         self.queue.push(Time(self.now.0 + sleep.for_ns), Event::Undo(Undo::Thaw(process)));
     }
@@ -65,6 +63,11 @@ impl Clock {
     /// One that goes wrong by up to so many parts of a million.
     pub fn drawn(random: &mut Random, off_ppm_max: u64) -> Self {
         Self { rate_ppm: MILLION - off_ppm_max + random.below(2 * off_ppm_max as usize + 1) as u64 }
+    }
+
+    /// Whether it goes wrong by a hundredth at least.
+    pub fn is_off(&self) -> bool {
+        self.rate_ppm.abs_diff(MILLION) >= MILLION / 100
     }
 
     /// What it shows now.

@@ -1,15 +1,23 @@
-//! A coordinator that stalls: what comes meanwhile waits, and arrives all at once.
+//! A coordinator that stalls: what comes meanwhile waits, and arrives all at once. Hosts that hear nothing from it
+//! hang up.
 
 use std::collections::VecDeque;
 
+use sateen_protocol::limits::SILENCE_MAX;
 use sateen_protocol::{Random, Time};
 
-use crate::event::{Event, Undo};
+use crate::event::{Event, ProcessIndex, Undo};
+use crate::pipes::Pipe;
+use crate::process::BACKOFF_MIN_NS;
 use crate::schedule::Fault;
 use crate::world::World;
 
 /// The longest stall.
 const STALL_MS_MAX: usize = 10_000;
+/// The coordinator's driver takes a turn that is so late for a stall.
+const NOTICED_NS: u64 = 1_000_000_000;
+/// A host that was stopped hears what has come meanwhile before it calls the coordinator silent.
+const HEARS_AGAIN_NS: u64 = 500_000_000;
 
 /// The coordinator stalls.
 #[derive(Debug, Clone)]
@@ -30,6 +38,7 @@ pub(crate) fn draw(random: &mut Random) -> Stall {
 pub struct Waiting {
     /// Relaying as well, and all else that the process does.
     pub is_whole: bool,
+    since: Time,
     events: VecDeque<Event>,
 }
 
@@ -39,7 +48,8 @@ impl World {
             return;
         }
         self.sometimes.hit("the coordinator stalled");
-        self.server.waiting = Some(Waiting { is_whole: stall.is_whole, events: VecDeque::new() });
+        let (is_whole, since) = (stall.is_whole, self.now);
+        self.server.waiting = Some(Waiting { is_whole, since, events: VecDeque::new() });
         self.queue.push(Time(self.now.0 + stall.for_ns), Event::Undo(Undo::Unstall));
         self.disturb();
     }
@@ -73,9 +83,18 @@ impl World {
         }
     }
 
-    /// It goes on. Its driver reads what has come before it looks at the clock.
+    /// It goes on. Its driver notices that it was held up, and reads what has come before it looks at the clock.
     pub(crate) fn unstall_coordinator(&mut self) {
         let Some(waiting) = self.server.waiting.take() else { return };
+        let (now, took) = (self.now, self.now.since(waiting.since));
+        if took.as_nanos() as u64 >= NOTICED_NS {
+            self.with_coordinator(|machine| machine.handle_stall(now));
+        }
+        let has_messages = waiting.events.iter().any(|event| matches!(event, Event::ToCoordinator(..)));
+        if took >= SILENCE_MAX && has_messages {
+            self.sometimes
+                .hit("messages waited for a coordinator that stalled for longer than hosts may be silent");
+        }
         let is_timer = |event: &Event| matches!(event, Event::CoordinatorTimer);
         let (timers, events): (Vec<Event>, Vec<Event>) = waiting.events.into_iter().partition(is_timer);
         for event in events.into_iter().chain(timers) {
@@ -83,5 +102,33 @@ impl World {
         }
         self.pump_all();
         self.disturb();
+    }
+
+    /// Hosts that have heard nothing from the coordinator for too long close their links and dial again, as their
+    /// drivers do.
+    pub(crate) fn hang_up_on_silence(&mut self) {
+        let now = self.now;
+        let up: Vec<ProcessIndex> =
+            self.alive().map(|(index, _)| index).filter(|index| self.is_up(*index)).collect();
+        for process in up {
+            let Some(link) = self.processes[process as usize].link else { continue };
+            let state = self.network.link_mut(link);
+            if now.since(state.heard_by_host) < SILENCE_MAX {
+                state.silent_since = None;
+                continue;
+            }
+            let since = *state.silent_since.get_or_insert(now);
+            if now.0 < since.0 + HEARS_AGAIN_NS {
+                continue;
+            }
+            self.sometimes.hit("a host hung up on a silent coordinator");
+            let state = &mut self.processes[process as usize];
+            state.link = None;
+            state.host.handle_disconnected(state.clock.read(now));
+            self.network.pipes.drop_all(Pipe::Up(link));
+            self.hang_up(link);
+            self.settle_host(process);
+            self.queue.push(Time(now.0 + BACKOFF_MIN_NS), Event::Dial(process));
+        }
     }
 }

@@ -1,16 +1,24 @@
-//! Hosts of a neighbouring version of the protocol: told so, they try again, and do no harm.
+//! Hosts of another version of the protocol: told so, they try again, and do no harm. Strangers only knock;
+//! neighbours are hosts as all others, of the version before or after, and are updated after a while.
 
-use sateen_protocol::codec::{Decoder, PROTOCOL_VERSION, encode};
-use sateen_protocol::message::ToCoordinator;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use sateen_protocol::codec::{Decoder, FrameError, PROTOCOL_VERSION, encode};
+use sateen_protocol::coordinator::LinkId;
+use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{Random, Time};
 
-use crate::event::Event;
-use crate::process::HostPlan;
+use crate::event::{Event, ProcessIndex, Undo};
+use crate::process::{HostPlan, REFUSED_REST_MAX_NS};
+use crate::schedule::Fault;
 use crate::world::World;
 
 /// How often such a host dials, and how long it waits.
 const DIALS_MAX: u32 = 20;
 const WAIT_NS: u64 = 700_000_000;
+/// After so many of these, a neighbour is updated.
+const UPDATED_NS: u64 = 400_000_000;
 
 /// A host of another version dials, again and again.
 #[derive(Debug, Clone, Copy)]
@@ -19,9 +27,34 @@ pub struct Stranger {
     dials: u32,
 }
 
-pub(crate) fn draw(random: &mut Random) -> Stranger {
+/// A host of a neighbouring version dials, and is updated.
+#[derive(Debug, Clone, Copy)]
+pub struct Neighbour {
+    version: u8,
+    for_ns: u64,
+}
+
+pub(crate) fn draw(random: &mut Random) -> Fault {
     let version = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1, 0, u8::MAX][random.below(4)];
-    Stranger { version, dials: 1 + random.below(DIALS_MAX as usize) as u32 }
+    let dials = 1 + random.below(DIALS_MAX as usize) as u32;
+    if version.abs_diff(PROTOCOL_VERSION) > 1 {
+        return Fault::Stranger(Stranger { version, dials });
+    }
+    Fault::Neighbour(Neighbour { version, for_ns: u64::from(dials) * UPDATED_NS })
+}
+
+/// What a peer of this version makes of a message of version `by`.
+fn read_of_version<M>(by: u8, message: &M) -> Result<Vec<M>, FrameError>
+where
+    M: Serialize + DeserializeOwned,
+{
+    let mut decoder = Decoder::default();
+    let mut messages = Vec::new();
+    for mut frame in encode(message).unwrap_or_default() {
+        frame[0] = by;
+        messages.extend(decoder.decode(&frame)?);
+    }
+    Ok(messages)
 }
 
 impl World {
@@ -50,5 +83,68 @@ impl World {
                 Ok(_) => self.violations.push("a frame of another version was decoded".to_owned()),
             }
         }
+    }
+
+    pub(crate) fn add_neighbour(&mut self, neighbour: Neighbour) {
+        let process = self.add_host(HostPlan { site: 0, workers: 1, speed_percent: 100 });
+        self.processes[process as usize].version = neighbour.version;
+        self.queue.push(Time(self.now.0 + neighbour.for_ns), Event::Undo(Undo::Update(process)));
+    }
+
+    /// It speaks this version from its next link on.
+    pub(crate) fn update_host(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        state.was_updated |= state.version != PROTOCOL_VERSION;
+        state.version = PROTOCOL_VERSION;
+    }
+
+    /// Whether the coordinator understands what comes over a link; who is not understood is refused.
+    pub(crate) fn is_understood(&mut self, link: LinkId, message: &ToCoordinator) -> bool {
+        let version = self.network.link(link).version;
+        if version == PROTOCOL_VERSION {
+            return true;
+        }
+        match read_of_version(version, message) {
+            Ok(_) => self.violations.push(format!("a frame of version {version} was decoded")),
+            Err(error) => {
+                self.sometimes.hit("a host of another version was refused");
+                if self.network.link(link).open_at_coordinator {
+                    let (now, reason) = (self.now, error.to_string());
+                    self.with_coordinator(|machine| machine.handle_misbehaviour(now, link, reason));
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a host understands what comes over its link. One that does not hangs up, says what is to be updated,
+    /// and rests before it tries again.
+    pub(crate) fn understands(&mut self, link: LinkId, message: &ToHost) -> bool {
+        let state = self.network.link(link);
+        let (version, process) = (state.version, state.process);
+        if version == PROTOCOL_VERSION {
+            return true;
+        }
+        // To a host of the version after this one, the coordinator is of the version before.
+        let seen = PROTOCOL_VERSION.wrapping_add(PROTOCOL_VERSION.wrapping_sub(version));
+        let advice = match read_of_version(seen, message) {
+            Ok(_) => None,
+            Err(error) => error.advice("sateen-host", "0.1.0", "sateen-coordinator"),
+        };
+        match advice {
+            Some(_) => self.sometimes.hit("a refused host was told what to update"),
+            None => self.violations.push(format!("host {process} of version {version} was given no advice")),
+        }
+        let state = &mut self.processes[process as usize];
+        if state.link == Some(link) {
+            state.link = None;
+            let rest_ns = state.refused_rest_ns;
+            state.refused_rest_ns = (2 * rest_ns).min(REFUSED_REST_MAX_NS);
+            state.host.handle_disconnected(state.clock.read(self.now));
+            self.hang_up(link);
+            self.settle_host(process);
+            self.queue.push(Time(self.now.0 + rest_ns), Event::Dial(process));
+        }
+        false
     }
 }

@@ -2,12 +2,48 @@
 //! asked twice.
 //!
 //! It may be less: what a host did just before it went is told by nobody.
+//!
+//! And all jobs are accounted for: whatever was spawned was executed, in place or elsewhere, or aborted.
 
-use sateen_protocol::Counts;
+use sateen_protocol::{Counts, Jobs, RunEnd, RunId};
 
+use super::Calm;
+use crate::runtime::Tally;
 use crate::world::World;
 
-pub fn check(world: &World) -> Option<String> {
+pub fn check(world: &World, calm: &Calm) -> Option<String> {
+    told(world).or_else(|| world.server.runs.keys().find_map(|run| account(world, calm, *run)))
+}
+
+/// Each instance of a job begins once: with a spawn, a root that is begun, or a job that comes back to be run
+/// here. Each ends at most once; where nothing is disturbed, exactly once for each spawn, as then nothing that came back
+/// had begun elsewhere.
+fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
+    let (mut jobs, mut tally) = (Jobs::default(), Tally::default());
+    for process in &world.processes {
+        jobs.add(&process.runtime.jobs(run));
+        tally.add(&process.runtime.tally(run));
+    }
+    let stored = world.server.runs.get(&run)?;
+    let is_finished = matches!(stored.end, Some((RunEnd::Finished(_), _)));
+    let ended = jobs.executed + jobs.aborted;
+    let again = if calm.is_undisturbed { 0 } else { tally.requeued };
+    let begun = jobs.spawned + tally.roots + again;
+    if ended > begun {
+        return Some(format!("{ended} jobs of run {run} ended, and {begun} began: {jobs:?}, {tally:?}"));
+    }
+    // One of two equal jobs may be given the other's result.
+    if !calm.is_undisturbed || !is_finished || world.trees.get(&run)?.has_twins() {
+        return None;
+    }
+    if tally.roots != 1 {
+        return Some(format!("the root of run {run} was begun {} times, undisturbed", tally.roots));
+    }
+    (ended + tally.given_up < begun)
+        .then(|| format!("{begun} jobs of run {run} began, and only {ended} ended: {jobs:?}, {tally:?}"))
+}
+
+fn told(world: &World) -> Option<String> {
     world.server.runs.iter().find_map(|(run, stored)| {
         let (_, told) = stored.end.as_ref()?;
         let mut really = Counts { work_ns: world.executed_ns(*run), ..Counts::default() };

@@ -13,15 +13,27 @@ const OUTBOX_MAX: usize = 4096;
 const UNSWEPT_MAX: usize = 4096;
 /// Hosts that went just now and whose entries wait still.
 const GONE_MAX: usize = 8;
+/// Shared objects that a root makes.
+const OBJECTS_PER_ROOT_MAX: usize = 2;
+/// Departures that a host has not answered: those of the time after which it is given up.
+const OWED_PER_HOST_MAX: usize = 64;
 /// Claims of a run: each loss of its root adds one.
 const CLAIMS_PER_RUN_MAX: usize = 64;
 
 /// At every moment.
 pub fn check(world: &World) -> Option<String> {
+    // Each host may have been given up under several ids.
+    let gone = world.ids_gone + GONE_MAX;
     for (index, process) in world.alive() {
         let sizes = process.host.sizes();
         let runs = process.host.runs().len();
         let away: usize = process.runtime.portions.values().map(|portion| portion.away.len()).sum();
+        let objects = if sizes.logs_before == 0 { 0 } else { objects_created(world) };
+        // Two questions for each peer and run, two for each object; and for each job its own.
+        let repeats =
+            sizes.held + sizes.away + (runs * 3 + sizes.replicas.0 * 3 + 1) * (sizes.peers + GONE_MAX);
+        let (outgoing, incoming) = (limits::PARCELS_OUTGOING_BYTES_MAX, limits::PARCELS_INCOMING_BYTES_MAX);
+        let parcels = limits::PARCELS_WITH_PEER_MAX * (sizes.peers + GONE_MAX);
         let bounds = [
             ("unpolled", sizes.unpolled, 0),
             ("listed", sizes.listed, sizes.peers),
@@ -32,6 +44,17 @@ pub fn check(world: &World) -> Option<String> {
             ("lent", sizes.lent, away),
             ("outbox", sizes.outbox, OUTBOX_MAX),
             ("outbox_hosts", sizes.outbox_hosts, runs * sizes.peers),
+            ("owner_outbox", sizes.owner_outbox, runs * OUTBOX_MAX),
+            ("repeats", sizes.repeats, repeats),
+            // All that it knew, each time that it went itself.
+            ("given_up", sizes.given_up, 2 * (gone + world.processes.len())),
+            ("outgoing parcels", sizes.outgoing.0, parcels),
+            ("bytes of outgoing parcels", sizes.outgoing.1, outgoing + limits::PARCEL_BYTES_MAX),
+            ("incoming parcels", sizes.incoming.0, parcels),
+            ("bytes of incoming parcels", sizes.incoming.1, incoming + limits::PARCEL_BYTES_MAX),
+            ("bytes of replicas", sizes.replicas.1 as usize, runs * limits::SHARED_BYTES_MAX as usize),
+            ("former_sharers", sizes.former_sharers, sizes.replicas.0 * gone),
+            ("logs_before", sizes.logs_before, objects),
             ("cut_off", sizes.cut_off, limits::CUT_OFF_HOSTS_MAX),
             ("redoing", sizes.redoing, runs * 2 * limits::REDOING_MAX),
             ("sought", sizes.sought, sizes.entries + UNSWEPT_MAX),
@@ -52,9 +75,30 @@ pub fn check(world: &World) -> Option<String> {
         ("subscribers", sizes.subscribers, sizes.runs * limits::SUBSCRIBED_JOBS_MAX),
         ("readiness", sizes.readiness, sizes.runs * sizes.hosts),
         ("unsaved", sizes.unsaved, sizes.runs * (sizes.hosts + GONE_MAX) * OUTBOX_MAX),
+        ("slices", sizes.slices, (sizes.runs + 4) * (sizes.hosts + GONE_MAX)),
+        ("partings", sizes.partings, sizes.hosts * sizes.hosts),
+        ("news", sizes.news, 3 * (sizes.hosts + GONE_MAX)),
+        ("owed", sizes.owed, sizes.hosts * OWED_PER_HOST_MAX),
+        ("missing", sizes.missing, gone),
+        ("rows", sizes.rows, sizes.runs * (sizes.hosts + gone)),
+        ("incoming parcels", sizes.incoming.0, limits::PARCELS_WITH_PEER_MAX * (sizes.hosts + GONE_MAX)),
+        (
+            "bytes of incoming parcels",
+            sizes.incoming.1,
+            limits::PARCELS_INCOMING_BYTES_MAX + limits::PARCEL_BYTES_MAX,
+        ),
     ];
     let (what, has, most) = bounds.into_iter().find(|(_, has, most)| has > most)?;
     Some(format!("the coordinator keeps {has} of {what}, and {most} are enough"))
+}
+
+/// All objects that there may ever have been: each root that was begun made some.
+fn objects_created(world: &World) -> usize {
+    let roots = world
+        .processes
+        .iter()
+        .flat_map(|process| world.server.runs.keys().map(|run| process.runtime.tally(*run).roots as usize));
+    OBJECTS_PER_ROOT_MAX * roots.sum::<usize>()
 }
 
 /// When all runs are over and the grid has come to rest.
@@ -67,12 +111,41 @@ pub fn check_end(world: &World) -> Option<String> {
         ("runs", sizes.runs),
         ("claims", sizes.claims),
         ("subscribers", sizes.subscribers),
+        ("unsaved", sizes.unsaved),
+        ("slices", sizes.slices),
+        ("news", sizes.news),
+        ("owed", sizes.owed),
+        ("missing", sizes.missing),
+        ("rows", sizes.rows),
+        ("incoming parcels", sizes.incoming.0),
     ];
     if let Some((what, has)) = left.into_iter().find(|(_, has)| *has > 0) {
         return Some(format!("all is over, and the coordinator keeps {has} of {what}"));
     }
     world.alive().find_map(|(index, process)| {
-        let cut_off = process.host.sizes().cut_off;
-        (cut_off > 0).then(|| format!("host {index} has cut {cut_off} hosts off, and all obey the protocol"))
+        let sizes = process.host.sizes();
+        if sizes.cut_off > 0 {
+            let cut_off = sizes.cut_off;
+            return Some(format!("host {index} has cut {cut_off} hosts off, and all obey the protocol"));
+        }
+        let left = [
+            ("held", sizes.held),
+            ("away", sizes.away),
+            ("requests", sizes.requests),
+            ("parked", sizes.parked),
+            ("outbox", sizes.outbox),
+            ("owner_outbox", sizes.owner_outbox),
+            ("outgoing parcels", sizes.outgoing.0),
+            ("incoming parcels", sizes.incoming.0),
+            ("replicas", sizes.replicas.0),
+            ("logs_before", sizes.logs_before),
+        ];
+        if let Some((what, has)) = left.into_iter().find(|(_, has)| *has > 0) {
+            return Some(format!("all is over, and host {index} keeps {has} of {what}"));
+        }
+        // How long its peers take to answer, and nothing that waits.
+        let repeats = sizes.peers + 1;
+        (sizes.repeats > repeats)
+            .then(|| format!("all is over, and host {index} keeps {} of repeats", sizes.repeats))
     })
 }

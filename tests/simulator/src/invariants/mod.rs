@@ -12,6 +12,7 @@ mod obedience;
 mod recomputed;
 mod reconciled;
 pub mod replicas;
+pub mod strangers;
 mod unwanted;
 mod wire;
 
@@ -23,6 +24,10 @@ use crate::world::World;
 /// Checks what must hold at every moment.
 pub fn audit(world: &mut World) {
     observe(world);
+    let now = world.now;
+    for process in world.processes.iter_mut().filter(|process| process.is_alive) {
+        process.acquaintances.look(now, &process.host);
+    }
     let found = [
         loans::check(world),
         unwanted::check(world),
@@ -58,7 +63,7 @@ pub fn check_end(world: &mut World, calm: &Calm) {
         conservation::check(world, calm),
         bounded_loss::check(world, calm),
         recomputed::check(world, calm),
-        counts::check(world),
+        counts::check(world, calm),
         wire::check(world),
         memory::check_end(world),
         reconciled::check(world),
@@ -84,8 +89,10 @@ pub struct Calm {
     pub is_undisturbed: bool,
     /// Hosts crashed or left, one after the other with time between, and nothing else happened.
     pub only_departures: bool,
-    /// Nothing of what was recorded can have been lost: no disk, table or message was.
+    /// Nothing of what was recorded can have been lost: no disk or table was.
     pub records_survive: bool,
+    /// But messages were, or hosts stopped to take part in a run.
+    pub records_are_late: bool,
 }
 
 fn report(world: &mut World, found: impl Iterator<Item = String>) {

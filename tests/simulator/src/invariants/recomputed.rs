@@ -1,5 +1,9 @@
-//! What is computed again in a disturbed run is bounded: each time that something happens, each worker there
-//! may lose what it did since the last recording, and what it was at.
+//! What is computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
+//! may lose what it did since the last recording, and what it was at. So may all when the coordinator crashes, or a run
+//! is suspended. A host that was given up and does not know goes on meanwhile.
+//!
+//! While messages are lost or late, or a host cannot go on with a run, what was recorded may not be known where it is
+//! looked for. There, all workers may lose as much each time that anything happens.
 //!
 //! Where nothing but one departure happens, [`super::bounded_loss`] is stricter.
 
@@ -27,12 +31,16 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
         let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
-        let may_ns = TIMES * world.shaken_workers * per_worker_ns;
+        let late = if calm.records_are_late { world.shaken_workers } else { 0 };
+        let upset = world.upset_workers + late;
+        // What calls had done before their children that did not return is lost with them.
+        let gone = world.processes.iter().filter(|process| !process.is_alive);
+        let cut_short_ns: u64 = gone.map(|process| process.runtime.cut_short_ns(*run)).sum();
+        let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.away_ns;
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
-            let shaken = world.shaken_workers;
             format!(
-                "{again_ms:.1} ms of run {run} were computed again; {shaken} times a worker was disturbed, which may cost {may_ms:.1} ms"
+                "{again_ms:.1} ms of run {run} were computed again; {upset} times a worker was upset, which may cost {may_ms:.1} ms"
             )
         })
     })

@@ -3,7 +3,8 @@
 //!
 //! A host that sleeps may have made updates that never left it. Nobody can have these until it wakes, which counts
 //! as a disturbance: from then on they are expected everywhere. And large updates travel as parcels, which wait their
-//! turn where many are on their way: what is missing may come later while there is such a parcel.
+//! turn where many are on their way: what is missing may come later while there is such a parcel, and in the time that
+//! comparing takes after it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,8 +33,8 @@ type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 pub struct Watched {
     /// What hosts had lately.
     seen: VecDeque<Moment>,
-    /// Replicas that lack something which is on its way as a parcel, and since when.
-    late: BTreeMap<(ProcessIndex, RunId, ObjectId), Time>,
+    /// Replicas that lack something although such a parcel was on its way: since when, and when that was last.
+    late: BTreeMap<(ProcessIndex, RunId, ObjectId), (Time, Time)>,
 }
 
 /// What broke the law.
@@ -63,10 +64,14 @@ pub fn check(world: &mut World) -> Option<String> {
                         .map(|(origin, _)| *origin)
                 });
                 if let Some(origin) = missing {
-                    let since = world.replicas.late.get(&(*index, *run, *object)).copied().unwrap_or(*at);
-                    late.insert((*index, *run, *object), since);
-                    let awaits = world.processes[*index as usize].host.awaits_object(*run, *object);
-                    if awaits && world.now.since(since) < limits::PARCEL_UNWANTED_MAX {
+                    let before = world.replicas.late.get(&(*index, *run, *object)).copied();
+                    let (since, mut awaited) = before.unwrap_or((*at, Time(0)));
+                    if world.processes[*index as usize].host.awaits_object(*run, *object) {
+                        awaited = world.now;
+                    }
+                    late.insert((*index, *run, *object), (since, awaited));
+                    let is_awaited = awaited.0 > 0 && world.now.0 < awaited.0 + reach_ns;
+                    if is_awaited && world.now.since(since) < limits::PARCEL_UNWANTED_MAX {
                         continue;
                     }
                     found =

@@ -8,12 +8,13 @@ mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
 
 pub use objects::Object;
-pub use portion::{Portion, RECORD_WORK_MIN_NS, read_answer};
+pub use portion::{Portion, RECORD_WORK_MIN_NS, Tally, read_answer};
 pub use step::Step;
 use step::Surroundings;
 pub use task::{Child, Doing, Task, TaskId};
@@ -69,6 +70,7 @@ pub struct Runtime {
     cut_short: BTreeMap<RunId, u64>,
     /// What was counted of them.
     counted_before: BTreeMap<RunId, Jobs>,
+    tallied_before: BTreeMap<RunId, Tally>,
     /// It has no time for jobs of other hosts.
     pub is_resting: bool,
     /// Stretches that have begun.
@@ -92,6 +94,7 @@ impl Runtime {
             executed_before: BTreeMap::new(),
             cut_short: BTreeMap::new(),
             counted_before: BTreeMap::new(),
+            tallied_before: BTreeMap::new(),
             is_resting: false,
             wakes: Vec::new(),
             complaints: Vec::new(),
@@ -122,9 +125,11 @@ impl Runtime {
                 self.interrupt(now, worker);
             }
         }
-        if let Some(portion) = self.portions.remove(&run) {
+        if let Some(mut portion) = self.portions.remove(&run) {
             *self.executed_before.entry(run).or_default() += portion.executed_ns;
             self.cut_short.insert(run, portion.unreturned_ns());
+            portion.abort_all();
+            self.tallied_before.entry(run).or_default().add(&portion.tally);
             self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
             self.complaints.extend(portion.complaints);
         }
@@ -209,6 +214,11 @@ impl Runtime {
         }
     }
 
+    /// How long it has been stopped.
+    pub fn frozen_for(&self, now: Time) -> Duration {
+        self.frozen_at.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
     /// It goes on.
     pub fn thaw(&mut self, now: Time) {
         let Some(since) = self.frozen_at.take() else { return };
@@ -255,6 +265,15 @@ impl Runtime {
             jobs.add(&portion.counts.jobs);
         }
         jobs
+    }
+
+    /// What was tallied of a run, ever.
+    pub fn tally(&self, run: RunId) -> Tally {
+        let mut tally = self.tallied_before.get(&run).copied().unwrap_or_default();
+        if let Some(portion) = self.portions.get(&run) {
+            tally.add(&portion.tally);
+        }
+        tally
     }
 
     /// What workers do now that have work.

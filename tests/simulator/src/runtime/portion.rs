@@ -30,6 +30,27 @@ pub struct Open {
     pub asked: u64,
 }
 
+/// What a host counts of a run beside [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Roots that were begun: the spawn of a root is counted by nobody.
+    pub roots: u64,
+    /// Jobs that came back from the machine to be run here, as they were lost or never left.
+    pub requeued: u64,
+    /// Children that the machine had when nobody wanted them any more. What became of one is counted where it
+    /// is; one that was on its way at the end is counted nowhere.
+    pub given_up: u64,
+}
+
+impl Tally {
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.roots += other.roots;
+        self.requeued += other.requeued;
+        self.given_up += other.given_up;
+    }
+}
+
 /// A host's part of one run.
 pub struct Portion {
     /// What the run is.
@@ -67,6 +88,8 @@ pub struct Portion {
     pub held: BTreeMap<JobNumber, TaskId>,
     /// What the runtime counts.
     pub counts: Counts,
+    /// What beside spawns makes jobs, or takes them elsewhere.
+    pub tally: Tally,
     /// When the counts were told.
     pub counts_told: Time,
     /// Work that was done here.
@@ -120,6 +143,7 @@ impl Portion {
             abandoned: BTreeSet::new(),
             held: BTreeMap::new(),
             counts: Counts { workers: workers as u32, ..Counts::default() },
+            tally: Tally::default(),
             counts_told: Time::default(),
             executed_ns: 0,
             interrupted: Vec::new(),
@@ -144,6 +168,13 @@ impl Portion {
         let calls = self.tasks.values().flat_map(|task| &task.frames);
         let have_divided = calls.filter(|frame| matches!(frame.stage, Stage::Syncing(_) | Stage::Combining));
         have_divided.map(|frame| self.tree.node(frame.node).before_ns).sum()
+    }
+
+    /// Nothing of it is wanted any more: what has not ended is aborted.
+    pub fn abort_all(&mut self) {
+        while let Some(task) = self.tasks.first_key_value().map(|(id, _)| *id) {
+            self.abort(task);
+        }
     }
 
     /// Takes a job of the machine's.
@@ -199,6 +230,7 @@ impl Portion {
             }
             return;
         };
+        self.tally.requeued += 1;
         spec.redone |= redone;
         spec.lookup_below = lookup_below;
         self.set(place, Child::Open);
@@ -211,6 +243,7 @@ impl Portion {
     /// A task for a job.
     pub fn begin(&mut self, mut spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
         if spec.kind == ROOT_KIND {
+            self.tally.roots += 1;
             spec.objects = self.create_objects();
         }
         let id = self.next_task;
@@ -226,7 +259,10 @@ impl Portion {
         let mut waiting = vec![id];
         while let Some(id) = waiting.pop() {
             let Some(task) = self.tasks.remove(&id) else { continue };
-            self.counts.jobs.aborted += 1;
+            // Each call on its stack is a job, and so is each child that nobody has begun.
+            let children = task.frames.iter().flat_map(|frame| &frame.children);
+            let unbegun = children.filter(|child| matches!(child, Child::Latent | Child::Open)).count();
+            self.counts.jobs.aborted += (task.frames.len() + unbegun) as u64;
             if let Doing::Running(worker) = task.doing {
                 workers.push(worker);
             }
@@ -252,6 +288,7 @@ impl Portion {
     pub fn give_up(&mut self, number: JobNumber) {
         self.away.remove(&number);
         self.abandoned.insert(number);
+        self.tally.given_up += 1;
         self.notices.push_back(Notice::Abandoned { number });
     }
 
