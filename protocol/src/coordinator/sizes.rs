@@ -67,7 +67,7 @@ impl Coordinator {
             sizes.subscribers += part.subscriptions.len();
             sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
             sizes.unsaved += part.unsaved.len();
-            sizes.rows += part.tally.len();
+            sizes.rows += part.tally.size();
         }
         sizes
     }

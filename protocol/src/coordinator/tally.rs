@@ -74,7 +74,7 @@ impl Tally {
     }
 
     /// How many hosts have a row, or something that belongs to one.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.rows.len().max(self.counted.len()).max(self.away.len()).max(self.gone.len())
     }
 
