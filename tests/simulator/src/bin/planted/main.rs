@@ -8,8 +8,8 @@
 //! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
 //! protocol, the simulator and the stories are copied to `target/planted` (mutants to `target/mutants`) and built
 //! there once, with all bugs, of which a variable of the environment picks one. With `--mutants` the bugs are a random
-//! sample of what cargo-mutants would change, or all of that with `--mutants 0`; `--draw` repeats a sample. What
-//! `.cargo/mutants.toml` excludes is not drawn.
+//! sample of what cargo-mutants would change, or all of that with `--mutants 0`; `--draw` repeats a sample, and with
+//! names only those of it are tried. What `.cargo/mutants.toml` excludes is not drawn.
 //!
 //! `--until-caught` runs what costs least first, and only until something catches the bug: stories, unit tests, seeds.
 //! What was found is kept in `caught.jsonl` of the folder. Bugs that were never tried come first, then those that
@@ -143,7 +143,8 @@ fn bugs(wishes: &Wishes, root: &Path) -> io::Result<(Vec<Bug>, &'static str)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
     let draw = wishes.draw.unwrap_or_else(|| now.subsec_nanos().into());
     let of = all.len();
-    let bugs = mutants::sample(all, if count == 0 { of } else { count }, draw);
+    let mut bugs = mutants::sample(all, if count == 0 { of } else { count }, draw);
+    bugs.retain(|bug| wishes.names.is_empty() || wishes.names.contains(&bug.name));
     eprintln!("planted: {} of {of} mutants, drawn with --draw {draw}", bugs.len());
     Ok((bugs, "mutants"))
 }
