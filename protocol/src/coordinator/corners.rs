@@ -315,7 +315,7 @@ fn runs_and_hosts_are_shown_as_they_are() {
     assert!(matches!(run.table(), (1, 100..1_000)), "{:?}", run.table());
     let standing = run.standing();
     assert_eq!((standing.root_host, standing.root_losses, standing.progress), (Some(host), 0, Some((1, 2))));
-    assert_eq!(standing.by_host, [(host, counted)]);
+    assert!(standing.by_host.is_empty(), "rows are saved by themselves");
 
     grid.cut(link);
     assert!(!grid.machine.hosts().next().expect("it may come back").connected);
