@@ -47,10 +47,9 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas = Watched::default();
         return None;
     }
-    // Updates that are large wait for their turn among all else that is. Where few know few, they come to a host by way
-    // of another, and wait there as well.
-    let ways = if world.network.pipes.is_limited() && world.config.circle != limits::CIRCLE { 2 } else { 1 };
-    let reach_ns = ways * (world.bulk_ns() + REACH_NS);
+    // Updates that are large wait for their turn among all else that is, and so do their announcements, which may wait in
+    // the queues of four links: of two to the relay, there and back.
+    let reach_ns = world.bulk_ns() + REACH_NS + 4 * world.network.pipes.buffer_ns();
     let mut found = None;
     if let Some((at, objects)) = world.replicas.seen.front()
         && world.now.0 >= at.0 + reach_ns
