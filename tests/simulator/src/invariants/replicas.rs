@@ -47,8 +47,9 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas = Watched::default();
         return None;
     }
-    // Updates that are large wait for their turn among all else that is.
-    let reach_ns = world.bulk_ns() + REACH_NS;
+    // Updates that are large wait for their turn among all else that is, and so do their announcements, which may wait in
+    // the queues of four links: of two to the relay, there and back.
+    let reach_ns = world.bulk_ns() + REACH_NS + 4 * world.network.pipes.buffer_ns();
     let mut found = None;
     if let Some((at, objects)) = world.replicas.seen.front()
         && world.now.0 >= at.0 + reach_ns
