@@ -30,7 +30,7 @@ pub enum Family {
     Failures,
     /// Hosts sleep for minutes, and their clocks differ.
     Sleep,
-    /// More runs than are given to hosts at once.
+    /// More runs than are given to hosts at once, some of which none can load for a while.
     Crowds,
     /// Result tables hold next to nothing.
     Tables,
@@ -94,7 +94,9 @@ impl Family {
             ],
             Self::Failures => &["a failed job's result travelled"],
             Self::Sleep => &["a host slept for minutes", "a partition lasted for minutes"],
-            Self::Crowds => &["a run waited for others to end"],
+            Self::Crowds => {
+                &["a run gave its turn up while a host was loading it", "a run waited for others to end"]
+            }
             Self::Tables => &["an entry was evicted"],
             Self::Evictions => &["a stolen job was evicted"],
             Self::Versions => &["a host of another version was refused"],

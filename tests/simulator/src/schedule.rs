@@ -99,6 +99,8 @@ pub enum Fault {
     Pause(Pause),
     /// A host cannot take part in a run.
     Unable(Unable),
+    /// Some runs cannot be loaded before all heals.
+    Unloadable(u64),
     /// A host ends a run.
     End(End),
     /// A host sleeps.
@@ -120,7 +122,7 @@ pub enum Fault {
 impl Fault {
     /// Whether all that was recorded stays so, and is known where it is looked for.
     pub fn spares_records(&self) -> bool {
-        !matches!(self, Self::Disk(_) | Self::Unable(_) | Self::Weather(_))
+        !matches!(self, Self::Disk(_) | Self::Unable(_) | Self::Unloadable(_) | Self::Weather(_))
     }
 }
 
@@ -211,6 +213,7 @@ impl World {
             Fault::DeadPath(fault) => self.kill_path(&fault),
             Fault::Pause(pause) => self.pause_host(&pause),
             Fault::Unable(fault) => self.make_unable(&fault),
+            Fault::Unloadable(draw) => self.unloadable = Some(draw),
             Fault::End(end) => self.end_by_host(&end),
             Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
@@ -240,6 +243,7 @@ impl World {
 
     /// Everything heals, and at least one host is there.
     fn calm(&mut self) {
+        self.unloadable = None;
         self.network.weather = Weather::default();
         let partitions: Vec<u32> = self.network.partitions.keys().copied().collect();
         for number in partitions {
