@@ -36,6 +36,11 @@ pub const PARCELS_WITH_PEER_MAX: usize = 256;
 pub const PARCELS_PULLED_MAX: usize = 8;
 /// Of those, from one peer.
 pub const PARCELS_PULLED_PER_PEER_MAX: usize = 2;
+/// Bytes that one host is sent at once because it asks for results and replicas; what is more travels as a parcel,
+/// which it has to pull.
+pub const ASKED_BYTES_AT_ONCE_MAX: u64 = 4 << 20;
+/// Bytes that it is sent per second beyond that.
+pub const ASKED_BYTES_PER_SECOND: u64 = 16 << 20;
 /// The announced bytes of all parcels of which something has arrived; a single one may be longer.
 pub const PARCELS_INCOMING_BYTES_MAX: usize = 256 << 20;
 /// The bytes of all parcels that are kept until they have arrived elsewhere; a single one may be longer.
@@ -74,12 +79,16 @@ pub fn shortened(text: &str) -> String {
 pub const HOST_TABLE_BYTES_MAX: usize = 64 << 20;
 /// The coordinator's result table, for each run.
 pub const COORDINATOR_TABLE_BYTES_MAX: usize = 256 << 20;
+/// The tables of all runs together take at most so many times the bound of one.
+pub const TABLES_TOGETHER_MAX: usize = 2;
 /// Requests of one thief that wait at one victim, for each run.
 pub const PARKED_STEALS_PER_THIEF_MAX: usize = 64;
 /// Local steal requests that a host has under way at once, for each run.
 pub const STEALS_IN_SITE_MAX: usize = 4;
 /// Jobs that a host holds for others, for each run; a job that comes beyond is handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
+/// Loans, or requests, that one message lists: each held job, and again those that their owner asked to adopt.
+pub const LISTED_JOBS_MAX: usize = 2 * HELD_JOBS_MAX;
 /// Those who wait for the same job at one host; the equal jobs of further ones are run again.
 pub const OWNERS_PER_JOB_MAX: usize = 1024;
 /// Maximum requests to victims of a host's own site that wait for an answer, for each run, where these do not answer
@@ -112,6 +121,11 @@ pub const REASONS_KEPT_WHOLE_MAX: usize = 16;
 pub const NOTES_WAITING_MAX: usize = 1024;
 /// Shared objects that the parameters of one job mention.
 pub const OBJECTS_PER_JOB_MAX: usize = 1024;
+/// Shared objects of one run that are kept at a host though no job there has mentioned them: hosts that leave send what
+/// only they have.
+pub const OBJECTS_UNMENTIONED_MAX: usize = 4096;
+/// The replicas of such objects, together.
+pub const UNMENTIONED_BYTES_MAX: u64 = 128 << 20;
 /// Shared objects of one run at one host.
 pub const OBJECTS_PER_RUN_MAX: usize = 64 * 1024;
 /// The replicas of a run's shared objects at one host, together, unless the run says otherwise.
@@ -158,6 +172,8 @@ pub const CIRCLE: Circle = Circle {
 };
 /// Maximum hosts that are gone and have a row of counts of their own, for each run.
 pub const GONE_HOSTS_LISTED_MAX: usize = 256;
+/// Hosts that are gone of which one event decides what becomes of their rows; more follow when others go.
+pub const GONE_HOSTS_FOLDED_AT_ONCE_MAX: usize = 8;
 /// Maximum hosts without such a row that are known to have been counted, for each run.
 pub const GONE_HOSTS_REMEMBERED_MAX: usize = 16 * 1024;
 /// Runs that are given to hosts at once; more wait their turn.
@@ -179,6 +195,14 @@ pub const STEAL_REST_MAX: Duration = Duration::from_millis(50);
 pub const STEAL_REST_WIDE_MAX: Duration = Duration::from_millis(200);
 /// Further accusations of one host are passed on at this distance.
 pub const ACCUSATION_EVERY: Duration = Duration::from_secs(10);
+/// Hosts that one host is introduced to at once because it asks for that; what it asks for beyond is not done.
+pub const INTRODUCTIONS_AT_ONCE_MAX: u32 = 1024;
+/// Further such introductions are made at this distance.
+pub const INTRODUCTION_EVERY: Duration = Duration::from_millis(50);
+/// Maximum times in a row that a host may pause and work again; then it waits in between.
+pub const UNPAUSES_AT_ONCE_MAX: u32 = 8;
+/// The distance of further ones.
+pub const UNPAUSE_EVERY: Duration = Duration::from_secs(5);
 /// Further refusals of unknown parcels are sent to one sender at this distance.
 pub const REFUSAL_EVERY: Duration = Duration::from_millis(100);
 /// How often hosts tell one another what they hold, so that whatever was lost on the way is noticed.
@@ -211,6 +235,8 @@ pub const FLUSH: Duration = Duration::from_millis(100);
 pub const COUNTS: Duration = Duration::from_millis(500);
 /// The same when a job has ended, so that a run that ends has the figures of its last moments.
 pub const COUNTS_SOON: Duration = Duration::from_millis(50);
+/// Time after which a run that some hosts cannot load and no other has loaded gives its turn up to those that wait.
+pub const UNREADY_TURN_MAX: Duration = Duration::from_secs(30);
 /// Time for which a run that no host can load waits before it is tried again; longer after each time.
 pub const UNREADY_REST_MIN: Duration = Duration::from_secs(10);
 /// The longest such time.

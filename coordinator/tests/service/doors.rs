@@ -218,7 +218,7 @@ fn messages_without_end_fill_no_memory() {
         })
         .collect();
     let (mut honest, (id, ..)) = Host::join(&server.address, "honest");
-    honest.send(&[ToCoordinator::Log { run: RunId(1), lines: vec![long_line(2 << 20)] }]);
+    honest.send(&[ToCoordinator::Log { run: RunId(1), lines: vec![long_line(8 << 10); 256] }]);
     honest.send(&[ToCoordinator::Relay { to: id, frame: vec![1] }]);
     honest.until(|message| matches!(message, ToHost::Relayed { .. }).then_some(()));
     assert_small(&server);

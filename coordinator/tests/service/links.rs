@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use sateen_protocol::codec::PROTOCOL_VERSION as V;
+use sateen_protocol::codec::{PROTOCOL_VERSION as V, encode};
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 use sateen_protocol::message::{RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{HostId, JobNumber, RunId};
@@ -147,6 +147,28 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
     good.send(&[ToCoordinator::Relay { to: peer_id, frame: vec![3] }]);
     assert_eq!(relayed(&mut peer), (good_id, vec![3]));
     assert_eq!(server.json("/api/v1/status")["misbehaviours"], cases);
+}
+
+#[test]
+fn a_host_of_another_version_is_told_which_program_to_update() {
+    let server = Server::start();
+    let release = env!("CARGO_PKG_VERSION");
+    for (version, what) in [
+        (V - 1, format!("update sateen-host to {release}, the release of this sateen-coordinator")),
+        (V + 1, "update sateen-coordinator to the release of the sateen-host".to_owned()),
+    ] {
+        let mut stranger = Host::connect(&server.address);
+        let mut frames = encode(&hello("stranger", None, Vec::new())).expect("it is short");
+        frames[0][0] = version;
+        stranger.send_frame(frames.remove(0));
+        let (refused, closed) = stranger.cut_off();
+        let refused = refused.unwrap_or_else(|| panic!("no refusal; closed: {closed}"));
+        assert!(refused.contains(&format!("version {version} of the protocol")), "{refused}");
+        assert!(refused.ends_with(&what), "{refused}");
+        // It cannot read the refusal, which is of this version; the reason for which its link is closed it can.
+        assert!(closed.contains(&format!("version {version}")), "{closed}");
+    }
+    assert_eq!(server.json("/api/v1/status")["hosts"], 0);
 }
 
 #[test]

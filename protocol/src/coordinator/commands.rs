@@ -189,6 +189,7 @@ fn nobody_computes_for_a_run_that_has_ended() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
     let counts = Box::new(crate::Counts { work_ns: 7, busy: 2, workers: 3, ..Default::default() });
     let (progress, notes, workers) = (None, Vec::new(), Vec::new());
     grid.tell(

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX, TEXT_BYTES_MAX};
+use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
 
 use super::answers::BURST;
 use super::news::Mailbox;
+use super::participation::Given;
 use super::slices::Slice;
 use super::{Command, Coordinator, Event, HostView, LONG_GONE, LinkId, Misbehaviour};
 
@@ -43,6 +44,14 @@ pub struct HostState {
     /// Entries that it was sent in answers are spread out until then.
     pub answers_paid: Time,
     pub accusations: Pace,
+    /// It was here under another id, or before the coordinator was started again.
+    pub was_elsewhere: bool,
+    /// Runs that it was given, until a while after their ends.
+    pub given: BTreeMap<RunId, Given>,
+    pub introductions: Pace,
+    pub unpauses: Pace,
+    /// It has worked again too often, and does so then.
+    pub unpauses_at: Option<Time>,
     pub paused: Option<String>,
     pub counts: BTreeMap<RunId, Counts>,
 }
@@ -102,13 +111,8 @@ impl Coordinator {
         roots: &[RootClaim],
         paused: Option<String>,
     ) -> Result<(), Misbehaviour> {
-        let texts = [&report.name, &report.site, &report.version];
-        let optional = report.direct.iter().chain(&paused);
         let is_number = |claim: &RootClaim| claim.number.0 < ROOT_NUMBER_MAX;
-        if texts.into_iter().chain(optional).any(|text| text.len() > TEXT_BYTES_MAX)
-            || roots.len() > ROOTS_PER_HOST_MAX
-            || !roots.iter().all(is_number)
-        {
+        if roots.len() > ROOTS_PER_HOST_MAX || !roots.iter().all(is_number) {
             return Err(Misbehaviour::TooMuch);
         }
         let was = was.filter(|((.., grid), _)| *grid == self.config.grid);
@@ -136,7 +140,11 @@ impl Coordinator {
         // What it searched for before its link broke, it has done without.
         self.answers.forget_host(host);
         let was_missing = self.missing.contains(host);
+        let is_known = self.hosts.contains_key(&host) || was_missing;
         let is_new = self.enter(now, link, host, incarnation, report, paused);
+        if !is_known && let Some(state) = self.hosts.get_mut(&host) {
+            state.was_elsewhere = was.is_some();
+        }
         self.note_pause(host);
         if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {
             self.rename_counts(was, host);
@@ -173,6 +181,7 @@ impl Coordinator {
         paused: Option<String>,
     ) -> bool {
         self.find_missing(now, host);
+        self.stop_unpausing(host);
         let before = self.hosts.get_mut(&host);
         let old_link = before.as_ref().and_then(|state| state.link);
         let is_new = match before {
@@ -206,6 +215,11 @@ impl Coordinator {
                     mailbox: Mailbox::default(),
                     answers_paid: now,
                     accusations: Pace::default(),
+                    was_elsewhere: false,
+                    given: BTreeMap::new(),
+                    introductions: Pace::default(),
+                    unpauses: Pace::default(),
+                    unpauses_at: None,
                     paused,
                     counts: BTreeMap::new(),
                 };
@@ -224,7 +238,7 @@ impl Coordinator {
     }
 
     /// Notes whether a host takes part, or is paused or gone.
-    fn note_pause(&mut self, host: HostId) {
+    pub(super) fn note_pause(&mut self, host: HostId) {
         let works = self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
         if works {
             self.working.insert(host);
@@ -275,25 +289,6 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn on_paused(&mut self, now: Time, host: HostId, reason: Option<String>) {
-        let Some(state) = self.hosts.get_mut(&host) else { return };
-        let was_paused = state.paused.is_some();
-        let is_paused = reason.is_some();
-        state.paused = reason;
-        self.note_pause(host);
-        if is_paused {
-            self.in_slices(now, Slice::Unlist { after: None, host });
-            self.close_mailbox(host);
-            self.circles.step_aside(host);
-        } else if was_paused {
-            self.show_round(now, host);
-            self.tell_circle(now, host);
-            self.tell_news(now);
-            self.start_runs_at(now, host, true);
-            self.wake_turns(now);
-        }
-    }
-
     /// A host's link is closed.
     pub fn handle_closed(&mut self, now: Time, link: LinkId) {
         self.closing.remove(&link);
@@ -335,6 +330,7 @@ impl Coordinator {
     /// A host is gone: who knew it is told, and what it ran of the coordinator's is given to another.
     pub(super) fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
         self.close_mailbox(host);
+        self.stop_unpausing(host);
         let Some(mut state) = self.hosts.remove(&host) else { return };
         self.note_pause(host);
         self.answers.forget_host(host);

@@ -34,7 +34,7 @@ fn a_run_that_is_over_is_freed_little_by_little() {
             part.tally.count(HostId(job.into()), 1, Counts::default());
         },
     ];
-    let new = || RunPart::new(spec(), RunState::Done, 1 << 20, Time::default());
+    let new = || RunPart::new(spec(), RunState::Done, Table::new(1 << 20), Time::default());
     let mut parts: Vec<RunPart> = (fillers.into_iter())
         .map(|fill| {
             let mut part = new();

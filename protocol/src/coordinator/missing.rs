@@ -77,6 +77,7 @@ impl Coordinator {
         state.was_missing = true;
         state.back_since = Some(now);
         state.counts.retain(|run, _| self.runs.contains_key(run));
+        state.given.retain(|run, _| self.runs.contains_key(run));
         // Searches wait until it has said what it goes on with.
         self.newsroom.owe(&mut state.mailbox, self.epoch);
         self.hosts.insert(host, state);

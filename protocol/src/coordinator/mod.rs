@@ -3,7 +3,7 @@
 //! `hosts` is who is there: hellos and goodbyes; `silence` who says nothing any more; `missing` who was given up
 //! and may come back; `circles` is who knows whom, and `news` who is told of whom; `part` is a run as the
 //! coordinator has it, `runs` the states of runs, `turns` which of them are given to hosts, `root` who has their
-//! root jobs; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
+//! root jobs, `participation` who is heard of them; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
 //! barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
@@ -17,6 +17,8 @@ mod circles;
 mod commands;
 #[cfg(test)]
 mod corners;
+#[cfg(test)]
+mod doors;
 mod hosts;
 #[cfg(test)]
 mod leftovers;
@@ -25,6 +27,8 @@ mod missing;
 mod news;
 mod parcels;
 mod part;
+mod participation;
+mod pausing;
 mod ready;
 mod results;
 mod root;
@@ -37,7 +41,7 @@ mod subscriptions;
 mod surface;
 mod tally;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod turns;
 mod unsaved;
 mod views;
@@ -46,11 +50,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
     ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING,
-    REASON_BYTES_MAX, RESTART_GRACE, WORKERS_REPORTED_MAX, shortened,
+    RESTART_GRACE, WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
 use crate::parcel::Incoming;
-use crate::{HostId, Random, RunEnd, RunId, RunState, Time};
+use crate::table::Total;
+use crate::{HostId, Random, RunEnd, RunId, RunState, Table, Time};
 use answers::Answers;
 pub use circles::Circle;
 use circles::Circles;
@@ -96,12 +101,18 @@ pub struct Coordinator {
     /// Hosts that are not paused.
     working: BTreeSet<HostId>,
     runs: BTreeMap<RunId, RunPart>,
+    /// What their tables take.
+    tables: Total,
     /// Runs that are given to hosts.
     active: BTreeSet<RunId>,
     /// Runs with entries that wait to be saved, or that are being suspended.
     attended: BTreeSet<RunId>,
     /// Runs that gave their turn up, by when they get another.
     resting: BTreeSet<(Time, RunId)>,
+    /// Runs that are over, and until when those who took part are heard.
+    late: VecDeque<(Time, RunId)>,
+    /// Hosts that work again too often, by when they do.
+    unpausing: BTreeSet<(Time, HostId)>,
     searches: Searches,
     /// No search could be answered when that was last looked at.
     searches_wait: bool,
@@ -120,9 +131,12 @@ pub struct Coordinator {
 impl Coordinator {
     /// A coordinator with the runs that its store has and that are not over.
     pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
-        let table_bytes_max = config.table_bytes_max;
-        let restored =
-            runs.into_iter().map(|stored| (stored.run, RunPart::restore(stored, table_bytes_max, now)));
+        let tables = Total::default();
+        let restored = runs.into_iter().map(|stored| {
+            let table = Table::among(config.table_bytes_max, &tables);
+            (stored.run, RunPart::restore(stored, table, now))
+        });
+        let restored = restored.collect();
         let mut coordinator = Self {
             random: Random::new(config.seed),
             hosts: BTreeMap::new(),
@@ -136,10 +150,13 @@ impl Coordinator {
             epoch: 0,
             waits_until: config.restarted.then(|| now + RESTART_GRACE),
             working: BTreeSet::new(),
-            runs: restored.collect(),
+            runs: restored,
+            tables,
             active: BTreeSet::new(),
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
+            late: VecDeque::new(),
+            unpausing: BTreeSet::new(),
             searches: Searches::default(),
             searches_wait: true,
             answers: Answers::default(),
@@ -153,6 +170,7 @@ impl Coordinator {
             events: VecDeque::new(),
             config,
         };
+        coordinator.keep_tables_to_bound();
         coordinator.activate(now);
         coordinator
     }
@@ -212,6 +230,9 @@ impl Coordinator {
     }
 
     fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) -> Result<(), Misbehaviour> {
+        if message.has_long_text() {
+            return Err(Misbehaviour::TooMuch);
+        }
         let host = self.links.get(&link).copied();
         let message = match (message, host) {
             (ToCoordinator::Hello { report, was, incarnation, roots, paused }, None) => {
@@ -229,22 +250,17 @@ impl Coordinator {
         match message {
             ToCoordinator::Ready { run } => self.on_ready(now, host, run),
             ToCoordinator::Unready { run, reason } => {
-                check_text(&reason)?;
                 self.on_unready(now, host, run, reason);
             }
             ToCoordinator::RootFinished { run, number, finished } => {
                 self.on_root_finished(now, host, run, number, finished)?;
             }
             ToCoordinator::Limit { run, reason } => {
-                check_text(&reason)?;
                 if self.takes_part(host, run) {
                     self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
                 }
             }
             ToCoordinator::Failed { run, failure } => {
-                check_text(&failure.job)?;
-                check_text(&failure.message)?;
-                check_text(&failure.backtrace.concat())?;
                 if self.takes_part(host, run) {
                     self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
                 }
@@ -266,6 +282,9 @@ impl Coordinator {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
+                if !self.has_taken_part(host, run) {
+                    return Ok(());
+                }
                 self.on_counts(host, run, (series, *counts), progress);
                 if !workers.is_empty() {
                     self.events.push_back(Event::Activity(run, host, workers));
@@ -274,7 +293,11 @@ impl Coordinator {
                     self.events.push_back(Event::Notes(run, host, notes));
                 }
             }
-            ToCoordinator::Log { run, lines } => self.events.push_back(Event::Log(run, host, lines)),
+            ToCoordinator::Log { run, lines } => {
+                if self.has_taken_part(host, run) {
+                    self.events.push_back(Event::Log(run, host, lines));
+                }
+            }
             ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
@@ -284,7 +307,6 @@ impl Coordinator {
                 self.on_forgot(now, host, ask, other, forgotten);
             }
             ToCoordinator::Misbehaved { host: accused, reason } => {
-                check_text(&reason)?;
                 let state = self.hosts.get_mut(&host);
                 let is_heard = state.is_some_and(|state| {
                     state.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
@@ -319,6 +341,8 @@ impl Coordinator {
         self.give_up_silent(now);
         self.forget_missing(now);
         self.yield_turns(now);
+        self.time_out_unpausing(now);
+        self.forget_late(now);
         if self.waits_until.is_some_and(|until| now >= until) {
             self.end_waiting(now);
         }
@@ -372,6 +396,9 @@ impl Coordinator {
             self.next_settle(),
             self.next_run_timeout(),
             self.next_metering(),
+            self.next_yield(),
+            self.next_unpausing(),
+            self.next_late(),
         ]
         .into_iter()
         .flatten()
@@ -383,9 +410,4 @@ impl Coordinator {
             self.transmits.push_back((link, message));
         }
     }
-}
-
-fn check_text(text: &str) -> Result<(), Misbehaviour> {
-    // More than this is meant to harm.
-    if text.len() > REASON_BYTES_MAX { Err(Misbehaviour::TooMuch) } else { Ok(()) }
 }

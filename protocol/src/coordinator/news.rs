@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING,
-    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
+    ACQUAINTANCES_MAX, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS,
+    NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -326,8 +326,13 @@ impl Coordinator {
         if others.len() > SHARERS_PER_MESSAGE_MAX {
             return Err(Misbehaviour::TooMuch);
         }
-        for other in others {
-            self.introduce(now, host, *other);
+        let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
+        let pace = &mut state.introductions;
+        let others = others.iter().copied();
+        let others: VecDeque<HostId> =
+            others.filter(|_| pace.take(now, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX)).collect();
+        if !others.is_empty() {
+            self.in_slices(now, Slice::Meet { host, others });
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub struct RunPart {
     /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
     pub is_active: bool,
     pub turn: Turn,
-    /// It was, at some time.
+    /// It was, at some time; also before the coordinator was started again.
     pub was_active: bool,
     pub root: JobSpec,
     /// Who has the root job, and under which number.
@@ -62,7 +62,7 @@ pub struct RunPart {
 }
 
 impl RunPart {
-    pub fn new(spec: RunSpec, state: RunState, table_bytes_max: usize, now: Time) -> Self {
+    pub fn new(spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
         let root = root_job(&spec);
         Self {
             spec: Arc::new(spec),
@@ -78,7 +78,7 @@ impl RunPart {
             next_number: 0,
             root_losses: 0,
             settles: (0, now),
-            table: Table::new(table_bytes_max),
+            table,
             is_swept: false,
             subscriptions: Subscriptions::default(),
             readiness: Readiness::default(),
@@ -92,14 +92,15 @@ impl RunPart {
         }
     }
 
-    pub fn restore(stored: StoredRun, table_bytes_max: usize, now: Time) -> Self {
+    pub fn restore(stored: StoredRun, table: Table, now: Time) -> Self {
         // Hosts that were asked to save have done so, or will be asked again.
         let state = match stored.state {
             RunState::Suspending => RunState::Suspended,
             state => state,
         };
-        let mut part = Self::new(stored.spec, state, table_bytes_max, now);
+        let mut part = Self::new(stored.spec, state, table, now);
         part.root.redone = state != RunState::Queued || !stored.entries.is_empty();
+        part.was_active = part.root.redone;
         for entry in stored.entries {
             part.table.insert(entry);
         }
@@ -140,6 +141,12 @@ impl RunPart {
     /// Who has the root job.
     pub fn root_host(&self) -> Option<HostId> {
         self.assigned.map(|(host, _)| host)
+    }
+
+    /// Whether this host was given the root job, or came back with it and proved that.
+    pub fn is_claimed_by(&self, host: HostId) -> bool {
+        let first = self.claims.range((host, JobNumber(0))..).next();
+        first.is_some_and(|(claimant, _)| *claimant == host)
     }
 
     pub fn counts(&self) -> Counts {

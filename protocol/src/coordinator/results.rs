@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::limits::{
-    ENTRIES_FREED_AT_ONCE_MAX, INLINE_RESULT_BYTES_MAX, INTRODUCED_AT_ONCE_MAX, LINEAGE_LENGTH_MAX,
-    SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX, SEARCHES_WAITING_MAX, SETTLE_MAX,
-    SUBSCRIBERS_PER_ENTRY_MAX,
+    ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX,
+    SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBERS_PER_ENTRY_MAX, TABLES_TOGETHER_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, EntryState, HostId, JobKey, RunId, Time};
@@ -18,6 +17,9 @@ use super::hosts::HostState;
 use super::searches::Search;
 use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
+
+/// Entries that one event drops because all tables together take too much.
+const ENTRIES_EVICTED_AT_ONCE_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn on_entries(
@@ -36,20 +38,21 @@ impl Coordinator {
         if entries.iter().any(is_foreign) {
             return Err(Misbehaviour::Foreign);
         }
-        let is_too_much = |entry: &Entry| {
-            let is_long = match &entry.state {
-                EntryState::Done(finished) => finished.outcome.bytes().len() > INLINE_RESULT_BYTES_MAX,
-                EntryState::DoneAt { .. } | EntryState::Running(_) => false,
-            };
-            is_long || entry.lineage.0.len() > LINEAGE_LENGTH_MAX
-        };
-        if entries.iter().any(is_too_much) {
+        if entries.iter().any(Entry::is_too_large) {
             return Err(Misbehaviour::TooMuch);
         }
+        if !self.may_record(host, run) {
+            return Ok(());
+        }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
+        // The root's key can be computed from what all are told: its result counts as the run's.
+        let may_be_root = part.is_claimed_by(host);
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
+            if entry.key == part.root.key && !may_be_root {
+                continue;
+            }
             let known = part.table.get(&entry.key).map(|known| &known.state);
             let runner = match known {
                 Some(EntryState::Running(runner)) => Some(*runner),
@@ -83,11 +86,30 @@ impl Coordinator {
         if is_more && !std::mem::replace(&mut part.is_swept, true) {
             self.in_slices(now, Slice::Sweep(run));
         }
+        self.keep_tables_to_bound();
         let mut introductions = INTRODUCED_AT_ONCE_MAX;
         for (subscriber, entries) in forwarded {
             self.send_entries(now, subscriber, (run, None), entries, &mut introductions);
         }
         Ok(())
+    }
+
+    /// Drops entries of the largest table while all together take too much: some now, the others when more come; at
+    /// once what is far too much.
+    pub(super) fn keep_tables_to_bound(&mut self) {
+        let most = self.config.table_bytes_max.saturating_mul(TABLES_TOGETHER_MAX);
+        if self.tables.bytes() <= most {
+            return;
+        }
+        let far_too_much = most.saturating_add(most / 4);
+        let mut room = ENTRIES_EVICTED_AT_ONCE_MAX;
+        let Some(largest) = self.runs.values_mut().max_by_key(|part| part.table.bytes()) else { return };
+        while (room > 0 && self.tables.bytes() > most) || self.tables.bytes() > far_too_much {
+            if !largest.table.evict() {
+                break;
+            }
+            room = room.saturating_sub(1);
+        }
     }
 
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {

@@ -38,14 +38,6 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
 }
 
 impl Coordinator {
-    /// Whether a host may end the run: it has loaded the app, or has the root job. Others' messages of that
-    /// kind are late, or lies.
-    pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        part.readiness.is_ready(host)
-            || part.claims.range((host, JobNumber(0))..).next().is_some_and(|(claimant, _)| *claimant == host)
-    }
-
     /// Proves that the coordinator gave a run's root job to somebody under this number; kept nowhere, so that
     /// a coordinator that was started again knows it still.
     fn root_proof(&self, run: RunId, number: JobNumber) -> u64 {
@@ -82,15 +74,23 @@ impl Coordinator {
     }
 
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
-        if self.working.contains(&host)
-            && let Some(part) = self.runs.get_mut(&run).filter(|part| part.is_active)
-        {
+        let Some(is_of_this_turn) = self.note_loaded(run, host) else { return };
+        if !self.working.contains(&host) {
+            return;
+        }
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if !part.is_active {
+            self.wake_turn(now, run);
+        } else if is_of_this_turn {
             part.readiness.set_ready(host);
             self.assign_roots(now);
         }
     }
 
     pub(super) fn on_unready(&mut self, now: Time, host: HostId, run: RunId, reason: String) {
+        if !self.was_given(host, run) {
+            return;
+        }
         let Some(part) = self.runs.get_mut(&run) else { return };
         if self.working.contains(&host) {
             part.readiness.set_unready(host, reason.clone());

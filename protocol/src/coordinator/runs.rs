@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
-use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Time};
+use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table, Time};
 
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
+use super::tally::Whereabouts;
 use super::{Account, Command, CommandError, Coordinator, Event};
 
 /// Entries wait so long for company before they are saved.
@@ -19,7 +20,8 @@ impl Coordinator {
 
     /// A run to be done. The driver has saved it.
     pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        let part = RunPart::new(spec, RunState::Queued, self.config.table_bytes_max, now);
+        let table = Table::among(self.config.table_bytes_max, &self.tables);
+        let part = RunPart::new(spec, RunState::Queued, table, now);
         self.runs.insert(run, part);
         self.activate(now);
     }
@@ -103,23 +105,31 @@ impl Coordinator {
 
     /// Gives a host the runs that are under way. One that was here before may not have heard which rest.
     pub(super) fn start_runs_at(&mut self, now: Time, host: HostId, was_here: bool) {
-        let (mut messages, mut masters) = (Vec::new(), Vec::new());
+        let (mut given, mut masters) = (Vec::new(), Vec::new());
         for (run, part) in &self.runs {
             if part.is_active {
-                messages.push(ToHost::StartRun { run: *run, spec: part.spec.clone() });
-                if let Some((master, _)) = part.assigned {
-                    masters.extend(part.is_of_master_and_workers().then_some(master));
-                    messages.push(ToHost::Master { run: *run, host: master });
-                }
+                let master = part.root_host();
+                masters.extend(master.filter(|_| part.is_of_master_and_workers()));
+                given.push((*run, Some(master)));
             } else if was_here && matches!(part.state, RunState::Suspended | RunState::Suspending) {
-                messages.push(ToHost::SuspendRun { run: *run });
+                given.push((*run, None));
             }
         }
         for master in masters {
             self.introduce(now, host, master);
         }
-        for message in messages {
-            self.send(host, message);
+        for (run, is_given) in given {
+            let Some(master) = is_given else {
+                self.have_dropped(run, host);
+                continue;
+            };
+            self.give(run, host);
+            if was_here {
+                self.expect_drop(run, host);
+            }
+            if let Some(host_of_root) = master {
+                self.send(host, ToHost::Master { run, host: host_of_root });
+            }
         }
     }
 
@@ -143,7 +153,8 @@ impl Coordinator {
         self.commands.push_back(Command::SaveEnd { run, end, counts, account });
         self.events.push_back(Event::RunChanged(run, state));
         self.broadcast(now, ToHost::StopRun { run });
-        self.in_slices(now, Slice::Forget { after: None, run });
+        self.in_slices(now, Slice::Forget { after: None, run, is_late: false });
+        self.hear_late(now, run);
         self.in_slices(now, Slice::Free(Box::new(part)));
         self.activate(now);
     }
@@ -178,20 +189,20 @@ impl Coordinator {
 
     pub(super) fn on_suspended(&mut self, now: Time, run: RunId, host: HostId) {
         self.suspend_without(run, host);
+        let was_asked = self.has_dropped(run, host);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if !part.is_active {
+        let had_root = part.root_host() == Some(host);
+        if !part.is_active || !(was_asked || had_root) {
             return;
         }
         // It was too slow, and the run goes on already. What it had, it has dropped: the root as well, if it
         // came back with that in the meantime.
-        let spec = part.spec.clone();
-        let had_root = part.assigned.is_some_and(|(root, _)| root == host);
         part.readiness.set_not_ready(host);
         if had_root {
             self.take_root(now, run);
             self.assign_roots(now);
         }
-        self.send(host, ToHost::StartRun { run, spec });
+        self.give(run, host);
     }
 
     /// A suspension does not wait for this host any more.
@@ -257,7 +268,11 @@ impl Coordinator {
             part.settles.0 = self.epoch;
         }
         let (hosts, missing) = (&self.hosts, &self.missing);
-        part.tally.leave(host, |host| hosts.contains_key(&host) || missing.contains(host));
+        part.tally.leave(host, |host| match host {
+            host if hosts.contains_key(&host) => Whereabouts::There,
+            host if missing.contains(host) => Whereabouts::Missing,
+            _ => Whereabouts::Gone,
+        });
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),

@@ -47,8 +47,10 @@ pub enum Slice {
     Know { host: HostId, others: VecDeque<HostId>, is_late: bool },
     /// Hosts that did not come back after a restart are nobody's acquaintances.
     ForgetAbsent { after: Option<HostId> },
-    /// What hosts have to do with a run that is over.
-    Forget { after: Option<HostId>, run: RunId },
+    /// What hosts have to do with a run that is over: at its end, and when nothing is heard of it any more.
+    Forget { after: Option<HostId>, run: RunId, is_late: bool },
+    /// A host wants to be acquainted with others.
+    Meet { host: HostId, others: VecDeque<HostId> },
     /// Runs lose a host that is gone.
     Lose { after: Option<RunId>, host: HostId, departure: Departure },
     /// What a paused host has said of runs that are not under way.
@@ -186,14 +188,23 @@ impl Coordinator {
                 (hosts.len() == RENEWED_AT_ONCE_MAX)
                     .then(|| Slice::ForgetAbsent { after: hosts.last().copied() })
             }
-            Slice::Forget { after, run } => {
+            Slice::Forget { after, run, is_late } => {
                 let mut last = None;
                 for (host, state) in self.hosts.range_mut(from(after)).take(BROADCAST_AT_ONCE_MAX) {
                     last = Some(*host);
                     state.counts.remove(&run);
+                    if is_late {
+                        state.given.remove(&run);
+                    }
                 }
                 let after = self.if_more(last)?;
-                Some(Slice::Forget { after, run })
+                Some(Slice::Forget { after, run, is_late })
+            }
+            Slice::Meet { host, mut others } => {
+                for other in others.drain(..others.len().min(INTRODUCED_AT_ONCE_MAX)).collect::<Vec<_>>() {
+                    self.introduce(now, host, other);
+                }
+                (!others.is_empty()).then_some(Slice::Meet { host, others })
             }
             Slice::Lose { after, host, departure } => {
                 if self.hosts.contains_key(&host) {
@@ -257,10 +268,11 @@ impl Coordinator {
         let suspending = self.runs.get_mut(&run)?.suspending.as_mut()?;
         let is_more = hosts.len() == BROADCAST_AT_ONCE_MAX;
         suspending.is_asking = is_more;
-        for host in &hosts {
-            if let Some(link) = self.hosts.get(host).and_then(|state| state.link) {
-                suspending.hosts.insert(*host);
-                self.transmits.push_back((link, ToHost::SuspendRun { run }));
+        for host in hosts.iter().copied() {
+            if self.have_dropped(run, host)
+                && let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut())
+            {
+                suspending.hosts.insert(host);
             }
         }
         self.finish_suspending_if_saved(run);

@@ -9,11 +9,22 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
+use crate::limits::{GONE_HOSTS_FOLDED_AT_ONCE_MAX, GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
 use crate::{Counts, HostId, WideCounts};
 
 /// The row of all hosts that have no row any more; no host has this id.
 pub const LONG_GONE: HostId = HostId(0);
+
+/// What is known of a host that went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It is back.
+    There,
+    /// It may come back under its id.
+    Missing,
+    /// It will not.
+    Gone,
+}
 
 /// How a host's row came about.
 struct Counted {
@@ -32,8 +43,10 @@ struct Counted {
 pub struct Tally {
     rows: BTreeMap<HostId, Counts>,
     counted: BTreeMap<HostId, Counted>,
-    /// Hosts that went, the first to go first.
+    /// Hosts with a row that went, the first to go first; some may be back.
     gone: VecDeque<HostId>,
+    /// The same.
+    listed: BTreeSet<HostId>,
     /// Of these, those without a row of their own, should they come back as others.
     folded: BTreeSet<HostId>,
     /// Of all rows.
@@ -159,11 +172,13 @@ impl Tally {
             self.counted.pop_first();
             self.away.pop_first();
             self.folded.pop_first();
+            self.listed.pop_first();
+            self.gone.pop_front();
             self.rows.pop_first();
             self.changed.pop_first();
         }
         let are_all_empty = self.rows.is_empty() && self.counted.is_empty() && self.changed.is_empty();
-        !(are_all_empty && self.away.is_empty() && self.folded.is_empty())
+        !(are_all_empty && self.away.is_empty() && self.folded.is_empty() && self.listed.is_empty())
     }
 
     /// A host says what it has counted in a series. Returns the sum of all its series.
@@ -214,19 +229,30 @@ impl Tally {
         row
     }
 
-    /// A host is gone: it computes nothing.
-    pub fn leave(&mut self, host: HostId, is_there: impl Fn(HostId) -> bool) {
+    /// A host is gone: it computes nothing. What is known of others decides what becomes of their rows.
+    pub fn leave(&mut self, host: HostId, whereabouts: impl Fn(HostId) -> Whereabouts) {
         let Some(row) = self.rows.get(&host).copied() else { return };
         self.set_row(host, Counts { busy: 0, ..row });
         if self.away.insert(host) {
             self.workers -= u64::from(row.workers);
         }
-        self.gone.retain(|known| *known != host);
-        self.gone.push_back(host);
-        while self.gone.len() > GONE_HOSTS_LISTED_MAX {
-            let Some(first) = self.gone.pop_front() else { return };
-            if !is_there(first) {
-                self.fold(first);
+        if self.listed.insert(host) {
+            self.gone.push_back(host);
+        }
+        for _ in 0..GONE_HOSTS_FOLDED_AT_ONCE_MAX {
+            if self.gone.len() <= GONE_HOSTS_LISTED_MAX {
+                break;
+            }
+            let Some(first) = self.gone.pop_front() else { break };
+            match whereabouts(first) {
+                // It is listed again when it goes.
+                Whereabouts::There => drop(self.listed.remove(&first)),
+                // It keeps its row, and is looked at again.
+                Whereabouts::Missing => self.gone.push_back(first),
+                Whereabouts::Gone => {
+                    self.listed.remove(&first);
+                    self.fold(first);
+                }
             }
         }
     }
@@ -277,12 +303,12 @@ mod tests {
     fn a_host_that_comes_back_as_another_is_counted_once() {
         let mut tally = Tally::default();
         tally.count(HOST, 1, counts(100));
-        tally.leave(HOST, |_| false);
+        tally.leave(HOST, |_| Whereabouts::Gone);
         assert_eq!(tally.rename(HOST, OTHER), Some(counts(100)));
         tally.count(OTHER, 1, counts(120));
         assert_eq!(tally.sum().jobs.executed, 120);
         // Paused meanwhile: it has begun anew under the new id.
-        tally.leave(OTHER, |_| false);
+        tally.leave(OTHER, |_| Whereabouts::Gone);
         tally.rename(OTHER, HOST);
         tally.count(HOST, 2, counts(7));
         assert_eq!((tally.sum().jobs.executed, tally.rows().count()), (127, 1));
@@ -294,7 +320,7 @@ mod tests {
         let hosts = 4 * GONE_HOSTS_LISTED_MAX as u64;
         for host in 1..=hosts {
             tally.count(HostId(host), 1, counts(10));
-            tally.leave(HostId(host), |_| false);
+            tally.leave(HostId(host), |_| Whereabouts::Gone);
         }
         assert_eq!(tally.sum().work_ns, 10 * hosts);
         assert_eq!(tally.rows().count(), GONE_HOSTS_LISTED_MAX + 1);
@@ -314,7 +340,11 @@ mod tests {
         for step in 0..20_000 {
             let host = HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64);
             match random.below(8) {
-                0 => tally.leave(host, |host| host.0 % 2 == 0),
+                0 => tally.leave(host, |host| match host.0 % 3 {
+                    0 => Whereabouts::There,
+                    1 => Whereabouts::Missing,
+                    _ => Whereabouts::Gone,
+                }),
                 1 => drop(tally.rename(host, HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64))),
                 2 => drop(tally.count(host, 1, Counts { workers: u32::MAX, ..counts(u64::MAX) })),
                 _ => drop(tally.count(host, 1, Counts { workers: 2, busy: 1, ..counts(step) })),
@@ -340,7 +370,7 @@ mod tests {
         for step in 0..20_000 {
             let host = HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64);
             match random.below(8) {
-                0 => tally.leave(host, |_| false),
+                0 => tally.leave(host, |_| Whereabouts::Gone),
                 1 => drop(tally.rename(host, HostId(1 + random.below(3 * GONE_HOSTS_LISTED_MAX) as u64))),
                 series => drop(tally.count(host, series as u64 / 4, counts(step))),
             }
@@ -369,9 +399,32 @@ mod tests {
         let mut tally = Tally::default();
         for host in 1..=2 * GONE_HOSTS_LISTED_MAX as u64 {
             tally.count(HostId(host), 1, counts(10));
-            tally.leave(HostId(host), |host| host == HostId(1));
+            tally.leave(HostId(host), |host| match host {
+                HostId(1) => Whereabouts::There,
+                _ => Whereabouts::Gone,
+            });
         }
         assert!(tally.rows().any(|(host, _)| host == HostId(1)));
+    }
+
+    #[test]
+    fn who_was_missing_and_is_gone_for_good_has_no_row_for_ever() {
+        let mut tally = Tally::default();
+        let hosts = 8 * GONE_HOSTS_LISTED_MAX as u64;
+        for host in 1..=hosts {
+            tally.count(HostId(host), 1, counts(10));
+            // All that went lately may come back.
+            tally.leave(HostId(host), |_| Whereabouts::Missing);
+        }
+        assert_eq!(tally.rows().count() as u64, hosts);
+        // None of them did. A few others come and go.
+        for host in hosts + 1..=2 * hosts {
+            tally.count(HostId(host), 1, counts(10));
+            tally.leave(HostId(host), |_| Whereabouts::Gone);
+        }
+        assert_eq!(tally.rows().count(), GONE_HOSTS_LISTED_MAX + 1);
+        assert_eq!((tally.gone.len(), tally.listed.len()), (GONE_HOSTS_LISTED_MAX, GONE_HOSTS_LISTED_MAX));
+        assert_eq!(tally.sum().work_ns, 10 * 2 * hosts);
     }
 
     #[test]
@@ -381,7 +434,7 @@ mod tests {
             tally.count(HostId(host), 1, Counts { workers: 3, busy: 2, ..counts(10) });
         }
         assert_eq!((tally.sum().busy, tally.workers()), (4, 6));
-        tally.leave(HostId(1), |_| true);
+        tally.leave(HostId(1), |_| Whereabouts::There);
         assert_eq!((tally.sum().busy, tally.workers()), (2, 3));
     }
 }

@@ -288,6 +288,9 @@ fn a_host_has_no_more_busy_workers_than_threads_while_its_runs_take_turns() {
     if let ToCoordinator::Counts { run, .. } = &mut of_other {
         *run = other;
     }
+    for run in [RUN, other] {
+        grid.tell(link, ToCoordinator::Ready { run });
+    }
     grid.tell(link, counts(1, 1));
     grid.tell(link, of_other);
     let host = grid.machine.hosts().next().expect("a host");
@@ -299,6 +302,7 @@ fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, identity) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
     grid.tell(link, counts(1, 34));
     for was_away_ms in [100, 2_000, 20_000] {
         let link = LinkId(grid.links);

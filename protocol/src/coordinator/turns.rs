@@ -1,10 +1,13 @@
 //! Which runs are given to hosts: a few at a time, and none for ever that no host can load.
 //!
-//! A run that every working host has declared itself unable to run gives its turn up to others. It gets
-//! another when a host comes, which alone is asked then, and after a while, when all are asked again.
+//! A run that every working host has declared itself unable to run gives its turn up to others. So does one that
+//! some have, and that no other has loaded after a while, if others wait for their turn. It gets another when a host
+//! comes or has loaded it after all, and those that did not declare themselves unable are asked then; and after a
+//! while, when all are asked again.
 
-use crate::limits::{BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN};
-use crate::message::ToHost;
+use crate::limits::{
+    BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN, UNREADY_TURN_MAX,
+};
 use crate::{HostId, RunId, RunState, Time};
 
 use super::Coordinator;
@@ -34,6 +37,8 @@ pub struct Turn {
     asked: Asked,
     /// Counts the turns.
     number: u32,
+    /// When this one began.
+    since: Time,
     /// Hosts may all be unable now.
     pub is_in_doubt: bool,
 }
@@ -42,6 +47,29 @@ impl Turn {
     /// As of a run that no host has been given since.
     pub fn anew(&self) -> Self {
         Self { number: self.number, ..Self::default() }
+    }
+
+    /// How often it gave its turn up.
+    pub fn yields(&self) -> u32 {
+        self.yields
+    }
+
+    /// Which turn it is, counted from 1; 0 before the first.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl RunPart {
+    fn waits_for_its_turn(&self) -> bool {
+        !self.is_active
+            && matches!(self.state, RunState::Queued | RunState::Running)
+            && self.turn.rests_until.is_none()
+    }
+
+    /// Nobody has loaded it, and somebody cannot.
+    fn is_stuck(&self) -> bool {
+        self.assigned.is_none() && self.readiness.ready().is_empty() && !self.readiness.unready().is_empty()
     }
 }
 
@@ -53,8 +81,7 @@ impl Coordinator {
             return;
         }
         let mut waiting: Vec<(u32, RunId)> = (self.runs.iter())
-            .filter(|(_, part)| !part.is_active && matches!(part.state, RunState::Queued | RunState::Running))
-            .filter(|(_, part)| part.turn.rests_until.is_none())
+            .filter(|(_, part)| part.waits_for_its_turn())
             .map(|(run, part)| (part.turn.yields, *run))
             .collect();
         // Those that hosts could not load have had their turn.
@@ -69,6 +96,7 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.is_active = true;
         part.turn.number += 1;
+        part.turn.since = now;
         self.active.insert(run);
         part.settles = (epoch, now + SETTLE_MAX);
         part.turn.is_in_doubt = true;
@@ -87,15 +115,14 @@ impl Coordinator {
         if !part.is_active || part.turn.number != turn {
             return false;
         }
-        let Some(link) = self.hosts.get(&host).and_then(|state| state.link) else { return true };
         match part.turn.asked {
             Asked::New if part.readiness.is_unready(host) => return true,
             Asked::Again if before.is_unready(host) => {
-                self.transmits.push_back((link, ToHost::SuspendRun { run }));
+                self.have_dropped(run, host);
             }
             Asked::All | Asked::New | Asked::Again => {}
         }
-        self.transmits.push_back((link, ToHost::StartRun { run, spec: part.spec.clone() }));
+        self.give(run, host);
         true
     }
 
@@ -114,11 +141,13 @@ impl Coordinator {
             .copied()
             .collect();
         let mut have_yielded = false;
-        for run in doubtful {
+        let stuck: Vec<RunId> = self.stuck().filter(|(until, _)| now >= *until).map(|(_, run)| run).collect();
+        let others_wait = !stuck.is_empty() && self.do_others_wait();
+        for run in doubtful.into_iter().chain(stuck) {
             let is_unable = self.is_unable_everywhere(run);
-            let Some(part) = self.runs.get_mut(&run) else { continue };
+            let Some(part) = self.runs.get_mut(&run).filter(|part| part.is_active) else { continue };
             part.turn.is_in_doubt = false;
-            if is_unable {
+            if is_unable || (others_wait && part.is_stuck() && now >= part.turn.since + UNREADY_TURN_MAX) {
                 let rest = UNREADY_REST_MIN.saturating_mul(1 << part.turn.yields.min(16));
                 part.is_active = false;
                 part.turn.yields = part.turn.yields.saturating_add(1);
@@ -131,6 +160,33 @@ impl Coordinator {
             }
         }
         if have_yielded {
+            self.activate(now);
+        }
+    }
+
+    /// Runs under way that nobody has loaded and somebody cannot, by when they give their turns up if others wait.
+    fn stuck(&self) -> impl Iterator<Item = (Time, RunId)> {
+        let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
+        active
+            .filter(|(_, part)| part.is_stuck())
+            .map(|(run, part)| (part.turn.since + UNREADY_TURN_MAX, run))
+    }
+
+    fn do_others_wait(&self) -> bool {
+        self.runs.values().any(RunPart::waits_for_its_turn)
+    }
+
+    /// When a run gives its turn up because others wait and nobody has loaded it.
+    pub(super) fn next_yield(&self) -> Option<(Time, &'static str)> {
+        let (until, _) = self.stuck().min()?;
+        self.do_others_wait().then_some((until, "a run that nobody has loaded gives its turn up"))
+    }
+
+    /// A host has loaded a run that gave its turn up.
+    pub(super) fn wake_turn(&mut self, now: Time, run: RunId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if let Some(until) = part.turn.rests_until.take() {
+            self.resting.remove(&(until, run));
             self.activate(now);
         }
     }

@@ -106,6 +106,11 @@ impl<'a> RunView<'a> {
         (self.part.table.len(), self.part.table.bytes())
     }
 
+    /// How often it gave its turn up to others because no host had loaded it.
+    pub fn turns_given_up(&self) -> u32 {
+        self.part.turn.yields()
+    }
+
     /// Since it was submitted or restored.
     pub fn since(&self) -> Time {
         self.part.since

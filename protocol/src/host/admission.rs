@@ -4,7 +4,7 @@ use super::bonds::{entry, job};
 use super::part::Held;
 use super::tests::{PEER, RUN, host, said};
 use super::*;
-use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX};
+use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX, TEXT_BYTES_MAX};
 use crate::message::LogLine;
 use crate::shared::{Digest, Replica, Versions};
 use crate::{EntryState, Mention, StealId};

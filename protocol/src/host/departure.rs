@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::limits::DRAIN_MAX;
+use crate::limits::{DRAIN_MAX, shortened};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
@@ -47,6 +47,7 @@ impl Host {
 
     /// Takes no work for a reason, and gives back what it has; or takes work again.
     pub fn pause(&mut self, now: Time, reason: Option<String>) {
+        let reason = reason.map(|reason| shortened(&reason));
         match reason {
             Some(reason) if self.paused.is_none() && self.departing.is_none() && self.identity.is_some() => {
                 self.depart(now, Some(reason));

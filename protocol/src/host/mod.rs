@@ -19,7 +19,10 @@ mod bounds;
 mod clock;
 #[cfg(test)]
 mod corners;
+mod courtesy;
 mod departure;
+#[cfg(test)]
+mod doors;
 #[cfg(test)]
 mod getters;
 mod given_up;
@@ -46,14 +49,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LOG_LINES_WAITING_MAX,
-    MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
-    shortened,
+    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX,
+    LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX,
+    WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
 use crate::parcel::{Contents, Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
+use courtesy::Courtesy;
 use departure::Departing;
 use given_up::GivenUp;
 use part::{Part, Stage};
@@ -113,6 +117,7 @@ pub struct Host {
     outgoing: Outgoing<Receiver>,
     incoming: Incoming<HostId>,
     repeats: Repeats,
+    courtesy: Courtesy,
     transmits: VecDeque<Transmit>,
     commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -152,6 +157,7 @@ impl Host {
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
             repeats: Repeats::default(),
+            courtesy: Courtesy::default(),
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -252,6 +258,9 @@ impl Host {
     }
 
     fn peer_message(&mut self, now: Time, from: HostId, message: PeerMessage) -> Result<(), Misbehaviour> {
+        if message.has_long_text() {
+            return Err(Misbehaviour::TooMuch);
+        }
         match message {
             PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding),
             PeerMessage::Job { run, steal, number, spec } => {
@@ -268,14 +277,22 @@ impl Host {
             }
             PeerMessage::NotHeld { run, number } => self.on_not_held(now, from, run, number),
             PeerMessage::Holding { run, holding, next_steal, held, pending } => {
+                if held.len() > LISTED_JOBS_MAX || pending.len() > LISTED_JOBS_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
                 self.on_holding(now, from, run, (holding, next_steal), &held, &pending);
             }
             // What one that was given up has lent is an orphan here, for it to adopt when it is back.
             PeerMessage::Lending { .. } if self.is_given_up(now, from) => {}
             PeerMessage::Lending { run } => self.send_holding(run, from),
-            PeerMessage::Unknown { run, numbers } => self.on_unknown(from, run, &numbers),
+            PeerMessage::Unknown { run, numbers } => {
+                if numbers.len() > LISTED_JOBS_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_unknown(from, run, &numbers);
+            }
             PeerMessage::Entries { run, entries } => {
-                if entries.len() > ENTRIES_PER_MESSAGE_MAX {
+                if entries.len() > ENTRIES_PER_MESSAGE_MAX || entries.iter().any(Entry::is_too_large) {
                     return Err(Misbehaviour::TooMuch);
                 }
                 self.on_entries(run, entries);
@@ -300,12 +317,7 @@ impl Host {
                 self.on_replica(now, from, (run, object), snapshot, &sharers);
             }
             PeerMessage::NotShared { run, object } => self.on_not_shared(now, from, run, object),
-            PeerMessage::Refused { reason } => {
-                if reason.len() > TEXT_BYTES_MAX {
-                    return Err(Misbehaviour::TooMuch);
-                }
-                self.on_refused(now, from, reason);
-            }
+            PeerMessage::Refused { reason } => self.on_refused(now, from, reason),
             PeerMessage::Parcel(message) => self.on_parcel(now, from, message)?,
         }
         Ok(())
@@ -492,7 +504,9 @@ impl Host {
 
     fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
         match Contents::of_peer(&message) {
-            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
+            Some((contents, bytes))
+                if bytes > PARCEL_BYTES_MIN || !self.courtesy.allows(self.latest, peer, contents, bytes) =>
+            {
                 self.send_parcel(Receiver::Peer(peer), contents, &message);
             }
             _ => self.transmits.push_back(Transmit::ToPeer(peer, message)),

@@ -222,7 +222,7 @@ impl Host {
         let verdict = if self.incoming.knows(from, parcel) {
             Verdict::Wanted
         } else {
-            self.judge_parcel(now, from, contents)?
+            self.judge_parcel(now, from, contents, bytes)?
         };
         match verdict {
             Verdict::Wanted => {
@@ -241,7 +241,13 @@ impl Host {
     }
 
     /// Whether a parcel is wanted. What would be misbehaviour as a message is so as a parcel.
-    fn judge_parcel(&mut self, now: Time, from: HostId, contents: Contents) -> Result<Verdict, Misbehaviour> {
+    fn judge_parcel(
+        &mut self,
+        now: Time,
+        from: HostId,
+        contents: Contents,
+        bytes: u64,
+    ) -> Result<Verdict, Misbehaviour> {
         let is_acquainted = self.peers.contains_key(&from);
         let Some(part) = self.runs.get_mut(&contents.run()).filter(|_| is_acquainted) else {
             return Ok(Verdict::Unwanted(match contents {
@@ -285,7 +291,11 @@ impl Host {
                 return Ok(Verdict::Unwanted(Some(PeerMessage::NotShared { run, object })));
             }
             Contents::Updates { .. } => true,
-            Contents::Replica { .. } => !matches!(part.stage, Stage::Loading | Stage::Unable),
+            Contents::Replica { object, .. } => {
+                let is_known = part.shared.contains_key(&object);
+                !matches!(part.stage, Stage::Loading | Stage::Unable)
+                    && (is_known || part.unmentioned.has_room_for(bytes))
+            }
             Contents::RootFinished { .. } => return Err(Misbehaviour::Parcel),
         };
         Ok(if is_wanted { Verdict::Wanted } else { Verdict::Unwanted(None) })

@@ -15,7 +15,7 @@ use crate::{
     Table, Time,
 };
 
-use super::sharing::Sharing;
+use super::sharing::{Sharing, Unmentioned};
 
 /// For whom a job is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,6 +216,8 @@ pub struct Part {
 
     // Shared objects.
     pub shared: BTreeMap<ObjectId, Sharing>,
+    /// Of these, those that no job here has mentioned.
+    pub unmentioned: Unmentioned,
     /// This host's updates of objects that it has forgotten: whose log, and how many.
     pub logs_before: BTreeMap<ObjectId, (Writer, u64)>,
     pub next_sweep: Time,
@@ -291,6 +293,7 @@ impl Part {
             outbox_since: None,
             owner_outbox: BTreeMap::new(),
             shared: BTreeMap::new(),
+            unmentioned: Unmentioned::default(),
             logs_before: BTreeMap::new(),
             next_sweep: now,
             series: 0,
@@ -462,6 +465,16 @@ impl Part {
     pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
         let mut loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
         loans.any(|loan| loan.state == LoanState::Given(steal))
+    }
+
+    /// The requests of a host in answer to which jobs were lent that it has not said it has.
+    pub fn lent_for(&self, thief: HostId) -> BTreeSet<StealId> {
+        let loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
+        let lent = loans.filter_map(|loan| match loan.state {
+            LoanState::Given(steal) => Some(steal),
+            LoanState::Asked | LoanState::Agreed => None,
+        });
+        lent.collect()
     }
 
     /// What was on its way to a host may be lost.

@@ -1,5 +1,6 @@
 //! Hosts tell one another what they hold: whatever was lost on the way is noticed and sent again.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::limits::RECONCILE;
@@ -139,7 +140,8 @@ impl Host {
             }
             return;
         };
-        let held_set: std::collections::BTreeSet<JobNumber> = held.iter().copied().collect();
+        let held_set: BTreeSet<JobNumber> = held.iter().copied().collect();
+        let pending: BTreeSet<StealId> = pending.iter().copied().collect();
         let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
         for number in &part.loans_to(from).collect::<Vec<_>>() {
             let Some(loan) = part.loans.get_mut(number) else { continue };
@@ -169,12 +171,11 @@ impl Host {
         }
         let unknown: Vec<JobNumber> =
             held_set.into_iter().filter(|number| !part.loans.contains_key(number)).collect();
-        let refused: Vec<StealId> = (pending.iter().copied())
-            .filter(|steal| {
-                let waits = part.parked.iter().any(|parked| parked.thief == from && parked.steal == *steal);
-                !waits && !part.is_lent(from, *steal)
-            })
-            .collect();
+        let parked = part.parked.iter().filter(|parked| parked.thief == from);
+        let parked: BTreeSet<StealId> = parked.map(|parked| parked.steal).collect();
+        let lent: BTreeSet<StealId> = part.lent_for(from);
+        let refused: Vec<StealId> =
+            pending.into_iter().filter(|steal| !parked.contains(steal) && !lent.contains(steal)).collect();
         for number in agreed {
             self.agree(now, run, number, holding);
         }

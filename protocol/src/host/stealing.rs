@@ -13,8 +13,8 @@
 //! request.
 
 use crate::limits::{
-    HELD_JOBS_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX, STEAL_REST_MAX,
-    STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
+    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX,
+    STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
     STEALS_UNANSWERED_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage};
@@ -170,7 +170,7 @@ impl Host {
         number: JobNumber,
         spec: JobSpec,
     ) -> Result<(), Misbehaviour> {
-        if spec.objects.len() > OBJECTS_PER_JOB_MAX {
+        if spec.objects.len() > OBJECTS_PER_JOB_MAX || spec.lineage.0.len() > LINEAGE_LENGTH_MAX {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };

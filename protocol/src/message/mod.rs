@@ -29,6 +29,7 @@ mod coordinator;
 pub mod direct;
 mod host;
 mod peer;
+mod texts;
 
 pub use coordinator::{
     HostInfo, HostReport, JobNote, LogLine, NoteKind, RootClaim, ToCoordinator, WorkerTimes,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Digest, Versions, Writer};
 use crate::Bytes;
+use crate::limits::SHARED_UPDATE_OVERHEAD_BYTES;
 
 /// A shared object, or what stands for it in jobs' keys: see [`Mention`](crate::Mention).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,6 +54,12 @@ impl Snapshot {
             versions.count(update.writer);
         }
         versions
+    }
+
+    /// About what it takes.
+    pub fn bytes(&self) -> usize {
+        let updates = self.updates.iter().map(|update| update.bytes.len() + SHARED_UPDATE_OVERHEAD_BYTES);
+        self.base.len() + updates.sum::<usize>()
     }
 
     /// Whether a stranger may have sent it.

@@ -100,6 +100,12 @@ impl World {
                 };
                 ToCoordinator::Hello { report, was, incarnation: 0, roots: Vec::new(), paused: None }
             }
+            ["done", name] => {
+                let spec = self.forged_job(name);
+                let state = EntryState::Done(finished(9, 0));
+                let entry = Entry { key: spec.key, depth: 0, lineage: Lineage::default(), state };
+                ToCoordinator::Entries { run: RUN, entries: vec![entry] }
+            }
             ["running", name, at] => {
                 let spec = self.forged_job(name);
                 let host = self.names.id(at).ok_or("nobody of that name")?;

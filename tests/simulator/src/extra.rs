@@ -16,8 +16,12 @@ const FIRST_BREAK: u32 = 2000;
 const NARROW_OF_MAX: usize = 12;
 /// Runs beside the usual ones, where there are to be many.
 const RUNS: (u64, usize) = (7, 8);
+/// As many runs beside the usual ones as leave others waiting.
+const UNLOADABLE_RUNS_MIN: u64 = 12;
+/// Runs that no host can load have all had a turn by then.
+const UNLOADABLE_UNTIL: Time = Time(100_000_000_000);
 /// The smallest bounds on result tables, in bytes.
-const TABLE_BYTES: [usize; 3] = [0, 600, 6_000];
+const TABLE_BYTES: [usize; 3] = [0, 2_000, 20_000];
 /// The largest updates of shared objects, in bytes.
 const UPDATE_BYTES: [usize; 3] = [0, 100_000, 400_000];
 /// Arguments that make a run too long for a frame.
@@ -35,6 +39,8 @@ pub struct Extra {
     pub table_bytes_max: Option<usize>,
     /// How wrong clocks go.
     pub clocks_off_ppm: u64,
+    /// Runs that no host can load before all heals: some hosts say so, and others load for ever.
+    pub unloadable: Option<u64>,
     /// Jobs that fail.
     pub failing_per_mille: u32,
     /// Runs have shared objects, with updates of up to so many bytes, and are long.
@@ -61,13 +67,20 @@ impl Extra {
         let mut widths = Random::new(seed ^ 0xba2d_71d7);
         let is_narrow = widths.below(families.len().clamp(1, NARROW_OF_MAX)) == 0;
         let narrow = (is_narrow && families.contains(&Family::Bandwidth)).then(|| Narrow::draw(&mut widths));
+        let mut loads = Random::new(seed ^ 0x10ad_1e55);
+        let is_unloadable = is_crowd && loads.below(4) > 0;
         let families = families.iter().copied().filter(|family| !family.is_set_up()).collect();
         let (runs, bytes) = (RUNS.0 + random.below(RUNS.1) as u64, TABLE_BYTES[random.below(3)]);
         let (off_ppm, failing) = (CLOCKS_OFF_PPM[random.below(3)], [10, 100][random.below(2)]);
         Self {
-            runs: if is_crowd { runs } else { 0 },
+            runs: match is_crowd {
+                true if is_unloadable => runs.max(UNLOADABLE_RUNS_MIN),
+                true => runs,
+                false => 0,
+            },
             table_bytes_max: is_tight.then_some(bytes),
             clocks_off_ppm: if is_wrong { off_ppm } else { 0 },
+            unloadable: is_unloadable.then(|| loads.next_u64()),
             failing_per_mille: if fails { failing } else { 0 },
             argument_bytes: if Random::new(seed ^ 0xa46).below(8) == 0 { ARGUMENT_BYTES } else { 0 },
             update_bytes_max: has_objects.then(|| UPDATE_BYTES[choices.below(3)]),
@@ -80,6 +93,13 @@ impl Extra {
 
     /// Adds faults to a seed's steps, or puts them in the place of its usual ones; when all are over.
     pub fn disturb(&mut self, calm_at: Time, runs: u64, steps: &mut Vec<(Time, Fault)>) -> Time {
+        let over_at = self.disturb_usually(calm_at, runs, steps);
+        let Some(draw) = self.unloadable else { return over_at };
+        steps.push((Time(0), Fault::Unloadable(draw)));
+        over_at.max(UNLOADABLE_UNTIL)
+    }
+
+    fn disturb_usually(&mut self, calm_at: Time, runs: u64, steps: &mut Vec<(Time, Fault)>) -> Time {
         if self.families.is_empty() && self.update_bytes_max.is_none() && self.narrow.is_none() {
             return calm_at;
         }

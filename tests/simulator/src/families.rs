@@ -30,7 +30,7 @@ pub enum Family {
     Failures,
     /// Hosts sleep for minutes, and their clocks differ.
     Sleep,
-    /// More runs than are given to hosts at once.
+    /// More runs than are given to hosts at once, some of which none can load for a while.
     Crowds,
     /// Result tables hold next to nothing.
     Tables,
@@ -102,7 +102,9 @@ impl Family {
                 "a host woke after a minute or longer",
                 "a partition lasted for a minute or longer",
             ],
-            Self::Crowds => &["a run waited for others to end"],
+            Self::Crowds => {
+                &["a run gave its turn up while a host was loading it", "a run waited for others to end"]
+            }
             Self::Tables => &["an entry was evicted"],
             Self::Evictions => &["a stolen job was evicted"],
             Self::Versions => &[

@@ -99,6 +99,8 @@ pub enum Fault {
     Pause(Pause),
     /// A host cannot take part in a run.
     Unable(Unable),
+    /// Some runs cannot be loaded before all heals.
+    Unloadable(u64),
     /// A host ends a run.
     End(End),
     /// A host sleeps.
@@ -127,7 +129,7 @@ impl Fault {
 
     /// Whether what was recorded may not be known where it is looked for, or may come there late.
     pub fn delays_records(&self) -> bool {
-        matches!(self, Self::Unable(_) | Self::Weather(_))
+        matches!(self, Self::Unable(_) | Self::Unloadable(_) | Self::Weather(_))
     }
 }
 
@@ -218,6 +220,7 @@ impl World {
             Fault::DeadPath(fault) => self.kill_path(&fault),
             Fault::Pause(pause) => self.pause_host(&pause),
             Fault::Unable(fault) => self.make_unable(&fault),
+            Fault::Unloadable(draw) => self.unloadable = Some(draw),
             Fault::End(end) => self.end_by_host(&end),
             Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
@@ -249,6 +252,7 @@ impl World {
 
     /// Everything heals, and at least one host is there.
     fn calm(&mut self) {
+        self.unloadable = None;
         self.network.weather = Weather::default();
         let partitions: Vec<u32> = self.network.partitions.keys().copied().collect();
         for number in partitions {

@@ -28,6 +28,8 @@ pub const VIOLATIONS_MAX: usize = 10;
 const CLOCKS: u64 = 0xc10c_0000;
 /// How often invariants are checked.
 const AUDIT_EVERY_NS: u64 = 500_000_000;
+/// A host that loads for ever looks as often whether all has healed.
+const LOAD_AGAIN_NS: u64 = 1_000_000_000;
 
 /// How a world is set up.
 #[derive(Debug, Clone)]
@@ -102,6 +104,8 @@ pub struct World {
     pub said: Said,
     /// Parcels on their way.
     pub parcels: Parcels,
+    /// Draws the runs that cannot be loaded, and what hosts say of that.
+    pub unloadable: Option<u64>,
     /// What is to be done to it, and when.
     pub schedule: Vec<crate::schedule::Fault>,
     pub(crate) directory: ById<ProcessIndex>,
@@ -140,6 +144,7 @@ impl World {
             log: None,
             said: Said::default(),
             parcels: Parcels::default(),
+            unloadable: None,
             schedule: Vec::new(),
             directory: ById::default(),
             results_seen: BTreeSet::new(),
@@ -381,6 +386,9 @@ impl World {
                     self.network.pipes.drop_all(Pipe::Down(link));
                     self.with_coordinator(|machine| machine.handle_closed(now, link));
                 }
+            }
+            Event::Loaded(process, run) if self.is_loading_for_ever(process, run) => {
+                self.queue.push(Time(self.now.0 + LOAD_AGAIN_NS), Event::Loaded(process, run));
             }
             Event::Loaded(process, run) => {
                 let state = &mut self.processes[process as usize];

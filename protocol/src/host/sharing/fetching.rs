@@ -6,9 +6,7 @@ use std::sync::Arc;
 use super::{Fetch, Sharing};
 use crate::host::part::{Owner, Stage};
 use crate::host::{Command, Event, Host, Receiver, Repeated};
-use crate::limits::{
-    OBJECTS_PER_RUN_MAX, SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX,
-};
+use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
 use crate::parcel::Contents;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
@@ -49,6 +47,8 @@ impl Host {
         if let Some(victim) = hint {
             sharing.hint(victim);
         }
+        self.note_mention(run, object);
+        let Some(sharing) = self.sharing(run, object) else { return };
         match place {
             // The runtime had forgotten it, or both have opened it at once.
             Some(place) if !Arc::ptr_eq(&place, &sharing.replica) => {
@@ -182,11 +182,13 @@ impl Host {
         }
         if !part.shared.contains_key(&object) {
             // From one that leaves, so that it is not lost.
-            if part.shared.len() >= OBJECTS_PER_RUN_MAX {
-                return;
+            if !part.unmentioned.has_room_for(snapshot.bytes() as u64) {
+                return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
             let replica = Arc::<SharedReplica>::default();
-            part.shared.insert(object, Sharing::new(now, replica.clone()));
+            let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
+            part.unmentioned.count += 1;
+            part.shared.insert(object, sharing);
             self.commands.push_back(Command::Opened { run, object, replica });
         }
         let incarnation = self.incarnations + 1;

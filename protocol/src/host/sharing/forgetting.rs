@@ -96,10 +96,14 @@ impl Host {
         most
     }
 
-    fn forget(&mut self, run: RunId, object: ObjectId) {
+    pub(super) fn forget(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.remove(&object) else { return };
         part.own_counts.shared_bytes -= sharing.counted;
+        if !sharing.is_mentioned {
+            part.unmentioned.count -= 1;
+            part.unmentioned.bytes -= sharing.counted;
+        }
         if let Some(own) = sharing.own_log()
             && (part.logs_before.len() < OBJECTS_PER_RUN_MAX || part.logs_before.contains_key(&object))
         {

@@ -32,9 +32,9 @@ use std::time::Duration;
 use super::part::{Part, Stage};
 use super::{Command, Host};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN,
-    SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES,
-    SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX,
+    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX,
+    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_HINTS_MAX,
+    SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX, UNMENTIONED_BYTES_MAX,
 };
 use crate::message::ToCoordinator;
 use crate::parcel::Contents;
@@ -100,6 +100,24 @@ pub struct Sharing {
     counted: u64,
     /// No job here mentioned it when that was last looked at.
     is_unused: bool,
+    /// A job here mentions it, or did. Others come unasked, from a host that leaves: of these few are kept, and what
+    /// becomes of them ends no run.
+    is_mentioned: bool,
+}
+
+/// A run's objects that no job here has mentioned.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Unmentioned {
+    count: usize,
+    /// Counted for their replicas.
+    bytes: u64,
+}
+
+impl Unmentioned {
+    /// Whether one more may come, and its replica is not too long.
+    pub fn has_room_for(self, bytes: u64) -> bool {
+        self.count < OBJECTS_UNMENTIONED_MAX && self.bytes.saturating_add(bytes) <= UNMENTIONED_BYTES_MAX
+    }
 }
 
 impl Sharing {
@@ -121,6 +139,7 @@ impl Sharing {
             compare_rest: SHARED_COMPARE_MIN,
             counted: 0,
             is_unused: false,
+            is_mentioned: true,
         }
     }
 
@@ -262,6 +281,7 @@ impl Host {
         let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
         sharing.replica = replica;
         sharing.fetch = None;
+        self.note_mention(run, object);
         self.check_bytes(now, run, object);
     }
 
@@ -274,7 +294,14 @@ impl Host {
         let bytes = sharing.bytes();
         let before = std::mem::replace(&mut sharing.counted, bytes);
         part.own_counts.shared_bytes = part.own_counts.shared_bytes - before + sharing.counted;
-        let bytes = part.own_counts.shared_bytes;
+        if !sharing.is_mentioned {
+            part.unmentioned.bytes = part.unmentioned.bytes - before + sharing.counted;
+            if part.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
+                self.forget(run, object);
+            }
+            return;
+        }
+        let bytes = part.own_counts.shared_bytes - part.unmentioned.bytes;
         let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
         if bytes > most {
             self.end_for_sharing(now, run, || {
@@ -285,8 +312,23 @@ impl Host {
         }
     }
 
-    /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run.
+    /// A job here mentions the object: it is one of the run's from now on.
+    fn note_mention(&mut self, run: RunId, object: ObjectId) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = part.shared.get_mut(&object).filter(|sharing| !sharing.is_mentioned) else {
+            return;
+        };
+        sharing.is_mentioned = true;
+        part.unmentioned.count -= 1;
+        part.unmentioned.bytes -= sharing.counted;
+    }
+
+    /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run, if one of its jobs
+    /// here mentions it.
     fn end_for_writers(&mut self, now: Time, run: RunId, object: ObjectId) {
+        if self.sharing(run, object).is_some_and(|sharing| !sharing.is_mentioned) {
+            return self.forget(run, object);
+        }
         self.end_for_sharing(now, run, || {
             format!(
                 "hosts have begun more than {SHARED_WRITERS_MAX} logs of updates of the shared object {object}; let fewer hosts update it"
@@ -297,7 +339,8 @@ impl Host {
     /// Whether the object may be known here; ends the run if there are too many.
     fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        let has_room = part.shared.len() < OBJECTS_PER_RUN_MAX || part.shared.contains_key(&object);
+        let mentioned = part.shared.len() - part.unmentioned.count;
+        let has_room = mentioned < OBJECTS_PER_RUN_MAX || part.shared.contains_key(&object);
         if !has_room {
             self.end_for_sharing(now, run, || {
                 format!(

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::host::surface::{HostConfig, Notice, Transmit};
-use crate::limits::{SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX};
+use crate::limits::{
+    SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED, SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX,
+};
 use crate::message::{HostReport, PeerMessage};
 use crate::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
 
@@ -48,6 +50,65 @@ fn verdict(host: &Host) -> Option<&str> {
     match host.runs[&RUN].verdict.as_ref()? {
         ToCoordinator::Limit { reason, .. } => Some(reason),
         _ => None,
+    }
+}
+
+/// A peer sends a replica that nobody has asked for.
+fn entrusted(host: &mut Host, object: ObjectId, bytes: usize) {
+    let replica = Replica::new(vec![0; bytes].into());
+    let message =
+        PeerMessage::Replica { run: RUN, object, snapshot: replica.snapshot(), sharers: Vec::new() };
+    host.handle_from_peer(NOW, crate::host::tests::PEER, message);
+    while host.poll_command().is_some() || host.poll_transmit().is_some() {}
+}
+
+#[test]
+fn objects_that_no_job_mentions_are_few_and_end_no_run() {
+    let mut host = host();
+    host.runs.get_mut(&RUN).expect("it takes part").spec.limits.shared_bytes_max = Some(1 << 20);
+    for number in 0..OBJECTS_PER_RUN_MAX as u128 + 10 {
+        entrusted(&mut host, ObjectId(number.to_le_bytes()), 1);
+    }
+    assert_eq!((host.shared(RUN).0, verdict(&host)), (OBJECTS_UNMENTIONED_MAX, None));
+    // They leave room for those of the run.
+    create(&mut host, ObjectId([0xff; 16]));
+    assert_eq!((host.shared(RUN).0, verdict(&host)), (OBJECTS_UNMENTIONED_MAX + 1, None));
+    // What no job mentions any more is forgotten, and so are these.
+    for time in 1..=3 {
+        host.handle_timeout(NOW + SHARED_UNUSED * time);
+    }
+    assert_eq!((host.shared(RUN), host.runs[&RUN].unmentioned.count), ((0, 0), 0));
+    for number in 0..20 {
+        entrusted(&mut host, ObjectId([number; 16]), 10 << 20);
+    }
+    let (objects, bytes) = host.shared(RUN);
+    assert!(bytes <= UNMENTIONED_BYTES_MAX && objects == 12, "{objects} objects, {bytes} bytes");
+    assert_eq!(verdict(&host), None, "though it is more than the run allows");
+    // A job that comes mentions one: it is the run's.
+    let replica = Arc::default();
+    host.handle_notice(NOW, RUN, Notice::Opened { object: ObjectId([3; 16]), replica });
+    assert_eq!(host.runs[&RUN].unmentioned.count, 11);
+}
+
+#[test]
+fn forged_writers_of_an_object_that_no_job_mentions_end_no_run() {
+    for is_mentioned in [false, true] {
+        let mut host = host();
+        let peer = crate::host::tests::PEER;
+        entrusted(&mut host, OBJECT, 1);
+        if is_mentioned {
+            host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, replica: Arc::default() });
+        }
+        for incarnation in 0..=SHARED_WRITERS_MAX as u64 {
+            let writer = Writer { host: peer, incarnation };
+            let updates = vec![vec![1].into()];
+            host.handle_from_peer(
+                NOW,
+                peer,
+                PeerMessage::Updates { run: RUN, object: OBJECT, writer, first: 0, updates },
+            );
+        }
+        assert_eq!((verdict(&host).is_some(), host.shared(RUN).0), (is_mentioned, usize::from(is_mentioned)));
     }
 }
 
@@ -208,7 +269,7 @@ fn the_logs_of_forgotten_objects_are_bounded() {
         let log = (Writer { host: HostId(1), incarnation: 0 }, 1);
         part.logs_before.extend((0..before as u128).map(|number| (ObjectId(number.to_le_bytes()), log)));
         for time in 1..3 {
-            host.handle_timeout(NOW + crate::limits::SHARED_UNUSED * time);
+            host.handle_timeout(NOW + SHARED_UNUSED * time);
         }
         assert_eq!(host.shared(RUN), (0, 0));
         assert_eq!(host.runs[&RUN].logs_before.contains_key(&OBJECT), is_kept, "{before} before it");

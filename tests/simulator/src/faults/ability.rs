@@ -3,6 +3,7 @@
 use sateen_protocol::host::Notice;
 use sateen_protocol::{Random, RunId};
 
+use crate::event::ProcessIndex;
 use crate::process::{HostPlan, Input};
 use crate::world::World;
 
@@ -41,6 +42,28 @@ impl World {
             }
             self.disturb();
         }
+    }
+
+    /// Whether a host goes on loading a run, and does not come to its end before all heals. Of the hosts that cannot
+    /// load it, some say so instead.
+    pub(crate) fn is_loading_for_ever(&mut self, process: ProcessIndex, run: RunId) -> bool {
+        let Some(draw) = self.unloadable else { return false };
+        if Random::new(draw ^ run.0).below(8) == 0 {
+            return false;
+        }
+        let state = &mut self.processes[process as usize];
+        if Random::new(draw ^ run.0 ^ (u64::from(process) << 32)).below(2) == 0 {
+            state.unable.insert(run);
+            return false;
+        }
+        if state.loading.contains_key(&run) {
+            let view = self.server.machine.as_ref().and_then(|machine| machine.run(run));
+            if view.is_some_and(|view| view.turns_given_up() > 0) {
+                self.sometimes.hit("a run gave its turn up while a host was loading it");
+            }
+            return true;
+        }
+        false
     }
 
     /// Somebody can run each run that is not over.

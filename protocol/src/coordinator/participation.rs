@@ -1,0 +1,340 @@
+//! Who is heard of a run: hosts that it was given to, and those that hold its root job.
+//!
+//! Whatever others say of a run is late, or a lie, and is ignored. What a host says late is heard as long as it may
+//! be of use: entries and counts after a suspension, say, and the last lines of a log after the end. A host that was
+//! there before the coordinator was started again, or before it got another id, is taken at its word for runs that
+//! were given to hosts before.
+
+use std::time::Duration;
+
+use crate::message::ToHost;
+use crate::{HostId, RunId, Time};
+
+use super::Coordinator;
+use super::part::RunPart;
+use super::slices::Slice;
+
+/// Time for which hosts that took part in a run are heard after its end.
+const LATE_MAX: Duration = Duration::from_secs(10);
+/// Maximum runs that are over of which hosts are heard.
+const LATE_RUNS_MAX: usize = 256;
+
+/// A run that a host was given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given {
+    /// The turn of the run in which it was given to the host the last time.
+    turn: u32,
+    /// The host has loaded it at some time.
+    was_ready: bool,
+    /// How often the host was asked to drop the run and has not said yet that it did.
+    drops: u8,
+}
+
+impl Coordinator {
+    /// Gives a run to a host.
+    pub(super) fn give(&mut self, run: RunId, host: HostId) {
+        let Some(part) = self.runs.get(&run) else { return };
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let Some(link) = state.link else { return };
+        state.given.entry(run).or_default().turn = part.turn.number();
+        self.transmits.push_back((link, ToHost::StartRun { run, spec: part.spec.clone() }));
+    }
+
+    /// Has a host save and drop what it has of a run. It answers once; false if it cannot hear.
+    pub(super) fn have_dropped(&mut self, run: RunId, host: HostId) -> bool {
+        let Some(state) = self.hosts.get_mut(&host) else { return false };
+        let Some(link) = state.link else { return false };
+        let given = state.given.entry(run).or_default();
+        given.drops = given.drops.saturating_add(1);
+        self.transmits.push_back((link, ToHost::SuspendRun { run }));
+        true
+    }
+
+    /// A host may say once that it has dropped a run: it was asked to before the coordinator was started again.
+    pub(super) fn expect_drop(&mut self, run: RunId, host: HostId) {
+        let given = self.hosts.get_mut(&host).and_then(|state| state.given.get_mut(&run));
+        given.into_iter().for_each(|given| given.drops = given.drops.max(1));
+    }
+
+    /// A host says that it has dropped a run; whether it was asked to.
+    pub(super) fn has_dropped(&mut self, run: RunId, host: HostId) -> bool {
+        let given = self.hosts.get_mut(&host).and_then(|state| state.given.get_mut(&run));
+        let Some(given) = given.filter(|given| given.drops > 0) else { return false };
+        given.drops -= 1;
+        true
+    }
+
+    /// A host says that it has loaded a run; false unless it was given that. `true` inside if it was in this turn.
+    pub(super) fn note_loaded(&mut self, run: RunId, host: HostId) -> Option<bool> {
+        let turn = self.runs.get(&run)?.turn.number();
+        let given = self.hosts.get_mut(&host)?.given.get_mut(&run)?;
+        given.was_ready = true;
+        Some(given.turn == turn)
+    }
+
+    /// Whether a host was given a run, at any time.
+    pub(super) fn was_given(&self, host: HostId, run: RunId) -> bool {
+        self.hosts.get(&host).is_some_and(|state| state.given.contains_key(&run))
+    }
+
+    /// Whether a host may add to a run's table. It may before it has loaded the run, from its disk.
+    pub(super) fn may_record(&self, host: HostId, run: RunId) -> bool {
+        let Some(part) = self.runs.get(&run) else { return false };
+        self.was_given(host, run) || self.had_before(host, part) || part.is_claimed_by(host)
+    }
+
+    /// Whether a host may say what it counts, does and logs in a run, which may have ended a moment ago.
+    pub(super) fn has_taken_part(&self, host: HostId, run: RunId) -> bool {
+        let Some(state) = self.hosts.get(&host) else { return false };
+        if state.given.get(&run).is_some_and(|given| given.was_ready || state.was_elsewhere) {
+            return true;
+        }
+        let Some(part) = self.runs.get(&run) else { return false };
+        self.had_before(host, part) || part.is_claimed_by(host)
+    }
+
+    /// Whether a host may end a run: it has loaded the app in this turn, or has the root job.
+    pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
+        let part = self.runs.get(&run);
+        part.is_some_and(|part| part.readiness.is_ready(host) || part.is_claimed_by(host))
+    }
+
+    /// Whether a host may have had a run before it came here with the identity that it has now.
+    fn had_before(&self, host: HostId, part: &RunPart) -> bool {
+        part.was_active && self.hosts.get(&host).is_some_and(|state| state.was_elsewhere)
+    }
+
+    // ---- runs that are over ----
+
+    /// A run is over: those who took part are heard for a while.
+    pub(super) fn hear_late(&mut self, now: Time, run: RunId) {
+        self.late.push_back((now + LATE_MAX, run));
+        self.forget_late(now);
+    }
+
+    /// When the next run that is over is forgotten.
+    pub(super) fn next_late(&self) -> Option<(Time, &'static str)> {
+        let (until, _) = self.late.front()?;
+        Some((*until, "nobody is heard any more of a run that is over"))
+    }
+
+    pub(super) fn forget_late(&mut self, now: Time) {
+        while let Some((until, run)) = self.late.front().copied()
+            && (now >= until || self.late.len() > LATE_RUNS_MAX)
+        {
+            self.late.pop_front();
+            self.in_slices(now, Slice::Forget { after: None, run, is_late: true });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Grid, spec};
+    use super::super::{Event, LinkId, root_job};
+    use super::*;
+    use crate::message::{LogLine, ToCoordinator, WorkerTimes};
+    use crate::{
+        Counts, Entry, EntryState, Finished, JobFailure, JobKey, Lineage, Outcome, RunEnd, RunLimits, RunSpec,
+    };
+
+    const RUN: RunId = RunId(1);
+
+    fn finished() -> Finished {
+        Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 }
+    }
+
+    fn entry(key: JobKey, state: EntryState) -> ToCoordinator {
+        let entries = vec![Entry { key, depth: 0, lineage: Lineage::default(), state }];
+        ToCoordinator::Entries { run: RUN, entries }
+    }
+
+    fn counts(work_ns: u64) -> ToCoordinator {
+        ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts: Box::new(Counts { work_ns, ..Counts::default() }),
+            progress: Some((1, 2)),
+            notes: Vec::new(),
+            notes_dropped: 0,
+            workers: vec![WorkerTimes::default()],
+        }
+    }
+
+    fn log() -> ToCoordinator {
+        let line = LogLine { job: None, function: "main".to_owned(), text: "so far".to_owned() };
+        ToCoordinator::Log { run: RUN, lines: vec![line] }
+    }
+
+    /// What people would see of what a host says.
+    fn shown(grid: &mut Grid, link: LinkId, message: ToCoordinator) -> usize {
+        grid.machine.handle_message(grid.now, link, message);
+        let events = std::iter::from_fn(|| grid.machine.poll_event());
+        let count = events
+            .filter(|event| {
+                matches!(event, Event::Log(..) | Event::Activity(..) | Event::Notes(..) | Event::Unready(..))
+            })
+            .count();
+        grid.drain();
+        count
+    }
+
+    #[test]
+    fn the_roots_entry_comes_only_from_whom_it_was_given_to() {
+        for (was_given, state) in [
+            (false, EntryState::Done(finished())),
+            (false, EntryState::Running(HostId(0))),
+            (true, EntryState::Done(finished())),
+        ] {
+            let mut grid = Grid::new();
+            let (holder, (holder_id, ..)) = grid.join();
+            grid.submit(RUN);
+            grid.tell(holder, ToCoordinator::Ready { run: RUN });
+            let claim = grid.root(holder).expect("the root");
+            let (forger, (forger_id, ..)) = grid.join();
+            grid.tell(forger, ToCoordinator::Ready { run: RUN });
+            let (teller, teller_id) = if was_given { (holder, holder_id) } else { (forger, forger_id) };
+            let state = match state {
+                EntryState::Running(_) => EntryState::Running(teller_id),
+                state => state,
+            };
+            grid.tell(teller, entry(root_job(&spec()).key, state.clone()));
+            grid.cut(holder);
+            grid.advance(3_000, &[forger]);
+            let has_ended = grid.ends.iter().any(|(run, _)| *run == RUN);
+            assert_eq!(has_ended, was_given, "{state:?} of {teller_id}, not of {holder_id}: {claim:?}");
+            assert!(!grid.is_closed(forger), "it may be late");
+        }
+    }
+
+    #[test]
+    fn a_queued_run_takes_no_entries() {
+        let mut grid = Grid::new();
+        let (link, (me, ..)) = grid.join();
+        for run in 2..=1 + crate::limits::RUNS_ACTIVE_MAX as u64 {
+            grid.submit(RunId(run));
+        }
+        grid.submit(RUN);
+        let root = root_job(&spec()).key;
+        for key in [root, JobKey([1; 32])] {
+            grid.tell(link, entry(key, EntryState::Done(finished())));
+            grid.tell(link, entry(key, EntryState::Running(me)));
+        }
+        assert_eq!(grid.machine.run(RUN).map(|view| view.table().0), Some(0));
+        assert!(!grid.is_closed(link));
+    }
+
+    #[test]
+    fn who_takes_no_part_is_not_heard() {
+        let mut grid = Grid::new();
+        let limits = RunLimits { cpu_ms_max: Some(1_000), ..RunLimits::default() };
+        grid.machine.submit(grid.now, RUN, RunSpec { limits, ..spec() });
+        let (root, _) = grid.join();
+        grid.tell(root, ToCoordinator::Ready { run: RUN });
+        let (stranger, _) = grid.join();
+        let failure = JobFailure { job: String::new(), message: String::new(), backtrace: Vec::new() };
+        for message in [
+            counts(u64::MAX),
+            log(),
+            ToCoordinator::Failed { run: RUN, failure },
+            ToCoordinator::Limit { run: RUN, reason: "no".to_owned() },
+        ] {
+            assert_eq!(shown(&mut grid, stranger, message.clone()), 0, "{message:?}");
+        }
+        grid.advance(2_000, &[root, stranger]);
+        assert!(grid.ends.is_empty(), "{:?}", grid.ends);
+        assert!(!grid.is_closed(stranger));
+        // A paused one was given nothing.
+        let (paused, _) = grid.join();
+        grid.tell(paused, ToCoordinator::Paused { reason: Some("at work".to_owned()) });
+        grid.submit(RunId(2));
+        for message in [
+            ToCoordinator::Unready { run: RunId(2), reason: "no".to_owned() },
+            ToCoordinator::Ready { run: RunId(2) },
+        ] {
+            assert_eq!(shown(&mut grid, paused, message), 0);
+        }
+        // Who takes part is heard, also when it is late.
+        assert_eq!((shown(&mut grid, root, counts(5)), shown(&mut grid, root, log())), (1, 1));
+        grid.machine.suspend(grid.now, RUN).expect("it is under way");
+        grid.tell(root, ToCoordinator::Suspended { run: RUN });
+        assert_eq!((shown(&mut grid, root, counts(7)), shown(&mut grid, root, log())), (1, 1));
+        assert_eq!(grid.machine.run(RUN).map(|view| view.counts().work_ns), Some(7));
+        grid.machine.cancel(grid.now, RUN).expect("it is there");
+        assert_eq!((shown(&mut grid, root, log()), shown(&mut grid, stranger, log())), (1, 0));
+        grid.advance(LATE_MAX.as_millis() as u64 + 1_000, &[root, stranger]);
+        assert_eq!(shown(&mut grid, root, log()), 0, "that is too late");
+        assert!(matches!(grid.ends.as_slice(), [(RUN, RunEnd::Cancelled)]));
+    }
+
+    #[test]
+    fn who_was_there_before_a_restart_is_heard_before_it_is_ready() {
+        let stored = |state| crate::coordinator::StoredRun {
+            run: RUN,
+            spec: spec(),
+            state,
+            entries: Vec::new(),
+            standing: Default::default(),
+        };
+        for (state, is_heard) in [
+            (crate::RunState::Running, true),
+            (crate::RunState::Suspended, true),
+            (crate::RunState::Queued, false),
+        ] {
+            let mut before = Grid::new();
+            let (_, identity) = before.join();
+            let mut runs: Vec<_> = vec![stored(state)];
+            // So that it is not given to hosts if it is queued.
+            for run in 2..=1 + crate::limits::RUNS_ACTIVE_MAX as u64 {
+                runs.push(crate::coordinator::StoredRun {
+                    run: RunId(run),
+                    ..stored(crate::RunState::Queued)
+                });
+            }
+            runs.rotate_left(1);
+            if state == crate::RunState::Queued {
+                // Runs take turns by their numbers.
+                runs.iter_mut().for_each(|stored| stored.run = RunId(100 - stored.run.0));
+            }
+            let run = if state == crate::RunState::Queued { RunId(99) } else { RUN };
+            let mut grid = Grid::of(true, runs);
+            let link = grid.hello(Some(identity), Vec::new());
+            let entries = vec![Entry {
+                key: JobKey([1; 32]),
+                depth: 1,
+                lineage: Lineage::default(),
+                state: EntryState::Done(finished()),
+            }];
+            grid.tell(link, ToCoordinator::Entries { run, entries });
+            let count = grid.machine.run(run).map(|view| view.table().0);
+            assert_eq!(count, Some(usize::from(is_heard)), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_says_again_and_again_that_it_dropped_a_run_is_given_it_once() {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        grid.submit(RUN);
+        let starts = |grid: &Grid| {
+            let said = grid.said.get(&link).into_iter().flatten();
+            said.filter(|message| matches!(message, ToHost::StartRun { .. })).count()
+        };
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        for _ in 0..100 {
+            grid.tell(link, ToCoordinator::Suspended { run: RUN });
+        }
+        assert!(starts(&grid) <= 2, "{} for a message of three bytes", starts(&grid));
+        // One that is too slow, and says so when the run goes on, is given it again.
+        let before = starts(&grid);
+        grid.machine.suspend(grid.now, RUN).expect("it is under way");
+        grid.advance(60_000, &[link]);
+        grid.machine.resume(grid.now, RUN).expect("it rests");
+        grid.drain();
+        assert_eq!(starts(&grid), before + 1);
+        for _ in 0..100 {
+            grid.tell(link, ToCoordinator::Suspended { run: RUN });
+        }
+        assert_eq!(starts(&grid), before + 2);
+    }
+}
