@@ -70,6 +70,7 @@ fn progress_stays_until_there_is_other_and_over_a_restart() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
     for (said, known) in [(Some((3, 7)), (3, 7)), (None, (3, 7)), (Some((4, 7)), (4, 7))] {
         grid.tell(link, counts(0, 0, said));
         let run = grid.machine.run(RUN).expect("the run");
@@ -333,6 +334,7 @@ fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
         let mut grid = Grid::new();
         grid.submit(RUN);
         let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
         grid.machine.handle_message(grid.now, link, counts(workers, notes, None));
         let (mut workers_told, mut notes_told) = (Vec::new(), Vec::new());
         while let Some(event) = grid.machine.poll_event() {
