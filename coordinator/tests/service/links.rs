@@ -222,7 +222,7 @@ fn who_sends_without_end_to_one_that_takes_nothing_is_cut_off() {
     let (mut sender, _) = Host::join(&server.address, "sender");
     let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
     let relay = ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] };
-    let frames = sateen_protocol::codec::encode(&relay).expect("short");
+    let frames = encode(&relay).expect("short");
     for _ in 0..1000 {
         if !frames.iter().all(|frame| sender.try_send(Message::Binary(frame.clone().into()))) {
             break;

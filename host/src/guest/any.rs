@@ -129,6 +129,9 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
         return true;
     }
     let shared = guest.shared.clone();
+    if shared.ask_first(&job) {
+        return true;
+    }
     if !shared.may_begin() {
         return false;
     }

@@ -5,6 +5,7 @@
 //! begins from here on is exposed within a heartbeat, and so is saved when it ends. But if more and more is unsaved,
 //! that is its caller's own work, which is saved only with the caller's result, and the sooner it rests the better.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::limits::FINISHING_MAX;
@@ -20,7 +21,7 @@ const UNSAVED_MORE_MAX: Duration = Duration::from_millis(100);
 
 impl Guest {
     /// Takes an exposed job back to be called in place, if nobody has claimed it and this guest does not rest.
-    pub fn reclaim(&self, job: &Job) -> Option<Vec<u8>> {
+    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
         if self.rests() {
             return None;
         }

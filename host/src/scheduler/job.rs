@@ -125,6 +125,11 @@ impl Job {
         self.claim(OPEN, LENT)
     }
 
+    /// Claims the open job for a question to others.
+    pub fn look_up(&self) -> bool {
+        self.claim(OPEN, LOOKUP)
+    }
+
     /// Nobody wants the job that is elsewhere any more.
     pub fn give_up(&self) -> bool {
         let given_up = self.claim(LENT, GONE) || self.claim(LOOKUP, GONE);
@@ -212,7 +217,7 @@ pub enum Waited {
 
 /// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
 /// something else.
-pub async fn wait_for(guest: &Guest, job: &Job) -> Result<Waited, Stop> {
+pub async fn wait_for(guest: &Guest, job: &Arc<Job>) -> Result<Waited, Stop> {
     wait_until(
         guest,
         || job.is_elsewhere(),

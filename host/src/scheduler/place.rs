@@ -18,6 +18,9 @@ pub struct Place {
     pub redone: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
+    /// How often lookups had been told what they may find when this job became open; see
+    /// [`Shared::ask_first`](super::shared::Shared::ask_first).
+    pub asked: AtomicU64,
     /// Its number while it is elsewhere.
     number: AtomicU64,
 }
@@ -53,6 +56,7 @@ impl Place {
             sequence: SEQUENCE.fetch_add(1, SeqCst),
             redone: AtomicBool::new(redone),
             lookup_below: AtomicU32::new(lookup_below),
+            asked: AtomicU64::new(0),
             number: AtomicU64::new(0),
         }
     }

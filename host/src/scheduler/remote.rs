@@ -67,6 +67,8 @@ pub struct Remote {
     looks_up: AtomicBool,
     /// What: these jobs, or something below them. `None`: anything.
     sought: RwLock<Option<HashSet<JobTag>>>,
+    /// How often that was told.
+    told: AtomicU64,
     /// Jobs since the last one that was sought.
     misses: AtomicUsize,
     draining: AtomicBool,
@@ -113,6 +115,7 @@ impl Remote {
             thieves: AtomicUsize::new(0),
             looks_up: AtomicBool::new(true),
             sought: RwLock::new(None),
+            told: AtomicU64::new(0),
             misses: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             drains_since: OnceLock::new(),
@@ -182,6 +185,7 @@ impl Remote {
             known.clear();
         }
         known.extend(jobs);
+        self.told.fetch_add(1, SeqCst);
         self.misses.store(0, Relaxed);
         self.looks_up.store(!jobs.is_empty(), SeqCst);
     }
@@ -206,6 +210,24 @@ impl Remote {
 
     pub fn looks_up(&self) -> bool {
         self.looks_up.load(SeqCst)
+    }
+
+    /// A job becomes open, and nothing is known of it now.
+    pub fn note_asked(&self, job: &Job) {
+        if let Some(place) = &job.place {
+            place.asked.store(self.told.load(SeqCst), SeqCst);
+        }
+    }
+
+    /// Whether something may have come to be known of an open job since that, as far as lookups have been told; each
+    /// time is looked at once.
+    fn is_known_since(&self, job: &Job, place: &Place) -> bool {
+        let told = self.told.load(SeqCst);
+        if place.asked.swap(told, SeqCst) == told {
+            return false;
+        }
+        let (key, _) = place.identity(|| self.key(job.kind, &job.parameters(), &job.objects));
+        self.sought.read().as_ref().is_some_and(|sought| sought.contains(&key.tag()))
     }
 
     pub fn is_draining(&self) -> bool {

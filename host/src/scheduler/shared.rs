@@ -254,6 +254,7 @@ impl Shared {
         self.counters.exposed.fetch_add(1, Relaxed);
         self.count_open();
         if let Some(remote) = &self.remote {
+            remote.note_asked(&job);
             remote.list_open(&job);
         }
         push_own(job);
@@ -262,9 +263,12 @@ impl Shared {
     }
 
     /// Takes an exposed job back for its owner, if nobody has claimed it.
-    pub fn reclaim(&self, job: &Job) -> Option<Vec<u8>> {
+    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
         // In pristine mode every job runs in an instance of its own, as long as there are any.
         if self.parts.pristine && self.instances.are_left() {
+            return None;
+        }
+        if self.ask_first(job) {
             return None;
         }
         let parameters = self.withdraw(job)?;
@@ -279,7 +283,7 @@ impl Shared {
     }
 
     /// An open job was claimed.
-    fn close(&self, job: &Job) {
+    pub fn close(&self, job: &Job) {
         self.count_closed();
         if let Some(remote) = &self.remote {
             remote.unlist(job);

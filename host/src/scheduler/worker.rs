@@ -137,6 +137,9 @@ fn begin_something(shared: &Arc<Shared>) -> bool {
         Some((job, None, instance))
     });
     let Some((job, victim, instance)) = found else { return false };
+    if shared.ask_first(&job) {
+        return true;
+    }
     let Some(task) = shared.take(&job) else { return true };
     if let Some(victim) = victim {
         shared.note_steal(victim);

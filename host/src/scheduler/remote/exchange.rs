@@ -70,6 +70,9 @@ impl Shared {
         loop {
             let (_, job) = remote.open.lock().pop_first()?;
             let Some(place) = &job.place else { continue };
+            if self.ask_first(&job) {
+                continue;
+            }
             let (number, parameters) = {
                 let mut away = remote.away.lock();
                 if !job.lend() {
@@ -95,6 +98,33 @@ impl Shared {
             remote.notify(Notice::Lookup { number, spec });
         }
         job
+    }
+
+    /// Sends an open redone job to be looked up before anybody begins it, if something may have come to be known of
+    /// it since it became open: its thief was away for a moment, say, and runs it still.
+    pub fn ask_first(&self, job: &Arc<Job>) -> bool {
+        let (Some(remote), Some(place)) = (&self.remote, &job.place) else { return false };
+        let may_ask = place.redone.load(SeqCst)
+            && remote.looks_up()
+            && place.held().is_none()
+            && !self.is_draining()
+            && job.is_open();
+        if !may_ask || !remote.is_known_since(job, place) || !remote.is_lookup_possible() {
+            return false;
+        }
+        let (number, parameters) = {
+            let mut away = remote.away.lock();
+            if !job.look_up() {
+                return false;
+            }
+            let number = place.number_anew();
+            away.insert(number, job.clone());
+            (number, job.parameters())
+        };
+        self.close(job);
+        let spec = remote.spec(job, place, parameters);
+        remote.notify(Notice::Lookup { number, spec });
+        true
     }
 
     pub fn want(&self, remote: &Remote, thieves: usize) {
@@ -130,6 +160,7 @@ impl Shared {
             place.redone.fetch_or(redone, SeqCst);
             place.lookup_below.store(lookup_below, SeqCst);
         }
+        remote.note_asked(&job);
         // Counted before it is open: whoever claims it counts it out.
         self.count_open();
         if !job.reopen() {
