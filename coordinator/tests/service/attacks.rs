@@ -145,7 +145,8 @@ fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
     let waited = server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.5"));
     assert_eq!(waited["run"], run);
     assert_eq!(server.get("/api/v1/runs").0, 200);
-    assert!(began.elapsed() < Duration::from_secs(5), "the honest waited for {:?}", began.elapsed());
+    // All come from one address, so it is behind those of them that wait for a place: 256 get one every 2 s.
+    assert!(began.elapsed() < Duration::from_secs(30), "the honest waited for {:?}", began.elapsed());
     // Another hoard, and again there is room.
     hoarded.extend((0..300).map(|_| open()));
     std::thread::sleep(Duration::from_millis(2500));
