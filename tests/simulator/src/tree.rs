@@ -180,6 +180,14 @@ impl Tree {
         self.nodes.iter().enumerate().any(|(index, node)| node.original as usize != index)
     }
 
+    /// How much of the work of all jobs is that of jobs equal to others.
+    pub fn twins_ns(&self) -> u64 {
+        let originals =
+            self.nodes.iter().enumerate().filter(|(index, node)| node.original as usize == *index);
+        let once_ns: u64 = originals.map(|(_, node)| node.before_ns + node.after_ns).sum();
+        self.root().most_ns.saturating_sub(once_ns)
+    }
+
     /// The longest stretch of work of one job.
     pub fn heaviest_ns(&self) -> u64 {
         self.nodes.iter().map(|node| node.before_ns.max(node.after_ns)).max().unwrap_or(0)
@@ -384,5 +392,7 @@ mod tests {
         let tree = Tree::new(&TreePlan { twins_per_mille: 300, ..plan() });
         assert_eq!(tree.root().answer, answer(&tree, 0));
         assert!(tree.root().work_ns.abs_diff(1_000_000_000) < 2000);
+        assert!((1..tree.root().most_ns).contains(&tree.twins_ns()));
+        assert_eq!(Tree::new(&plan()).twins_ns(), 0);
     }
 }
