@@ -64,6 +64,6 @@ mod tests {
 
     #[test]
     fn boards_that_do_not_fit_are_refused() {
-        assert!(main(0).is_err() && main(21).is_err());
+        assert!(main(0).is_err() && main(28).is_err());
     }
 }
