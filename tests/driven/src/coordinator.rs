@@ -134,10 +134,13 @@ fn size(coordinator: &Coordinator) -> usize {
     hosts * (hosts + coordinator.runs().count() + entries + 1)
 }
 
+/// What takes long is done in slices, each with its turn of the same timer; this is more than an input leaves.
+const SLICES_MAX: usize = 4096;
+
 /// A timer that has gone off does not go off again at the same time for ever.
 fn check_timers(coordinator: &mut Coordinator, now: Time) -> u64 {
     let mut outputs = 0;
-    for _ in 0..8 {
+    for _ in 0..SLICES_MAX {
         match coordinator.poll_timeout() {
             Some((time, _)) if time <= now => coordinator.handle_timeout(now),
             _ => return outputs,
