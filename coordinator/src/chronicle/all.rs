@@ -24,7 +24,7 @@ struct Runs {
     ending: BTreeSet<RunId>,
 }
 
-/// So many jobs are ended at once with what ends them: all of them, but in the largest of trees.
+/// Maximum jobs ended in one call. Only the largest trees need a second.
 const ENDED_AT_ONCE: usize = 1024;
 
 /// A job as those see it who want to run it again.
@@ -156,7 +156,7 @@ impl Chronicles {
         }
     }
 
-    /// Ends about so many of the jobs that run no more.
+    /// Ends up to about `most` jobs that no longer run.
     pub fn proceed(&self, most: usize) {
         let first = self.runs.lock().unwrap_or_else(PoisonError::into_inner).ending.pop_first();
         let Some(run) = first else { return };

@@ -217,8 +217,7 @@ impl Chronicle {
         self.add_event(EventKind::Ended, None, how.to_owned());
     }
 
-    /// Ends at most so many jobs of those that run no more, as their host is gone or the run is over; whether some are
-    /// left.
+    /// Ends at most `most` jobs whose host is gone or whose run is over. Returns whether more are left.
     pub fn end_some(&mut self, most: usize) -> bool {
         self.tree.end_some(most)
     }

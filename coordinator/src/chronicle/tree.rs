@@ -450,7 +450,7 @@ impl Tree {
         self.abort_rolled();
     }
 
-    /// Ends at most so many jobs of those that run no more; whether some are left.
+    /// Ends at most `most` jobs that no longer run. Returns whether more are left.
     pub fn end_some(&mut self, most: usize) -> bool {
         let mut left = most;
         while let Some((host, state, t_ms)) = self.ending.front().copied() {

@@ -50,7 +50,7 @@ impl Bed {
     }
 }
 
-/// Measures them with so many hosts, by the caller's clock; `folder` is an empty one.
+/// Measures the ticks with `hosts` hosts, by the caller's clock; `folder` must be empty.
 ///
 /// # Errors
 /// When the folder cannot be used.

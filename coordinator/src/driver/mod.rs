@@ -101,8 +101,7 @@ pub struct Drive {
     /// What a link's hello said, until the machine says who it is.
     hellos: HashMap<LinkId, HostName>,
     names: Names,
-    /// Figures of runs that are over, until they are saved. Whoever needs them first works them out: in a large grid
-    /// that takes its time.
+    /// Figures of finished runs, until they are saved. Computed at first use, since a large grid has many rows.
     last_seen: HashMap<RunId, Arc<LateFigures>>,
     rounds: Rounds,
     ended: totals::Ended,
