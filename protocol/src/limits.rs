@@ -294,6 +294,11 @@ pub const SEARCHES_ENDED_AT_ONCE_MAX: usize = 64;
 pub const RESTART_GRACE: Duration = Duration::from_secs(3);
 /// The coordinator waits so long for all hosts to say what they hold of a crashed one's jobs.
 pub const SETTLE_MAX: Duration = Duration::from_millis(500);
+/// Time after which the coordinator no longer waits for a host to answer that it was told of a departure. A silent host
+/// is given up after [`SILENCE_MAX`]; the answer of one behind a slow link may take as long once more.
+pub const DEPARTURE_ANSWER_MAX: Duration = Duration::from_secs(10);
+/// Departures for whose answers one event of the coordinator stops waiting; the others follow at once.
+pub const DEPARTURES_EXPIRED_AT_ONCE_MAX: usize = 256;
 /// A host waits so long for the coordinator's entries before it redoes a job without them.
 pub const FIND_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host's updates of an object wait so long for company, if some were sent just before.
@@ -311,6 +316,9 @@ pub const SHARED_FETCH_MIN: Duration = Duration::from_secs(1);
 pub const SHARED_FETCH_REST: Duration = Duration::from_millis(250);
 /// An object that no job of a host mentions is forgotten there after once or twice so long.
 pub const SHARED_UNUSED: Duration = Duration::from_secs(5);
+/// Time for which a host that had a replica of an object and was given up is kept in mind: it may sleep. One that comes
+/// back later compares its replica with those of all hosts that it comes to know.
+pub const SHARED_FORMER_MAX: Duration = Duration::from_secs(600);
 /// Hosts that get an object from the only one that has it, before that one leaves.
 pub const SHARED_HEIRS: usize = 2;
 /// The longest that a replica may take.

@@ -365,6 +365,16 @@ impl Table {
         self.with(at).next().is_some()
     }
 
+    /// How many entries are with this host.
+    pub fn len_with(&self, at: HostId) -> usize {
+        self.with(at).count()
+    }
+
+    /// More than the calls of [`sweep`](Self::sweep) that have something to drop.
+    pub fn sweepable_len(&self) -> usize {
+        self.entries.len() + self.settled.len()
+    }
+
     /// Forgets up to `most` jobs that a host had or ran that is gone; whether there may be more.
     pub fn forget_host(&mut self, gone: HostId, most: usize) -> bool {
         let keys: Vec<JobKey> = self.with(gone).take(most).collect();

@@ -100,6 +100,16 @@ impl Answers {
         self.askers.get(&host).map_or(0, |asker| asker.answers.len())
     }
 
+    /// How many entries are left to be read for all of them, and one for the end of each.
+    pub fn left(&self, runs: &BTreeMap<RunId, RunPart>) -> usize {
+        let answers = self.askers.values().flat_map(|asker| &asker.answers);
+        let left = answers.map(|answer| {
+            let below = |part: &RunPart| part.table.below_after(answer.key.tag(), answer.after).count();
+            1 + usize::from(!answer.is_begun) + runs.get(&answer.run).map_or(0, below)
+        });
+        left.sum()
+    }
+
     /// One more, to be sent from `due` on unless others to the same host are under way.
     pub fn push(&mut self, host: HostId, due: Time, answer: Answer) {
         let asker = self.askers.entry(host).or_insert_with(|| {

@@ -97,7 +97,7 @@ fn searches_that_wait_are_bounded() {
     let (mut grid, link, _) = with_entries(10);
     // Somebody does not say what it holds of one that is gone.
     grid.machine.epoch = 5;
-    grid.machine.newsroom.hold(5);
+    grid.machine.newsroom.hold(grid.now, 5);
     for job in 0..SEARCHES_PER_HOST_MAX as u64 + 10 {
         grid.tell(link, ToCoordinator::Find { run: RUN, key: key(job) });
     }

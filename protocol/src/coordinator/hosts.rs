@@ -82,7 +82,7 @@ impl HostState {
 impl Coordinator {
     /// Proves a host's identity after its link broke; kept nowhere, so that a coordinator that was
     /// started again knows it still.
-    fn secret_of(&self, host: HostId) -> u64 {
+    pub(super) fn secret_of(&self, host: HostId) -> u64 {
         self.secret_for(b"identity", &[host])
     }
 
@@ -363,7 +363,7 @@ impl Coordinator {
         self.waits_until = None;
         self.epoch += 1;
         // Nothing is settled before all have been asked.
-        self.newsroom.hold(self.epoch);
+        self.newsroom.hold(now, self.epoch);
         self.in_slices(now, Slice::AskAll { after: None, epoch: self.epoch });
         self.in_slices(now, Slice::ForgetAbsent { after: None });
         self.settle(now);
@@ -372,7 +372,7 @@ impl Coordinator {
     /// Asks a host from before the restart what it goes on with.
     pub(super) fn ask_after_restart(&mut self, now: Time, host: HostId, epoch: u64) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
-        self.newsroom.owe(&mut state.mailbox, epoch);
+        self.newsroom.owe(now, &mut state.mailbox, epoch);
         if !state.tells_whom_it_knows {
             self.tell_present(now, host);
         }

@@ -50,6 +50,11 @@ impl Missing {
         Some(state)
     }
 
+    /// How many are to be forgotten now.
+    pub fn overdue_len(&self, now: Time) -> usize {
+        self.until.iter().take_while(|(until, _)| now >= *until).count()
+    }
+
     /// One that is to be forgotten now, or too many.
     fn overdue(&self, now: Time) -> Option<HostId> {
         let (until, host) = self.until.first()?;
@@ -79,7 +84,7 @@ impl Coordinator {
         state.counts.retain(|run, _| self.runs.contains_key(run));
         state.given.retain(|run, _| self.runs.contains_key(run));
         // Searches wait until it has said what it goes on with.
-        self.newsroom.owe(&mut state.mailbox, self.epoch);
+        self.newsroom.owe(now, &mut state.mailbox, self.epoch);
         self.hosts.insert(host, state);
         self.events.push_back(Event::HostReturned(host));
     }

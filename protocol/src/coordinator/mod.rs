@@ -10,6 +10,7 @@
 //! another host in redone mode when the first is gone, and waits for its result.
 
 mod answers;
+mod backlog;
 #[cfg(test)]
 mod bounds;
 mod circles;
@@ -57,6 +58,7 @@ use crate::parcel::Incoming;
 use crate::table::Total;
 use crate::{HostId, Random, RunEnd, RunId, RunState, Table, Time};
 use answers::Answers;
+pub use backlog::Backlog;
 pub use circles::Circle;
 use circles::Circles;
 use hosts::HostState;
@@ -346,6 +348,7 @@ impl Coordinator {
         if self.waits_until.is_some_and(|until| now >= until) {
             self.end_waiting(now);
         }
+        self.newsroom.expire(now, self.silence.deaf_until);
         self.settle(now);
         self.time_out_parcels(now);
         self.time_out_runs(now);
@@ -382,6 +385,8 @@ impl Coordinator {
         let ping = (!self.hosts.is_empty()).then_some((self.next_ping, "hosts are pinged"));
         let slices = self.slices.next().map(|time| (time, "more is to be done of what was begun"));
         let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
+        let owed = self.newsroom.next_expiry(self.silence.deaf_until);
+        let owed = owed.map(|time| (time, "a host has not answered that another is gone"));
         let missing = self.missing.next().map(|time| (time, "a host that was given up has not come back"));
         let parcel = self.incoming.next_timeout().map(|time| (time, "bytes of a parcel have not come"));
         [
@@ -392,6 +397,7 @@ impl Coordinator {
             waits,
             ping,
             news,
+            owed,
             parcel,
             self.next_settle(),
             self.next_run_timeout(),

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS,
-    NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
+    ACQUAINTANCES_MAX, DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, INTRODUCTION_EVERY,
+    INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING,
+    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -29,6 +30,11 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
+    /// How much its host has not been told.
+    pub fn untold(&self) -> usize {
+        self.news.as_ref().map_or(0, |news| 1 + news.joined.len())
+    }
+
     /// Whether it is about to be told that another host is gone.
     fn has_gone(&self, gone: HostId) -> bool {
         self.news.as_ref().is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
@@ -40,13 +46,23 @@ impl Mailbox {
 pub struct Newsroom {
     due: BTreeSet<(Time, HostId)>,
     /// How many hosts have to answer departures, by epoch.
-    owed: BTreeMap<u64, usize>,
+    owed: BTreeMap<u64, Owed>,
+    /// Up to this epoch nobody is waited for any more.
+    expired: Option<u64>,
     /// Hosts that are being shown round; how often at once, if they came more than once.
     shown: BTreeMap<HostId, usize>,
     /// Who is still to hear of hosts that are gone.
     going: BTreeMap<HostId, Going>,
     /// What was due was left to the next event.
     pub has_waited: bool,
+}
+
+/// Answers to a departure that have not come.
+struct Owed {
+    /// How many, and what else holds the epoch.
+    count: usize,
+    /// When it was first told.
+    since: Time,
 }
 
 /// A host that is gone, and whose circle is being told.
@@ -63,9 +79,14 @@ impl Newsroom {
         self.due.len() + self.shown.len() + self.going.len()
     }
 
+    /// How many are still to hear that a host is gone.
+    pub fn untold_of(&self, gone: HostId) -> usize {
+        self.going.get(&gone).map_or(0, |going| going.untold.len())
+    }
+
     /// How many answers to departures are missing.
     pub fn owed(&self) -> usize {
-        self.owed.values().sum()
+        self.owed.values().map(|owed| owed.count).sum()
     }
 
     /// The first departure that somebody has not answered.
@@ -79,25 +100,56 @@ impl Newsroom {
     }
 
     /// A host is to answer when it has told all that it has of those that went at this epoch.
-    pub fn owe(&mut self, mailbox: &mut Mailbox, epoch: u64) {
-        if let Err(place) = mailbox.owed.binary_search(&epoch) {
+    pub fn owe(&mut self, now: Time, mailbox: &mut Mailbox, epoch: u64) {
+        while mailbox.owed.front().is_some_and(|first| Some(*first) <= self.expired) {
+            mailbox.owed.pop_front();
+        }
+        if Some(epoch) > self.expired
+            && let Err(place) = mailbox.owed.binary_search(&epoch)
+        {
             mailbox.owed.insert(place, epoch);
-            *self.owed.entry(epoch).or_default() += 1;
+            self.hold(now, epoch);
         }
     }
 
-    /// An epoch is not settled before [`release`](Self::release).
-    pub fn hold(&mut self, epoch: u64) {
-        *self.owed.entry(epoch).or_default() += 1;
+    /// An epoch is not settled before [`release`](Self::release), or has expired.
+    pub fn hold(&mut self, now: Time, epoch: u64) {
+        if Some(epoch) > self.expired {
+            self.owed.entry(epoch).or_insert(Owed { count: 0, since: now }).count += 1;
+        }
     }
 
     /// What held it is over.
     pub fn release(&mut self, epoch: u64) {
-        if let Some(count) = self.owed.get_mut(&epoch) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(owed) = self.owed.get_mut(&epoch) {
+            owed.count -= 1;
+            if owed.count == 0 {
                 self.owed.remove(&epoch);
             }
+        }
+    }
+
+    /// When answers to the first departure are no longer waited for. Nothing was heard before `deaf_until`.
+    pub fn next_expiry(&self, deaf_until: Time) -> Option<Time> {
+        let (_, first) = self.owed.first_key_value()?;
+        Some(first.since.max(deaf_until) + DEPARTURE_ANSWER_MAX)
+    }
+
+    /// How many departures have had the time for their answers.
+    pub fn expired_len(&self, now: Time, deaf_until: Time) -> usize {
+        let has_expired = |owed: &&Owed| now >= owed.since.max(deaf_until) + DEPARTURE_ANSWER_MAX;
+        self.owed.values().take_while(has_expired).count()
+    }
+
+    /// Waits no longer for answers that have had their time: some now, the others in events that follow at once. A host
+    /// that is silent is gone long before; one that is heard and does not answer delays all searches.
+    pub fn expire(&mut self, now: Time, deaf_until: Time) {
+        for _ in 0..DEPARTURES_EXPIRED_AT_ONCE_MAX {
+            if self.next_expiry(deaf_until).is_none_or(|at| now < at) {
+                break;
+            }
+            let first = self.owed.pop_first();
+            self.expired = first.map(|(epoch, _)| epoch).max(self.expired);
         }
     }
 
@@ -156,7 +208,7 @@ impl Coordinator {
         untold: VecDeque<HostId>,
     ) {
         while self.tell_some_gone(now, host) {}
-        self.newsroom.hold(self.epoch);
+        self.newsroom.hold(now, self.epoch);
         self.newsroom.going.insert(host, Going { departure, epoch: self.epoch, untold });
         self.in_slices(now, Slice::TellGone(host));
     }
@@ -178,7 +230,7 @@ impl Coordinator {
 
     fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, going: &Going) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
-        self.newsroom.owe(&mut state.mailbox, going.epoch);
+        self.newsroom.owe(now, &mut state.mailbox, going.epoch);
         if let Some(news) = self.news_of(now, host) {
             news.joined.remove(&gone);
             news.gone.push((gone, going.departure));
@@ -483,11 +535,11 @@ mod tests {
     fn an_epoch_is_settled_when_all_have_answered_it() {
         let mut room = Newsroom::default();
         let mut mailboxes = [Mailbox::default(), Mailbox::default()];
-        room.owe(&mut mailboxes[0], 5);
-        room.owe(&mut mailboxes[0], 3);
-        room.owe(&mut mailboxes[0], 5);
-        room.owe(&mut mailboxes[1], 5);
-        room.hold(4);
+        room.owe(Time(0), &mut mailboxes[0], 5);
+        room.owe(Time(0), &mut mailboxes[0], 3);
+        room.owe(Time(0), &mut mailboxes[0], 5);
+        room.owe(Time(0), &mut mailboxes[1], 5);
+        room.hold(Time(0), 4);
         let settled = |room: &Newsroom| [3, 4, 5].map(|epoch| room.has_settled(epoch));
         assert_eq!((settled(&room), room.unsettled()), ([false; 3], 3));
         room.settle(&mut mailboxes[0], 4);
@@ -498,6 +550,32 @@ mod tests {
         assert_eq!(room.unsettled(), 5, "the other has not answered");
         room.settle(&mut mailboxes[1], 9);
         assert_eq!((settled(&room), room.unsettled()), ([true; 3], u64::MAX));
+    }
+
+    #[test]
+    fn answers_that_do_not_come_are_not_waited_for_for_ever() {
+        let mut room = Newsroom::default();
+        let mut mailboxes = [Mailbox::default(), Mailbox::default()];
+        room.owe(Time(1), &mut mailboxes[0], 3);
+        room.owe(Time(2), &mut mailboxes[0], 4);
+        room.owe(Time(3), &mut mailboxes[1], 4);
+        let never = Time(0);
+        let first = Time(1) + DEPARTURE_ANSWER_MAX;
+        assert_eq!(room.next_expiry(never), Some(first));
+        assert!(room.next_expiry(first) > Some(first), "nothing could be heard until then");
+        room.expire(Time(first.0 - 1), never);
+        assert_eq!((room.owed(), room.unsettled()), (3, 3));
+        room.expire(first, never);
+        assert_eq!((room.owed(), room.unsettled()), (2, 4));
+        // What comes too late changes nothing, and nothing is owed anew for what is over.
+        room.settle(&mut mailboxes[0], 3);
+        room.owe(first, &mut mailboxes[1], 3);
+        assert_eq!((room.owed(), room.unsettled()), (2, 4));
+        room.settle(&mut mailboxes[1], 4);
+        room.expire(first + DEPARTURE_ANSWER_MAX, never);
+        assert_eq!((room.owed(), room.unsettled(), room.next_expiry(never)), (0, u64::MAX, None));
+        room.owe(first, &mut mailboxes[0], 5);
+        assert_eq!((mailboxes[0].owed.len(), room.owed()), (1, 1), "what has expired is not kept");
     }
 
     #[test]

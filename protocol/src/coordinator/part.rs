@@ -138,6 +138,13 @@ impl RunPart {
         is_left || !self.unsaved.is_empty()
     }
 
+    /// How many things it consists of that [`shrink`](Self::shrink) frees.
+    pub fn len(&self) -> usize {
+        let suspending = self.suspending.as_ref().map_or(0, |suspending| suspending.hosts.len());
+        let lists = self.table.len() + self.tally.lists_len() + self.subscriptions.len();
+        lists + self.readiness.len() + suspending + self.unsaved.len()
+    }
+
     /// Who has the root job.
     pub fn root_host(&self) -> Option<HostId> {
         self.assigned.map(|(host, _)| host)

@@ -30,6 +30,11 @@ impl Readiness {
         self.unready.contains_key(&host)
     }
 
+    /// How many hosts have said something.
+    pub fn len(&self) -> usize {
+        self.hosts.len() + self.unready.len()
+    }
+
     /// Those that cannot load it, and why.
     pub fn unready(&self) -> &BTreeMap<HostId, String> {
         &self.unready

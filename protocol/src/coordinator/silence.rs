@@ -27,6 +27,11 @@ impl Silence {
         self.checks.insert((at, host));
     }
 
+    /// How many hosts are to be checked now.
+    pub fn due_len(&self, now: Time) -> usize {
+        self.checks.iter().take_while(|(at, _)| now >= *at).count()
+    }
+
     /// It is gone.
     pub fn forget(&mut self, at: Time, host: HostId) {
         self.checks.remove(&(at, host));

@@ -81,6 +81,11 @@ impl Slices {
         self.waiting.len()
     }
 
+    /// All of them, the next first.
+    pub fn iter(&self) -> impl Iterator<Item = &Slice> {
+        self.waiting.iter()
+    }
+
     /// When the next slice is due, if there is one.
     pub fn next(&self) -> Option<Time> {
         (!self.waiting.is_empty()).then_some(self.since)

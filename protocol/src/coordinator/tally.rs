@@ -91,6 +91,12 @@ impl Tally {
         self.rows.len().max(self.counted.len()).max(self.away.len()).max(self.gone.len())
     }
 
+    /// The length of all that [`shrink`](Self::shrink) frees.
+    pub fn lists_len(&self) -> usize {
+        let of_gone = self.folded.len() + self.listed.len() + self.gone.len();
+        self.rows.len() + self.counted.len() + self.away.len() + self.changed.len() + of_gone
+    }
+
     /// The counts of each host, of all its series.
     pub fn rows(&self) -> impl Iterator<Item = (HostId, Counts)> {
         self.rows.iter().map(|(host, counts)| (*host, *counts))

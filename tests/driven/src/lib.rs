@@ -5,7 +5,7 @@
 //! Fuzz targets (`tests/fuzz/`) run such sequences; their corpus comes from the stories, which tell their
 //! machines everything in this way. After every input the outputs are drained and the laws checked that
 //! must hold whatever others do: no panic, no more output than the state accounts for, tables within
-//! their bounds, no timer that is due again at once.
+//! their bounds, no timer that is due again at once without less being left to be done.
 
 pub mod coordinator;
 pub mod frames;

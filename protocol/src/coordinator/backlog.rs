@@ -1,0 +1,212 @@
+//! What is left to be done at one moment, so that tests can check that it shrinks.
+//!
+//! Work that grows with the grid is done in bounded parts, each in an event of its own that is due at once. There may be
+//! any number of these events at one moment; but each of them leaves less to be done than there was before it.
+
+use crate::{RunState, Time};
+
+use super::Coordinator;
+use super::part::RunPart;
+use super::slices::Slice;
+
+/// What is left to be done at a moment. While a timer is due, each call of
+/// [`handle_timeout`](Coordinator::handle_timeout) leaves less: compare what was left before and after it.
+///
+/// The fields are in the order in which work makes other work: work of one field may add to the fields below it, and to
+/// nothing above. A backlog is less than another if the first field in which they differ is. So no timer is due for
+/// ever, however much is added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Backlog {
+    /// Hosts from before a restart have had their time.
+    pub waiting_is_over: bool,
+    /// Hosts that work again now.
+    pub unpausing: usize,
+    /// Hosts that may be given up.
+    pub hosts: usize,
+    /// Runs that have time limits are to be looked at.
+    pub metering: bool,
+    /// Runs that may end.
+    pub runs: usize,
+    /// Runs that hosts save.
+    pub suspending: usize,
+    /// Runs that may begin a turn now.
+    pub turns: usize,
+    /// Roots that may be given away; those that are held back count twice.
+    pub roots: usize,
+    /// Hosts given up that are forgotten now.
+    pub missing: usize,
+    /// Runs that are over and of which nothing is heard any more from now on.
+    pub late: usize,
+    /// Hosts are to be pinged.
+    pub pings: bool,
+    /// Searches that wait.
+    pub searches: usize,
+    /// Entries of answers that are under way, and ends of answers.
+    pub answers: usize,
+    /// Steps of slices that begin others.
+    pub branching: usize,
+    /// Steps of slices by which hosts come to know one another.
+    pub introductions: usize,
+    /// Steps of all other slices.
+    pub steps: usize,
+    /// Entries that wait to be saved, and runs that have any.
+    pub unsaved: usize,
+    /// Hosts whose silence is to be checked now.
+    pub checks: usize,
+    /// What hosts have not been told of others.
+    pub news: usize,
+    /// Departures whose answers are no longer waited for.
+    pub unanswered: usize,
+    /// Something is to be asked for again of parcels.
+    pub parcels: bool,
+    /// Searches were seen to be ready.
+    pub is_any_search_ready: bool,
+}
+
+impl Coordinator {
+    /// What is left to be done now.
+    pub fn backlog(&self, now: Time) -> Backlog {
+        let may_begin = |part: &RunPart| {
+            !part.is_active
+                && matches!(part.state, RunState::Queued | RunState::Running)
+                && part.turn.rests_until.is_none_or(|until| now >= until)
+        };
+        let mut backlog = Backlog {
+            waiting_is_over: self.waits_until.is_some_and(|until| now >= until),
+            unpausing: self.unpausing.iter().take_while(|(at, _)| now >= *at).count(),
+            hosts: self.hosts.len(),
+            metering: self.next_metering().is_some_and(|(at, _)| now >= at),
+            runs: self.runs.len(),
+            missing: self.missing.overdue_len(now),
+            late: self.late.iter().filter(|(until, _)| now >= *until).count(),
+            pings: !self.hosts.is_empty() && now >= self.next_ping,
+            searches: self.searches.len(),
+            answers: self.answers.left(&self.runs),
+            checks: self.silence.due_len(now),
+            news: self.hosts.values().map(|state| state.mailbox.untold()).sum(),
+            unanswered: self.newsroom.expired_len(now, self.silence.deaf_until),
+            parcels: self.incoming.next_timeout().is_some_and(|due| now >= due),
+            is_any_search_ready: !self.searches_wait,
+            ..Backlog::default()
+        };
+        for part in self.runs.values() {
+            backlog.suspending += usize::from(part.suspending.is_some());
+            backlog.turns += usize::from(may_begin(part));
+            if part.is_active && part.assigned.is_none() {
+                backlog.roots += 1 + usize::from(part.settles.0 != 0);
+            }
+            backlog.unsaved += part.unsaved.len() + usize::from(part.unsaved_since.is_some());
+        }
+        for slice in self.slices.iter() {
+            let steps = self.steps_left(slice);
+            match slice {
+                Slice::Lose { .. } => backlog.branching += steps,
+                Slice::Renew(_) | Slice::Meet { .. } | Slice::Know { .. } | Slice::IntroduceMaster { .. } => {
+                    backlog.introductions += steps
+                }
+                _ => backlog.steps += steps,
+            }
+        }
+        backlog
+    }
+
+    /// More than the turns that a slice will still take; each of them leaves fewer.
+    fn steps_left(&self, slice: &Slice) -> usize {
+        let runs_after = |after: Option<crate::RunId>| {
+            self.runs.keys().filter(|run| after.is_none_or(|after| **run > after)).count()
+        };
+        let hosts_after = |after: Option<crate::HostId>| {
+            self.hosts.keys().filter(|host| after.is_none_or(|after| **host > after)).count()
+        };
+        1 + match slice {
+            Slice::Broadcast { after, .. }
+            | Slice::Suspend { after, .. }
+            | Slice::IntroduceMaster { after, .. }
+            | Slice::AskAll { after, .. }
+            | Slice::Forget { after, .. } => hosts_after(*after),
+            Slice::Start { after, before, .. } => hosts_after(*after) + before.len() + 1,
+            Slice::ShowRound { after, host } => self.circles.of_after(*host, *after).count(),
+            Slice::TellGone(host) => self.newsroom.untold_of(*host),
+            Slice::Renew(hosts) => hosts.len(),
+            Slice::Know { others, .. } | Slice::Meet { others, .. } => others.len(),
+            Slice::ForgetAbsent { after } => self.circles.after(*after, usize::MAX).len(),
+            Slice::Lose { after, .. } | Slice::Unlist { after, .. } => runs_after(*after),
+            Slice::ForgetEntries { run, host } => {
+                self.runs.get(run).map_or(0, |part| part.table.len_with(*host))
+            }
+            Slice::Unsubscribe { from, host: _ } => {
+                self.runs.range(*from..).map(|(_, part)| 1 + part.subscriptions.len()).sum()
+            }
+            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.table.sweepable_len()),
+            Slice::Drop(readiness) => readiness.len(),
+            Slice::Free(part) => part.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Grid;
+    use super::super::{LinkId, RunId};
+    use crate::message::ToCoordinator;
+    use crate::{Entry, EntryState, JobKey, Lineage, Time};
+
+    /// Lets all that is due now happen; in how many events.
+    fn settle(grid: &mut Grid) -> usize {
+        let mut events = 0;
+        while grid.machine.poll_timeout().is_some_and(|(when, _)| when <= grid.now) {
+            let before = grid.machine.backlog(grid.now);
+            grid.machine.handle_timeout(grid.now);
+            grid.drain();
+            let after = grid.machine.backlog(grid.now);
+            assert!(after < before, "{after:?} is left of {before:?}");
+            events += 1;
+        }
+        events
+    }
+
+    fn later(grid: &mut Grid, ms: u64) -> usize {
+        grid.now = Time(grid.now.0 + ms * 1_000_000);
+        settle(grid)
+    }
+
+    #[test]
+    fn each_event_leaves_less_to_be_done_than_there_was() {
+        let mut grid = Grid::new();
+        let links: Vec<LinkId> = (0..600).map(|_| grid.join().0).collect();
+        settle(&mut grid);
+        for run in 1..=12 {
+            grid.submit(RunId(run));
+            for link in links.iter().take(20) {
+                grid.tell(*link, ToCoordinator::Ready { run: RunId(run) });
+            }
+        }
+        assert!(later(&mut grid, 100) > 20, "hosts are told of runs");
+        let run = RunId(1);
+        for (number, link) in links.iter().take(40).enumerate() {
+            let state = EntryState::Running(grid.identity(*link).0);
+            let of_job = |job: u8| Entry {
+                key: JobKey([job, number as u8, 1, 1].repeat(8).try_into().expect("32 bytes")),
+                depth: 1,
+                lineage: Lineage::default(),
+                state: state.clone(),
+            };
+            grid.tell(*link, ToCoordinator::Entries { run, entries: (0..16).map(of_job).collect() });
+            grid.tell(*link, ToCoordinator::Find { run, key: JobKey([number as u8; 32]) });
+        }
+        later(&mut grid, 1_000);
+        links.iter().step_by(2).take(200).for_each(|link| grid.cut(*link));
+        assert!(later(&mut grid, 1_000) > 200, "hosts are given up one by one");
+        for run in 1..=12 {
+            let _ = grid.machine.suspend(grid.now, RunId(run));
+            let _ = grid.machine.cancel(grid.now, RunId(run));
+            grid.drain();
+        }
+        // All the others are silent, and all is forgotten.
+        for _ in 0..40 {
+            later(&mut grid, 1_000);
+        }
+        assert_eq!(grid.machine.hosts().count(), 0);
+        assert_eq!(grid.machine.backlog(grid.now), Default::default());
+    }
+}
