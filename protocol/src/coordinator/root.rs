@@ -119,7 +119,13 @@ impl Coordinator {
                 self.send(host, ToHost::Withdraw { run, number });
             }
             Some((root_host, other)) if root_host != host => {
-                if was_missing && number < other && self.working.contains(&host) {
+                // After a restart nobody has been given the root anew: both have had it since before.
+                let may_have_it_back = was_missing || self.waits_until.is_some();
+                if number > other {
+                    // It was withdrawn before the restart, and it is not known any more that it was: without a
+                    // restart, a root of a greater number than this is withdrawn.
+                    self.withdraw_root(run, host, number);
+                } else if number < other && may_have_it_back && self.working.contains(&host) {
                     self.give_root_back(now, run, (host, number), (root_host, other));
                 }
             }
@@ -143,11 +149,18 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = Some((host, number));
         part.assigned_before = None;
-        part.withdrawn.insert((other, withdrawn));
-        self.send(other, ToHost::Withdraw { run, number: withdrawn });
+        self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
         self.events.push_back(Event::RootAssigned(run, host));
+    }
+
+    /// A host is not to go on with a root job: an earlier one has it.
+    fn withdraw_root(&mut self, run: RunId, host: HostId, number: JobNumber) {
+        if let Some(part) = self.runs.get_mut(&run) {
+            part.withdrawn.insert((host, number));
+            self.send(host, ToHost::Withdraw { run, number });
+        }
     }
 
     /// Gives root jobs that nobody has to hosts that can run them.
@@ -289,7 +302,7 @@ mod tests {
     use crate::coordinator::tests::{Grid, spec};
     use crate::coordinator::{Standing, StoredRun};
     use crate::message::ToCoordinator;
-    use crate::{BlobHash, Entry};
+    use crate::{BlobHash, Entry, GridId};
 
     const RUN: RunId = RunId(1);
 
@@ -316,6 +329,33 @@ mod tests {
         grid.tell(link, ToCoordinator::Ready { run: RUN });
         grid.advance(60_000, &[link]);
         assert_eq!(grid.root(link).map(|claim| claim.run), Some(RUN));
+    }
+
+    #[test]
+    fn one_root_is_left_of_two_that_hosts_come_back_with_after_a_restart() {
+        for order in [[1, 2], [2, 1]] {
+            let mut grid = restarted(HostId(99));
+            let mut links = BTreeMap::new();
+            for number in order {
+                let (host, number) = (HostId(10 + number), JobNumber(number));
+                let proof = grid.machine.root_proof(RUN, number);
+                let was = (host, grid.machine.secret_of(host), GridId(7));
+                let link = grid.hello(Some(was), vec![RootClaim { run: RUN, number, proof }]);
+                links.insert(number, link);
+            }
+            let withdrawn = |grid: &Grid, number: u64| {
+                grid.last(links[&JobNumber(number)], |message| match message {
+                    ToHost::Withdraw { number, .. } => Some(*number),
+                    _ => None,
+                })
+            };
+            let of_each = (withdrawn(&grid, 1), withdrawn(&grid, 2));
+            assert_eq!(of_each, (None, Some(JobNumber(2))), "they came in the order {order:?}");
+            assert_eq!(grid.machine.runs[&RUN].assigned, Some((HostId(11), JobNumber(1))), "{order:?}");
+            let all: Vec<_> = links.values().copied().collect();
+            grid.advance(10_000, &all);
+            assert!(all.iter().all(|link| grid.root(*link).is_none()), "nobody is given another");
+        }
     }
 
     #[test]
