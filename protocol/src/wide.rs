@@ -31,6 +31,16 @@ impl WideCounts {
     }
 }
 
+/// What a host has counted since it had counted `before`. What it has or does now stays as it is.
+pub fn counted_since(before: &Counts, counts: &Counts) -> Counts {
+    let before = Counts { busy: 0, workers: 0, shared_bytes: 0, ..*before };
+    let mut left = words(counts).map(u128::from);
+    for (word, before) in left.iter_mut().zip(words(&before)) {
+        *word = word.saturating_sub(u128::from(before));
+    }
+    from_words(&left)
+}
+
 fn words(counts: &Counts) -> [u64; WORDS] {
     // Named one by one, so that none that is added is forgotten.
     let Counts {

@@ -57,7 +57,17 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
             let (number, spec, state) = (JobNumber(1), job(1), LoanState::Asked);
             part.lend(
                 JobNumber(2),
-                Loan { number, spec, thief, state, holding: 0, heard: NOW, is_heard: false, sent: None },
+                Loan {
+                    number,
+                    spec,
+                    thief,
+                    state,
+                    holding: 0,
+                    heard: NOW,
+                    is_heard: false,
+                    sent: None,
+                    is_renewed: false,
+                },
             );
         },
         |part, peer| {
@@ -392,7 +402,17 @@ fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
         let (spec, thief) = (job(1), PEER);
         part.lend(
             loan,
-            Loan { number, spec, thief, state, holding: 0, heard: NOW, is_heard: false, sent: None },
+            Loan {
+                number,
+                spec,
+                thief,
+                state,
+                holding: 0,
+                heard: NOW,
+                is_heard: false,
+                sent: None,
+                is_renewed: false,
+            },
         );
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number: loan });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");

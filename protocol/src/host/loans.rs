@@ -332,7 +332,7 @@ impl Host {
         if is_asked && let Some(loan) = part.end_loan(number) {
             // What sent this host there was wrong. Something better may have come since.
             let place = part.table.get(&loan.spec.key).and_then(|entry| entry.state.place());
-            if place == Some(from) {
+            if place == Some(from) && !loan.is_renewed {
                 part.table.remove(&loan.spec.key);
             }
             if !self.use_known(now, run, loan.number, &loan.spec) {

@@ -140,6 +140,7 @@ impl Host {
             self.stop_run(run, true);
         }
         if std::mem::take(&mut self.is_disowned) {
+            self.runs.values_mut().for_each(|part| part.count_as_another());
             self.disown_roots(now);
         }
         match was {
@@ -391,6 +392,7 @@ impl Host {
         part.loans.clear();
         part.loan_by_number.clear();
         part.loans_by_thief.clear();
+        part.loans_by_tag.clear();
         part.unresolved.clear();
         part.drop_requests(|_| true);
         part.idle = 0;

@@ -578,7 +578,7 @@ impl Host {
             .map(|notes| ToCoordinator::Counts {
                 run,
                 series: part.series,
-                counts: Box::new(part.counts()),
+                counts: Box::new(part.counts_to_tell()),
                 progress: part.progress,
                 notes,
                 notes_dropped: std::mem::take(&mut part.notes_dropped),

@@ -10,6 +10,7 @@ use crate::limits::{
 };
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, Writer};
+use crate::wide::counted_since;
 use crate::{
     Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
     Table, Time,
@@ -72,6 +73,8 @@ pub struct Loan {
     pub is_heard: bool,
     /// When its job was last sent, unless that is known to be lost.
     pub sent: Option<Time>,
+    /// Since it was asked to adopt, the host has said again that it has the job.
+    pub is_renewed: bool,
 }
 
 impl Loan {
@@ -187,6 +190,7 @@ pub struct Part {
     pub loans: BTreeMap<JobNumber, Loan>,
     pub loan_by_number: BTreeMap<JobNumber, JobNumber>,
     pub loans_by_thief: BTreeSet<(HostId, JobNumber)>,
+    pub loans_by_tag: BTreeSet<(JobTag, JobNumber)>,
     pub unresolved: BTreeMap<JobNumber, Unresolved>,
     pub next_number: u64,
     pub next_reconcile: Time,
@@ -229,6 +233,8 @@ pub struct Part {
     pub own_counts: Counts,
     /// What both were when the coordinator was last told.
     pub reported: (Counts, Counts),
+    /// What the coordinator counts for an id of this host that it does not believe any more.
+    pub counted_as_another: Counts,
     pub progress: Option<(u64, u64)>,
     /// Each with when it happened.
     pub notes: Vec<(Time, JobNote)>,
@@ -276,6 +282,7 @@ impl Part {
             loans: BTreeMap::new(),
             loan_by_number: BTreeMap::new(),
             loans_by_thief: BTreeSet::new(),
+            loans_by_tag: BTreeSet::new(),
             unresolved: BTreeMap::new(),
             next_number: 0,
             next_reconcile: now,
@@ -300,6 +307,7 @@ impl Part {
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
             reported: Default::default(),
+            counted_as_another: Counts::default(),
             progress: None,
             notes: Vec::new(),
             notes_dropped: 0,
@@ -391,6 +399,19 @@ impl Part {
         counts
     }
 
+    /// What the coordinator is told of them.
+    pub fn counts_to_tell(&self) -> Counts {
+        counted_since(&self.counted_as_another, &self.counts())
+    }
+
+    /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
+    /// what it was told for that one.
+    pub fn count_as_another(&mut self) {
+        let (mut told, own) = self.reported;
+        told.add(&own);
+        self.counted_as_another = told;
+    }
+
     /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
     /// adds nothing up.
     pub fn has_counted(&self) -> bool {
@@ -440,6 +461,7 @@ impl Part {
     pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
         self.loan_by_number.insert(entry.number, loan);
         self.loans_by_thief.insert((entry.thief, loan));
+        self.loans_by_tag.insert((entry.spec.key.tag(), loan));
         self.loans.insert(loan, entry);
     }
 
@@ -447,6 +469,7 @@ impl Part {
         let entry = self.loans.remove(&loan)?;
         self.loan_by_number.remove(&entry.number);
         self.loans_by_thief.remove(&(entry.thief, loan));
+        self.loans_by_tag.remove(&(entry.spec.key.tag(), loan));
         Some(entry)
     }
 
@@ -484,6 +507,15 @@ impl Part {
                 loan.sent = None;
             }
         }
+    }
+
+    /// The numbers of the loans of a job, and of those that are equal to it.
+    pub fn loans_of(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
+        let (tag, key) = (key.tag(), *key);
+        let numbers = self.loans_by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
+        let is_of_job =
+            move |number: &JobNumber| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
+        numbers.map(|(_, number)| *number).filter(is_of_job)
     }
 
     /// The numbers of what was lent to a host.

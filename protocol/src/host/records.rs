@@ -204,6 +204,7 @@ impl Host {
             let key = entry.key;
             known.extend(part.held_and_known(&entry));
             lent.extend(part.lent_and_known(&entry));
+            part.renew_asked(&entry);
             if part.table.insert(entry) && is_sought {
                 part.seek_entry(key);
             }

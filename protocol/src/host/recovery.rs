@@ -273,6 +273,7 @@ impl Host {
                 heard: now,
                 is_heard: false,
                 sent: Some(now),
+                is_renewed: false,
             },
         );
         self.ask_for_adoption(now, run, thief, loan, spec.key);

@@ -353,6 +353,7 @@ impl Host {
                 heard: now,
                 is_heard: false,
                 sent: Some(now),
+                is_renewed: false,
             },
         );
         if part.parked.is_empty() {

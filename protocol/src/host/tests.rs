@@ -107,6 +107,40 @@ fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
 }
 
 #[test]
+fn what_was_counted_under_a_refused_id_is_not_counted_again() {
+    let mut host = host();
+    let mut now = Time::default();
+    let mut count = |host: &mut Host, work_ns| {
+        now = now + COUNTS;
+        host.handle_notice(
+            now,
+            RUN,
+            Notice::Counts(Box::new(Counts { work_ns, workers: 2, ..Counts::default() })),
+        );
+        host.handle_timeout(now + COUNTS);
+        let told = said(host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToCoordinator(ToCoordinator::Counts { counts, .. }) => {
+                Some((counts.work_ns, counts.workers))
+            }
+            _ => None,
+        });
+        told.expect("counts")
+    };
+    assert_eq!(count(&mut host, 100), (100, 2));
+    for (id, counted, expected) in [(11, 130, 30), (12, 135, 5)] {
+        host.handle_disconnected(Time::default());
+        hello(&mut host);
+        host.handle_from_coordinator(Time::default(), ToHost::Refused { reason: "unknown".to_owned() });
+        host.handle_disconnected(Time::default());
+        hello(&mut host);
+        host.handle_from_coordinator(Time::default(), welcome(HostId(id), 6));
+        said(&mut host);
+        assert_eq!(count(&mut host, counted), (expected, 2));
+        assert_eq!(host.counts(RUN).map(|counts| counts.work_ns), Some(counted), "here, it is as it is");
+    }
+}
+
+#[test]
 fn a_host_does_not_forget_a_sharer_of_its_objects() {
     let mut host = host();
     let now = Time::default();

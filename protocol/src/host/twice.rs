@@ -82,10 +82,26 @@ impl Part {
     /// The loan of a redone job of which this is the result.
     pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
-        // Few are redone, so this is no search through all loans for each entry.
-        let is_redone = self.redoing.contains(&entry.key.tag());
-        let mut loans = self.loans.iter().filter(|_| is_redone);
-        loans.find(|(_, loan)| loan.spec.key == entry.key).map(|(number, _)| (*number, finished.clone()))
+        if !self.redoing.contains(&entry.key.tag()) {
+            return None;
+        }
+        // A host that was asked to adopt this one sends the result itself.
+        let is_given = |number: &JobNumber| {
+            self.loans.get(number).is_some_and(|loan| matches!(loan.state, LoanState::Given(_)))
+        };
+        self.loans_of(&entry.key).find(is_given).map(|number| (number, finished.clone()))
+    }
+
+    /// A host says that it has a job: if it was asked to adopt this one and answers that it has not, that answer is
+    /// older.
+    pub fn renew_asked(&mut self, entry: &Entry) {
+        let Some(place) = entry.state.place() else { return };
+        for number in self.loans_of(&entry.key).collect::<Vec<_>>() {
+            let loan = self.loans.get_mut(&number);
+            if let Some(loan) = loan.filter(|loan| loan.thief == place && loan.state == LoanState::Asked) {
+                loan.is_renewed = true;
+            }
+        }
     }
 
     /// The job that is held here, if it is run a second time or nobody waits for it, and this is its result.
@@ -95,5 +111,80 @@ impl Part {
         let held = self.held.get(token)?;
         let is_twice = held.spec.redone || held.owners.is_empty();
         (is_twice && held.finished.is_none()).then(|| (*token, finished.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bonds::{entry, job};
+    use super::super::part::Loan;
+    use super::super::tests::{PEER, RUN, host};
+    use super::*;
+    use crate::{HostId, Outcome, StealId, Time};
+
+    const NOW: Time = Time(0);
+
+    /// A host that has lent two jobs to a peer, both of which it runs again.
+    fn lender(state: LoanState) -> (Host, JobNumber) {
+        let mut host = host();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let loans = [1, 2].map(|number| {
+            let (spec, loan) = (job(number), part.new_number());
+            part.redoing.insert(spec.key.tag());
+            let loan_of = Loan {
+                number: JobNumber(number.into()),
+                spec,
+                thief: PEER,
+                state,
+                holding: 0,
+                heard: NOW,
+                is_heard: false,
+                sent: None,
+                is_renewed: false,
+            };
+            part.lend(loan, loan_of);
+            loan
+        });
+        (host, loans[0])
+    }
+
+    fn tell(host: &mut Host, state: EntryState) {
+        let entries = vec![entry(1, 0, state)];
+        host.handle_from_peer(NOW, PEER, PeerMessage::Entries { run: RUN, entries });
+    }
+
+    #[test]
+    fn a_known_result_ends_what_was_given_and_no_adoption() {
+        let states = [LoanState::Given(StealId(0)), LoanState::Asked, LoanState::Agreed];
+        for state in states {
+            let (mut host, loan) = lender(state);
+            tell(&mut host, EntryState::Running(HostId(7)));
+            let lent = |host: &Host| host.runs[&RUN].loans.keys().copied().collect::<Vec<_>>();
+            assert_eq!(lent(&host).len(), 2, "it is no result");
+            let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
+            tell(&mut host, EntryState::Done(finished));
+            let is_ended = state == LoanState::Given(StealId(0));
+            assert_eq!(!lent(&host).contains(&loan), is_ended, "{state:?}");
+            assert_eq!(lent(&host).len(), 2 - usize::from(is_ended), "{state:?}");
+            let indexed = host.runs[&RUN].loans_by_tag.len();
+            assert_eq!(indexed, lent(&host).len(), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_host_says_after_it_was_asked_is_newer_than_its_answer() {
+        for is_renewed in [false, true] {
+            let (mut host, loan) = lender(LoanState::Asked);
+            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            part.table.insert(entry(1, 0, EntryState::Running(PEER)));
+            if is_renewed {
+                tell(&mut host, EntryState::Running(PEER));
+            }
+            host.handle_from_peer(NOW, PEER, PeerMessage::NotHeld { run: RUN, number: loan });
+            let part = &host.runs[&RUN];
+            assert_eq!(part.table.get(&job(1).key).is_some(), is_renewed);
+            // It is asked again, or the job is run again here.
+            assert_eq!(part.loans_of(&job(1).key).count(), usize::from(is_renewed));
+        }
     }
 }

@@ -232,7 +232,7 @@ impl Host {
         let mut waiting = Vec::new();
         for (object, sharing) in &mut part.shared {
             sharing.hints.retain(|hint| *hint != peer);
-            if sharing.give_up_sharer(peer) {
+            if sharing.give_up_sharer(now, peer) {
                 // It may have told some of us what it did last, and not others.
                 sharing.compare_soon(now);
             }

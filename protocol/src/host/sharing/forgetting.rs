@@ -22,6 +22,7 @@ impl Host {
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
         for (object, sharing) in &mut part.shared {
+            sharing.expire_former(now);
             let is_unused = Arc::strong_count(&sharing.replica) == 1;
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;

@@ -33,8 +33,9 @@ use super::part::{Part, Stage};
 use super::{Command, Host};
 use crate::limits::{
     OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX,
-    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_HINTS_MAX,
-    SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX, UNMENTIONED_BYTES_MAX,
+    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_FORMER_MAX,
+    SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX,
+    UNMENTIONED_BYTES_MAX,
 };
 use crate::message::ToCoordinator;
 use crate::parcel::Contents;
@@ -60,6 +61,8 @@ struct Former {
     own: u64,
     /// The number of all updates that there were when it was given up.
     total: u64,
+    /// When that was.
+    since: Time,
 }
 
 /// This host's updates that have not been sent.
@@ -212,13 +215,18 @@ impl Sharing {
     }
 
     /// That host was given up. If it only sleeps, it has its replica when it comes back.
-    fn give_up_sharer(&mut self, host: HostId) -> bool {
+    fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
         let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
         if self.former.len() < SHARERS_PER_MESSAGE_MAX {
-            self.former.insert(host, Former { own, total });
+            self.former.insert(host, Former { own, total, since: now });
         }
         true
+    }
+
+    /// Hosts that have not come back for long are not kept anything for.
+    fn expire_former(&mut self, now: Time) {
+        self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
     }
 
     /// Whether a host that has become known, or is back, may have a replica that this one should be compared with.

@@ -210,9 +210,15 @@ fn a_host_that_was_given_up_is_owed_what_was_updated_since() {
     });
     assert!(!sharing.is_owed(), "nobody was given up");
     for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
-        sharing.former = BTreeMap::from([(HostId(7), Former { own, total })]);
+        sharing.former = BTreeMap::from([(HostId(7), Former { own, total, since: NOW })]);
         assert_eq!(sharing.is_owed(), is_owed, "{own} of 2, {total} of 3");
     }
+    // One that does not come back is not waited for for ever.
+    let before = Time((NOW + SHARED_FORMER_MAX).0 - 1);
+    sharing.expire_former(before);
+    assert!(sharing.is_owed());
+    sharing.expire_former(NOW + SHARED_FORMER_MAX);
+    assert!(!sharing.is_owed() && sharing.former.is_empty());
 }
 
 #[test]
