@@ -4,17 +4,14 @@ use std::net::IpAddr;
 use std::sync::mpsc as threads;
 use std::time::Duration;
 
-use sateen_protocol::coordinator::CoordinatorConfig;
-use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
-use sateen_protocol::message::HostReport;
-use sateen_protocol::{BlobHash, FaultTolerance, Finished, Outcome, RunLimits, Stealing};
+use sateen_protocol::{Finished, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::measure::{New, hello, spec};
 use super::*;
 use crate::links::Link;
-use crate::metrics::Counters;
 
 /// Whatever a test waits for comes long before.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,22 +28,8 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (store, restored) = Store::open(folder.path(), 1 << 30).expect("it opens");
-        let (store, clock) = (Arc::new(store), Clock::start());
-        let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, 100));
-        let config = CoordinatorConfig {
-            grid: restored.grid,
-            secret: restored.secret,
-            seed: 1,
-            table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
-            circle: CIRCLE,
-            restarted: false,
-        };
-        let machine = Coordinator::new(config, Vec::new(), clock.now());
-        let (to_driver, from_links) = mpsc::unbounded_channel();
-        let known = Known { names: Vec::new(), chronicles: Vec::new() };
-        let (drive, driver) =
-            Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), from_links, known);
+        let New { drive, driver, links, store, to_driver } =
+            New::begin(folder.path(), 100).expect("it opens");
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(drive.run(stopping));
         Self { driver, store, links, to_driver, stop, _folder: folder }
@@ -60,33 +43,12 @@ impl Bed {
 
     fn join(&self, name: &str) -> Arc<Link> {
         let link = self.links.add(IpAddr::from([127, 0, 0, 1]));
-        let report = HostReport {
-            name: name.to_owned(),
-            site: String::new(),
-            threads: 1,
-            version: String::new(),
-            direct: None,
-        };
-        self.say(
-            &link,
-            ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None },
-        );
+        self.say(&link, hello(name.to_owned(), String::new(), 1));
         link
     }
 
     async fn submit(&self) -> RunId {
-        let spec = RunSpec {
-            app: BlobHash([7; 32]),
-            function: "main".to_owned(),
-            arguments: Vec::new(),
-            inputs: Vec::new(),
-            limits: RunLimits::default(),
-            strict_nan: false,
-            stealing: Stealing::default(),
-            fault_tolerance: FaultTolerance::default(),
-            record_every_ms: 100,
-        };
-        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec.clone()), reply };
+        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec()), reply };
         self.driver.ask(ask).await.expect("it runs").expect("it is saved")
     }
 
