@@ -1,9 +1,11 @@
 //! The driver with a disk that takes its time, and after a time in which it was held up.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::mpsc as threads;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sateen_protocol::{Finished, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -28,8 +30,8 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let New { drive, driver, links, store, to_driver } =
-            New::begin(folder.path(), 100).expect("it opens");
+        let New { drive, driver, to_driver } = New::begin(folder.path(), 1000).expect("it opens");
+        let (links, store) = (Arc::clone(&drive.links), Arc::clone(&drive.store));
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(drive.run(stopping));
         Self { driver, store, links, to_driver, stop, _folder: folder }
@@ -131,6 +133,53 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     assert_ne!(other, run);
     let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
     assert!(live.is_none(), "the run is over, and on the disk");
+    bed.stop.send_replace(true);
+}
+
+/// They are more than fit into one part, and are asked for by more than take turns at once, of whom one does not wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_about_many_hosts_leave_none_out() {
+    const HOSTS: usize = 600;
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    for number in 0..HOSTS {
+        let link = bed.join(&format!("host-{number}"));
+        if number == 0 {
+            until(&link, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
+        }
+        bed.say(&link, ToCoordinator::Ready { run });
+        let counts = Box::new(Counts { workers: 1, busy: 1, ..Counts::default() });
+        let (notes, workers) = (Vec::new(), Vec::new());
+        let (progress, notes_dropped) = (None, 0);
+        let counted =
+            ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped, workers };
+        bed.say(&link, counted);
+    }
+    let live = timeout(PATIENCE, async {
+        loop {
+            let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+            let live = live.expect("it is not over");
+            if live.figures.by_host.len() >= HOSTS {
+                return live;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let live = live.await.expect("all have counted");
+    let names: BTreeSet<&str> = live.figures.by_host.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!((names.len(), live.figures.hosts), (HOSTS, HOSTS));
+
+    drop(timeout(Duration::ZERO, bed.driver.ask(Request::Hosts)).await);
+    let asked = join_all((0..8).map(|_| bed.driver.ask(Request::Hosts)));
+    for hosts in timeout(PATIENCE, asked).await.expect("in time") {
+        let hosts = hosts.expect("it runs");
+        let ids: BTreeSet<HostId> = hosts.iter().map(|host| host.view.id).collect();
+        assert_eq!((hosts.len(), ids.len()), (HOSTS, HOSTS));
+        assert!(hosts.iter().all(|host| host.view.counts.busy == 1));
+    }
+    let totals = bed.driver.ask(Request::Totals).await.expect("it runs");
+    let hosts = HOSTS as u64;
+    assert_eq!((totals.hosts.all(), totals.hosts.working, totals.workers), (hosts, hosts, hosts));
     bed.stop.send_replace(true);
 }
 

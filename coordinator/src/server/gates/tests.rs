@@ -160,8 +160,10 @@ async fn one_look_makes_room_for_all_who_wait() {
             tokio::spawn(async move { gates.wait_for(&connection(1), Kind::Wait).await })
         })
         .collect();
-    tokio::task::yield_now().await;
     let in_line = || gates.held()[&Kind::Wait].line.count_of(peer(1));
+    for _ in 0..WAITING {
+        tokio::task::yield_now().await;
+    }
     assert_eq!((in_line(), lost(&hoarded).len()), (WAITING, 0));
     age(|since| *since -= Duration::from_secs(3600) + HELD_AT_LEAST);
     gates.look(Kind::Wait, 0, peer(1));
