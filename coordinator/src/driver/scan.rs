@@ -72,7 +72,7 @@ pub struct RunScan {
 #[derive(Debug)]
 pub struct TotalsScan {
     next: HostId,
-    sums: Totals,
+    sums: Box<Totals>,
     reply: oneshot::Sender<Totals>,
 }
 
@@ -87,7 +87,7 @@ impl Scan {
     }
 
     pub fn totals(reply: oneshot::Sender<Totals>) -> Self {
-        Self::Totals(TotalsScan { next: HostId(0), sums: Totals::default(), reply })
+        Self::Totals(TotalsScan { next: HostId(0), sums: Box::default(), reply })
     }
 
     /// Nobody waits for it any more.
@@ -145,11 +145,13 @@ impl Drive {
             count += 1;
         }
         match last.filter(|_| count == HOSTS_AT_ONCE_MAX).and_then(after) {
-            Some(next) => return Some(TotalsScan { next, ..scan }),
+            Some(next) => Some(TotalsScan { next, ..scan }),
             // Whoever asked may have gone.
-            None => drop(scan.reply.send(self.add_runs(scan.sums))),
+            None => {
+                let _ = scan.reply.send(self.add_runs(*scan.sums));
+                None
+            }
         }
-        None
     }
 
     fn scan_run(&self, mut scan: RunScan) -> Option<RunScan> {
@@ -182,9 +184,9 @@ impl Drive {
             drop(scan.reply.send(Some(live)));
         };
         if scan.next == HostId(0) {
-            put_together()
+            put_together();
         } else {
-            drop(spawn_blocking(put_together))
+            spawn_blocking(put_together);
         }
         None
     }
