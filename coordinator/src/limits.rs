@@ -93,8 +93,11 @@ pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 pub const RUNS_LISTED_MAX: u32 = 1000;
 /// Requests that wait for a run's end.
 pub const WAITS_MAX: usize = 2048;
-/// Of those, requests of one peer; the oldest make room for others.
+/// Of those, requests of one peer; the oldest are answered when others want to wait.
 pub const WAITS_PER_PEER_MAX: usize = 256;
+/// Minimum time for which a request waits for a run's end, whoever else wants to. Those that ask again at once, more
+/// than may wait, are answered this often.
+pub const WAIT_AT_LEAST: Duration = Duration::from_millis(500);
 /// The longest that a request may wait for a run's end.
 pub const WAIT_MAX: Duration = Duration::from_secs(3600);
 

@@ -101,7 +101,11 @@ const OPERATIONS: [Operation; 34] = [
     },
     Operation {
         query: &[("timeout_s", "Answers after this time at the latest.")],
-        ..get("/api/v1/runs/{run}/wait", "Answers when the run is over.", Content::Json("Run"))
+        ..get(
+            "/api/v1/runs/{run}/wait",
+            "Answers when the run is over; earlier, with the run as it is, when too many requests wait.",
+            Content::Json("Run"),
+        )
     },
     get("/api/v1/runs/{run}/result", "What the run gave, as it is.", Content::Other(BYTES)),
     get(

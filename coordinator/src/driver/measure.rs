@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId};
@@ -11,9 +12,9 @@ use sateen_protocol::message::{HostReport, RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{
     BlobHash, Counts, FaultTolerance, Finished, Jobs, Outcome, RunId, RunLimits, RunSpec, Stealing,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{Drive, Known};
+use super::{Drive, Driver, Known, Request};
 use crate::clock::Clock;
 use crate::links::{FromLink, Links};
 use crate::store::{Store, StoreError};
@@ -57,40 +58,22 @@ impl Bed {
 pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, StoreError> {
     let broken = |error| StoreError::File { path: folder.to_owned(), source: error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
-    let (store, restored) = Store::open(folder, crate::limits::BLOBS_BYTES_MAX)?;
     let _entered = runtime.enter();
-    let clock = Clock::start();
-    let links = Arc::new(Links::new(Arc::default(), clock, usize::MAX));
-    let config = CoordinatorConfig {
-        grid: restored.grid,
-        secret: restored.secret,
-        seed: 1,
-        table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
-        circle: CIRCLE,
-        restarted: false,
-    };
-    let machine = Coordinator::new(config, Vec::new(), clock.now());
-    let (_to_driver, from_links) = mpsc::unbounded_channel();
-    let known = Known { names: Vec::new(), chronicles: Vec::new() };
-    let (drive, _driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
+    let New { drive, driver: _driver, to_driver: _to_driver } = New::begin(folder, usize::MAX)?;
     let permits = Arc::new(Semaphore::new(8));
     let mut bed = Bed { drive, permits, now_ns, times: Times::new() };
 
     for link in 1..=hosts {
-        let report = HostReport {
-            name: format!("host-{link}"),
-            site: format!("site-{}", link % 100),
-            threads: 8,
-            version: "0".to_owned(),
-            direct: None,
-        };
-        let hello =
-            ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
+        let hello = hello(format!("host-{link}"), format!("site-{}", link % 100), 8);
         bed.say("driver: a host comes", link, hello);
     }
     bed.drive.chronicles.begin(RUN);
-    bed.drive.machine.submit(clock.now(), RUN, spec());
+    bed.drive.machine.submit(bed.drive.clock.now(), RUN, spec());
     let root = first_root(&mut bed);
+    do_what_is_due(&mut bed);
+    for link in 2..=hosts {
+        bed.say("driver: a host is ready", link, ToCoordinator::Ready { run: RUN });
+    }
     for round in 1..=ROUNDS {
         for link in 1..=hosts {
             let jobs = Jobs { executed: 1000 * round + link, spawned: 1000 * round, ..Jobs::default() };
@@ -116,12 +99,43 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
             }
             bed.drive.drain();
         }
+        for (kind, more, ask) in asked() {
+            let answer = bed.take(kind, ask);
+            while !bed.drive.scans.is_empty() {
+                bed.take(more, Drive::next_scan_part);
+            }
+            runtime.block_on(answer);
+        }
     }
     if let Some(RootClaim { number, .. }) = root {
         let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
         bed.say("driver: a run ends", 1, ToCoordinator::RootFinished { run: RUN, number, finished });
     }
     Ok(bed.times)
+}
+
+/// Waits until there is an answer.
+type Answer = Pin<Box<dyn Future<Output = ()>>>;
+/// Asks, and begins to answer.
+type Ask = fn(&mut Drive) -> Answer;
+
+/// What pages ask for, and what the driver does for that at once and later.
+fn asked() -> [(&'static str, &'static str, Ask); 4] {
+    [
+        ("driver: hosts are asked for", "driver: a part of all hosts", |drive| ask(drive, Request::Hosts)),
+        ("driver: a run is asked for", "driver: a part of a run's hosts", |drive| {
+            ask(drive, |reply| Request::Run(RUN, reply))
+        }),
+        ("driver: runs are asked for", "", |drive| ask(drive, Request::Runs)),
+        ("driver: totals are asked for", "driver: a part of totals", |drive| ask(drive, Request::Totals)),
+    ]
+}
+
+fn ask<T: 'static>(drive: &mut Drive, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
+    let (reply, answer) = oneshot::channel();
+    drive.request(request(reply));
+    // What it is does not matter here.
+    Box::pin(async move { drop(answer.await) })
 }
 
 /// Has the first host take part, and take the root.
@@ -141,7 +155,52 @@ fn first_root(bed: &mut Bed) -> Option<RootClaim> {
     None
 }
 
-fn spec() -> RunSpec {
+/// All that the machine does in slices, so that every host was given the run.
+fn do_what_is_due(bed: &mut Bed) {
+    let drive = &mut bed.drive;
+    let now = drive.clock.now();
+    while drive.machine.poll_timeout().is_some_and(|(when, _)| when <= now) {
+        drive.machine.handle_timeout(now);
+        drive.drain();
+    }
+}
+
+/// A driver that has just begun, and what others reach it by.
+pub(super) struct New {
+    pub drive: Drive,
+    pub driver: Driver,
+    pub to_driver: mpsc::UnboundedSender<FromLink>,
+}
+
+impl New {
+    /// On a store in `folder`, which is empty; for so many links.
+    pub fn begin(folder: &Path, links_max: usize) -> Result<Self, StoreError> {
+        let (store, restored) = Store::open(folder, crate::limits::BLOBS_BYTES_MAX)?;
+        let clock = Clock::start();
+        let links = Arc::new(Links::new(Arc::default(), clock, links_max));
+        let config = CoordinatorConfig {
+            grid: restored.grid,
+            secret: restored.secret,
+            seed: 1,
+            table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
+            circle: CIRCLE,
+            restarted: false,
+        };
+        let machine = Coordinator::new(config, Vec::new(), clock.now());
+        let (to_driver, from_links) = mpsc::unbounded_channel();
+        let known = Known { names: Vec::new(), chronicles: Vec::new() };
+        let (drive, driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
+        Ok(Self { drive, driver, to_driver })
+    }
+}
+
+/// What a host says first.
+pub(super) fn hello(name: String, site: String, threads: u32) -> ToCoordinator {
+    let report = HostReport { name, site, threads, version: "0".to_owned(), direct: None };
+    ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None }
+}
+
+pub(super) fn spec() -> RunSpec {
     RunSpec {
         app: BlobHash([7; 32]),
         function: "main".to_owned(),
@@ -161,18 +220,29 @@ mod tests {
 
     use super::*;
 
+    /// So that what is asked for takes two parts, and hosts and rows together three.
+    const HOSTS: u64 = 300;
+
     #[test]
     fn all_that_is_measured_happens() {
         static TICKS: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::tempdir().expect("a folder");
-        let times = measure(folder.path(), 50, || TICKS.fetch_add(1, Relaxed)).expect("measured");
+        let times = measure(folder.path(), HOSTS, || TICKS.fetch_add(1, Relaxed)).expect("measured");
         let counts: Vec<(&str, usize)> = times.iter().map(|(kind, times)| (*kind, times.len())).collect();
         let expected = [
             ("driver: a batch is handed to the store", ROUNDS as usize * PARTS / 10),
-            ("driver: a host comes", 50),
+            ("driver: a host comes", HOSTS as usize),
+            ("driver: a host is ready", HOSTS as usize - 1),
+            ("driver: a part of a run's hosts", ROUNDS as usize),
+            ("driver: a part of all hosts", 2 * ROUNDS as usize),
             ("driver: a part of all rows and runs", ROUNDS as usize * PARTS),
+            ("driver: a part of totals", ROUNDS as usize),
             ("driver: a run ends", 1),
-            ("driver: counts", 50 * ROUNDS as usize),
+            ("driver: a run is asked for", ROUNDS as usize),
+            ("driver: counts", (HOSTS * ROUNDS) as usize),
+            ("driver: hosts are asked for", ROUNDS as usize),
+            ("driver: runs are asked for", ROUNDS as usize),
+            ("driver: totals are asked for", ROUNDS as usize),
         ];
         assert_eq!(counts, expected);
     }

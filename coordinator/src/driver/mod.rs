@@ -1,6 +1,8 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
+mod answers;
 mod end;
+mod events;
 pub mod measure;
 mod names;
 mod presence;
@@ -8,6 +10,7 @@ mod rate;
 mod request;
 mod rounds;
 mod saver;
+mod scan;
 mod served;
 mod speed;
 #[cfg(test)]
@@ -19,29 +22,29 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Account, Command, Coordinator, Event, HostView, LinkId};
-use sateen_protocol::limits::shortened;
-use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
-use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
+use sateen_protocol::coordinator::{Account, Command, Coordinator, LinkId};
+use sateen_protocol::message::{ToCoordinator, ToHost};
+use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::api::types::{EventKind, Figures, HostOfRun};
-use crate::chronicle::{Chronicle, Chronicles, Source};
-use crate::clock::{Clock, unix_ms};
+use crate::api::types::{Figures, HostOfRun};
+use crate::chronicle::{Chronicle, Chronicles};
+use crate::clock::Clock;
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
 };
 use crate::links::{FromLink, Links};
-use crate::store::sql::{self, state_word};
+use crate::store::sql::state_word;
 use crate::store::{Store, StoreError};
 use names::Names;
 use presence::Presence;
 use rate::{Pings, Rate};
 use rounds::Rounds;
 use saver::{Change, Saver, Written};
+use scan::{Scans, add_lent};
 use served::Served;
-use speed::Speeds;
+use speed::{Pace, Speeds, compare};
 
 pub use names::HostName;
 pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
@@ -49,6 +52,8 @@ pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
 /// machine's clock went on then and the runtime's did not.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// What others take in under a lock that the driver may wait for.
+const ROWS_UNDER_LOCK_MAX: usize = 256;
 
 /// Waits until the service is to stop, or nobody is left to say so.
 pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
@@ -74,6 +79,7 @@ enum Turn {
     SaveEntries,
     SaveChronicles,
     NextPart,
+    NextScanPart,
     Second,
 }
 
@@ -104,6 +110,7 @@ pub struct Drive {
     /// Figures of finished runs, until they are saved. Computed at first use, since a large grid has many rows.
     last_seen: HashMap<RunId, Arc<LateFigures>>,
     rounds: Rounds,
+    scans: Scans,
     ended: totals::Ended,
     pings: Pings,
     rate: Rate,
@@ -148,6 +155,7 @@ impl Drive {
             hellos: HashMap::new(),
             names: Names::restore(known.names),
             rounds: Rounds::default(),
+            scans: Scans::default(),
             last_seen: HashMap::new(),
             ended: totals::Ended::default(),
             pings: Pings::default(),
@@ -181,6 +189,7 @@ impl Drive {
                 written = self.saver.written() => Turn::Written(written),
                 Some(submitted) = self.submitted.1.recv() => Turn::Submitted(Box::new(submitted)),
                 Some(request) = self.requests.recv() => Turn::Request(request),
+                () = std::future::ready(()), if !self.scans.is_empty() => Turn::NextScanPart,
                 () = sleep(wait) => Turn::TimeOut,
                 _ = entries.tick() => Turn::SaveEntries,
                 _ = chronicles.tick() => Turn::SaveChronicles,
@@ -198,6 +207,7 @@ impl Drive {
                 Turn::SaveEntries => self.saver.flush_entries(),
                 Turn::SaveChronicles => self.save_standings(),
                 Turn::NextPart => self.next_part(),
+                Turn::NextScanPart => self.next_scan_part(),
                 // What could not be saved before.
                 Turn::Second => self.saver.write(),
             }
@@ -323,119 +333,6 @@ impl Drive {
         }
     }
 
-    fn request(&mut self, request: Request) {
-        // Whoever asked may have gone: then nobody hears the answer.
-        match request {
-            Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
-            Request::Change { run, wish, reply } => {
-                let now = self.clock.now();
-                let result = match wish {
-                    Wish::Cancel => self.machine.cancel(now, run),
-                    Wish::Suspend => self.machine.suspend(now, run),
-                    Wish::Resume => self.machine.resume(now, run),
-                };
-                self.drain();
-                match result {
-                    Ok(()) => self.saver.answer(run, reply),
-                    Err(error) => {
-                        let _ = reply.send(Err(ChangeError::Refused(error)));
-                    }
-                }
-            }
-            Request::Run(run, reply) => {
-                let _ = reply.send(self.live(run, Rows::All));
-            }
-            Request::Runs(reply) => {
-                let _ =
-                    reply.send(self.machine.run_ids().filter_map(|run| self.live(run, Rows::None)).collect());
-            }
-            Request::Hosts(reply) => {
-                let _ = reply.send(self.hosts());
-            }
-            Request::Forget(run, reply) => {
-                self.chronicles.forget(run);
-                self.ends.send_modify(|ends| *ends += 1);
-                let _ = reply.send(());
-            }
-            Request::Totals(reply) => {
-                let _ = reply.send(self.totals());
-            }
-        }
-    }
-
-    /// Has a run saved; the machine gets it afterwards.
-    fn submit(&self, app_name: String, spec: RunSpec, reply: oneshot::Sender<Result<RunId, StoreError>>) {
-        let (store, driver) = (Arc::clone(&self.store), self.submitted.0.clone());
-        tokio::spawn(async move {
-            let (to_save, now_ms) = (spec.clone(), unix_ms());
-            let save = move |connection: &mut rusqlite::Connection| {
-                sql::add_run(connection, &app_name, &to_save, now_ms)
-            };
-            let result = store.write(save).await;
-            // A driver that is gone has answered by being gone.
-            let _ = driver.send(Submitted { result, spec, reply });
-        });
-    }
-
-    fn submitted(&mut self, submitted: Submitted) {
-        let Submitted { result, spec, reply } = submitted;
-        if let Ok(run) = result {
-            tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
-            self.links.counters.runs_submitted.fetch_add(1, Relaxed);
-            self.chronicles.begin(run);
-            self.machine.submit(self.clock.now(), run, spec);
-            self.drain();
-        }
-        // Whoever asked may have gone.
-        let _ = reply.send(result);
-    }
-
-    fn live(&self, run: RunId, rows: Rows) -> Option<Live> {
-        let view = self.machine.run(run).filter(|view| !view.state().is_over());
-        if let Some(view) = view {
-            let by_host = match rows {
-                Rows::All => view
-                    .by_host()
-                    .map(|(host, is_there, counts)| {
-                        HostOfRun::new(host, &self.name_of(host), is_there, &counts)
-                    })
-                    .collect(),
-                Rows::None => Vec::new(),
-            };
-            let figures = Figures::of_view(&view, by_host);
-            return Some(Live { run, state: view.state(), waiting_for: view.waiting_for, figures });
-        }
-        // It is over and that is not saved: until then nobody is told.
-        self.saver.is_behind_with(run).then(|| Live {
-            run,
-            state: RunState::Running,
-            waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
-            figures: self.last_seen.get(&run).map(|figures| Figures::clone(figures)).unwrap_or_default(),
-        })
-    }
-
-    fn hosts(&self) -> Vec<HostSeen> {
-        let mut lent = HashMap::new();
-        for run in self.machine.run_ids() {
-            add_lent(&self.chronicles, run, &mut lent);
-        }
-        let (mut speeds, served) = (locked(&self.speeds), locked(&self.served));
-        speeds.look(self.machine.runs().filter(|view| view.hosts() > 0).map(|view| view.by_host()));
-        let service = |view: &HostView| {
-            let mut service = served.of(view.id);
-            service.jobs.add(&view.counts.jobs);
-            service.lent = service.lent.saturating_add(lent.get(&view.id).copied().unwrap_or_default());
-            service
-        };
-        let hosts = self.machine.hosts().map(|view| HostSeen {
-            service: service(&view),
-            speed: speeds.of(view.id),
-            rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
-            view,
-        });
-        hosts.collect()
-    }
-
     /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
     /// it is; then what is sent, then what is closed.
     fn drain(&mut self) {
@@ -508,14 +405,19 @@ impl Drive {
         let ended = Arc::clone(&end);
         let work_out = move || {
             let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
-            locked(&speeds).look(std::iter::once(rows.clone()));
+            let paces = rows.clone().filter_map(|(host, is_there, counts)| Pace::of(host, is_there, &counts));
+            for part in compare(std::iter::once(paces.collect())).chunks(ROWS_UNDER_LOCK_MAX) {
+                locked(&speeds).learn(part, |host| names.is_there(host));
+            }
             let by_host = rows.map(|(host, is_there, counts)| {
                 HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
             });
             let figures = Figures::of_account(&account, &counts, by_host.collect());
             let mut lent = HashMap::new();
             add_lent(&chronicles, run, &mut lent);
-            locked(&served).add(&figures.by_host, &lent);
+            for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
+                locked(&served).add(part, &lent);
+            }
             end::close(figures, &ended, failure)
         };
         let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
@@ -527,114 +429,6 @@ impl Drive {
     fn over(&mut self, run: RunId) {
         self.last_seen.remove(&run);
         self.ends.send_modify(|ends| *ends += 1);
-    }
-
-    fn who(&self, link: LinkId) -> String {
-        let host = self.links.get(link).and_then(|link| link.host());
-        host.map_or("unknown".to_owned(), |host| self.named(host))
-    }
-
-    fn named(&self, host: HostId) -> String {
-        match self.names.of(host) {
-            Some(known) => format!("{host} ({} at {})", known.name, known.site),
-            None => host.to_string(),
-        }
-    }
-
-    /// All runs that it had to do with are told.
-    fn host_gone(&self, host: HostId, has_left: bool) {
-        let name = self.name_of(host);
-        for run in self.machine.run_ids() {
-            let source = Source { id: host, name: &name.name, site: &name.site };
-            self.chronicles.host_gone(run, source, has_left);
-        }
-        self.names.went(host);
-        locked(&self.speeds).forget(host);
-        locked(&self.served).forget(host);
-    }
-
-    fn event(&mut self, event: Event) {
-        let counters = &self.links.counters;
-        match event {
-            Event::HostJoined(host) => {
-                counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host joined");
-            }
-            Event::HostGone(host, Departure::Left) => {
-                counters.hosts_left.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host left");
-                self.host_gone(host, true);
-            }
-            Event::HostGone(host, Departure::Crashed) => {
-                counters.hosts_crashed.fetch_add(1, Relaxed);
-                tracing::warn!(host = %self.named(host), "host given up");
-                self.host_gone(host, false);
-            }
-            Event::HostReturned(host) => {
-                self.names.returned(host);
-                counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "a host that was given up came back in time");
-            }
-            Event::HostReborn { was, is } => {
-                tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
-            }
-            Event::Unready(run, host, reason) => {
-                let named = self.named(host);
-                tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
-                let text = format!("host {named} cannot take part: {reason}");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
-            }
-            Event::RootAssigned(run, host) => {
-                let named = self.named(host);
-                tracing::info!(run = run.0, host = %named, "root job given to host");
-                let text = format!("host {named} has the root job");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
-            }
-            Event::RootLost(run, host) => {
-                counters.root_losses.fetch_add(1, Relaxed);
-                let named = self.named(host);
-                tracing::warn!(run = run.0, host = %named, "root job lost with its host");
-                let text = format!("the root job was lost with host {named}");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
-            }
-            Event::RunChanged(run, state) => {
-                self.take_down(run, |chronicle| chronicle.state(state));
-                tracing::debug!(run = run.0, state = state_word(state), "run changed");
-            }
-            Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
-            Event::Notes(run, host, notes) => {
-                let name = self.name_of(host);
-                let source = Source { id: host, name: &name.name, site: &name.site };
-                self.take_down(run, |chronicle| chronicle.note(source, &notes));
-            }
-            Event::Activity(run, host, workers) => {
-                let name = self.name_of(host);
-                let source = Source { id: host, name: &name.name, site: &name.site };
-                self.take_down(run, |chronicle| chronicle.activity(source, &workers));
-            }
-            Event::Misbehaved { by, host, reason } => {
-                counters.misbehaviours.fetch_add(1, Relaxed);
-                // A host that accuses others may be the one that lies, and at length.
-                let reason = shortened(&reason);
-                tracing::warn!(by = %self.named(by), host = %self.named(host), reason, "a host reports misbehaviour");
-            }
-        }
-    }
-}
-
-/// Whether what each host did is wanted as well.
-#[derive(Debug, Clone, Copy)]
-enum Rows {
-    All,
-    None,
-}
-
-/// Adds how many jobs of a run others got from whom.
-fn add_lent(chronicles: &Chronicles, run: RunId, lent: &mut HashMap<HostId, u64>) {
-    let Some(chronicle) = chronicles.get(run) else { return };
-    for (host, jobs) in chronicle.lock().unwrap_or_else(PoisonError::into_inner).lent() {
-        let sum = lent.entry(host).or_default();
-        *sum = sum.saturating_add(jobs);
     }
 }
 

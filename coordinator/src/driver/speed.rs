@@ -16,28 +16,45 @@ pub struct Speeds {
     of: HashMap<HostId, f64>,
 }
 
-impl Speeds {
-    /// What each host counts of each run, and whether it is there.
-    pub fn look(&mut self, runs: impl Iterator<Item = impl Iterator<Item = (HostId, bool, Counts)>>) {
-        // By host: its relations to others, weighted by what it worked, and these weights.
-        let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
-        for run in runs {
-            let rates = run.filter(|(_, is_there, _)| *is_there);
-            let rates: Vec<(HostId, f64, f64)> = rates
-                .filter_map(|(host, _, counts)| Some((host, rate(&counts)?, counts.work_ns as f64)))
-                .collect();
-            // Alone, nobody is fast or slow.
-            let Some(median) = median(rates.iter().map(|(_, rate, _)| *rate)).filter(|_| rates.len() > 1)
-            else {
-                continue;
-            };
-            for (host, rate, weight) in rates {
-                let (sum, weights) = sums.entry(host).or_default();
-                *sum += rate / median * weight;
-                *weights += weight;
-            }
+/// How fast a host is in one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    host: HostId,
+    /// Jobs in a second of processor time.
+    rate: f64,
+    /// What it worked.
+    weight: f64,
+}
+
+impl Pace {
+    /// By what a host counts of the run, if it is there and that tells anything.
+    pub fn of(host: HostId, is_there: bool, counts: &Counts) -> Option<Self> {
+        let rate = rate(counts).filter(|_| is_there)?;
+        Some(Self { host, rate, weight: counts.work_ns as f64 })
+    }
+}
+
+/// Compares hosts by their paces in each run. Takes time in a large grid.
+pub fn compare(runs: impl Iterator<Item = Vec<Pace>>) -> Vec<(HostId, f64)> {
+    // By host: its relations to others, weighted by what it worked, and these weights.
+    let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
+    for paces in runs {
+        // Alone, nobody is fast or slow.
+        let median = median(paces.iter().map(|pace| pace.rate)).filter(|_| paces.len() > 1);
+        let Some(median) = median else { continue };
+        for Pace { host, rate, weight } in paces {
+            let (sum, weights) = sums.entry(host).or_default();
+            *sum += rate / median * weight;
+            *weights += weight;
         }
-        self.of.extend(sums.into_iter().map(|(host, (sum, weights))| (host, sum / weights)));
+    }
+    sums.into_iter().map(|(host, (sum, weights))| (host, sum / weights)).collect()
+}
+
+impl Speeds {
+    /// Takes over what [`compare`] found, of hosts that are there still.
+    pub fn learn(&mut self, found: &[(HostId, f64)], is_there: impl Fn(HostId) -> bool) {
+        self.of.extend(found.iter().filter(|(host, _)| is_there(*host)).copied());
     }
 
     /// The host has gone.
@@ -78,7 +95,10 @@ mod tests {
     }
 
     fn looked(speeds: &mut Speeds, runs: &[Vec<(HostId, bool, Counts)>]) -> [Option<f64>; 3] {
-        speeds.look(runs.iter().map(|run| run.iter().copied()));
+        let paces = |run: &Vec<(HostId, bool, Counts)>| {
+            run.iter().filter_map(|(host, is_there, counts)| Pace::of(*host, *is_there, counts)).collect()
+        };
+        speeds.learn(&compare(runs.iter().map(paces)), |_| true);
         [1, 2, 3].map(|host| speeds.of(HostId(host)))
     }
 
@@ -96,6 +116,9 @@ mod tests {
         assert_eq!(looked(&mut speeds, &[]), [one, two, three]);
         speeds.forget(HostId(1));
         assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(2))), (None, two));
+        // Nor is it learned anew of one that went meanwhile.
+        speeds.learn(&[(HostId(1), 1.0), (HostId(3), 2.0)], |host| host != HostId(1));
+        assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(3))), (None, Some(2.0)));
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! The driver with a disk that takes its time, and after a time in which it was held up.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::mpsc as threads;
 use std::time::Duration;
 
-use sateen_protocol::coordinator::CoordinatorConfig;
-use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
-use sateen_protocol::message::HostReport;
-use sateen_protocol::{BlobHash, FaultTolerance, Finished, Outcome, RunLimits, Stealing};
+use futures_util::future::join_all;
+use sateen_protocol::{Finished, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::measure::{New, hello, spec};
 use super::*;
 use crate::links::Link;
-use crate::metrics::Counters;
 
 /// Whatever a test waits for comes long before.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,22 +30,8 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (store, restored) = Store::open(folder.path(), 1 << 30).expect("it opens");
-        let (store, clock) = (Arc::new(store), Clock::start());
-        let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, 100));
-        let config = CoordinatorConfig {
-            grid: restored.grid,
-            secret: restored.secret,
-            seed: 1,
-            table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
-            circle: CIRCLE,
-            restarted: false,
-        };
-        let machine = Coordinator::new(config, Vec::new(), clock.now());
-        let (to_driver, from_links) = mpsc::unbounded_channel();
-        let known = Known { names: Vec::new(), chronicles: Vec::new() };
-        let (drive, driver) =
-            Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), from_links, known);
+        let New { drive, driver, to_driver } = New::begin(folder.path(), 1000).expect("it opens");
+        let (links, store) = (Arc::clone(&drive.links), Arc::clone(&drive.store));
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(drive.run(stopping));
         Self { driver, store, links, to_driver, stop, _folder: folder }
@@ -60,33 +45,12 @@ impl Bed {
 
     fn join(&self, name: &str) -> Arc<Link> {
         let link = self.links.add(IpAddr::from([127, 0, 0, 1]));
-        let report = HostReport {
-            name: name.to_owned(),
-            site: String::new(),
-            threads: 1,
-            version: String::new(),
-            direct: None,
-        };
-        self.say(
-            &link,
-            ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None },
-        );
+        self.say(&link, hello(name.to_owned(), String::new(), 1));
         link
     }
 
     async fn submit(&self) -> RunId {
-        let spec = RunSpec {
-            app: BlobHash([7; 32]),
-            function: "main".to_owned(),
-            arguments: Vec::new(),
-            inputs: Vec::new(),
-            limits: RunLimits::default(),
-            strict_nan: false,
-            stealing: Stealing::default(),
-            fault_tolerance: FaultTolerance::default(),
-            record_every_ms: 100,
-        };
-        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec.clone()), reply };
+        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec()), reply };
         self.driver.ask(ask).await.expect("it runs").expect("it is saved")
     }
 
@@ -169,6 +133,53 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     assert_ne!(other, run);
     let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
     assert!(live.is_none(), "the run is over, and on the disk");
+    bed.stop.send_replace(true);
+}
+
+/// They are more than fit into one part, and are asked for by more than take turns at once, of whom one does not wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_about_many_hosts_leave_none_out() {
+    const HOSTS: usize = 600;
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    for number in 0..HOSTS {
+        let link = bed.join(&format!("host-{number}"));
+        if number == 0 {
+            until(&link, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
+        }
+        bed.say(&link, ToCoordinator::Ready { run });
+        let counts = Box::new(Counts { workers: 1, busy: 1, ..Counts::default() });
+        let (notes, workers) = (Vec::new(), Vec::new());
+        let (progress, notes_dropped) = (None, 0);
+        let counted =
+            ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped, workers };
+        bed.say(&link, counted);
+    }
+    let live = timeout(PATIENCE, async {
+        loop {
+            let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+            let live = live.expect("it is not over");
+            if live.figures.by_host.len() >= HOSTS {
+                return live;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let live = live.await.expect("all have counted");
+    let names: BTreeSet<&str> = live.figures.by_host.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!((names.len(), live.figures.hosts), (HOSTS, HOSTS));
+
+    drop(timeout(Duration::ZERO, bed.driver.ask(Request::Hosts)).await);
+    let asked = join_all((0..8).map(|_| bed.driver.ask(Request::Hosts)));
+    for hosts in timeout(PATIENCE, asked).await.expect("in time") {
+        let hosts = hosts.expect("it runs");
+        let ids: BTreeSet<HostId> = hosts.iter().map(|host| host.view.id).collect();
+        assert_eq!((hosts.len(), ids.len()), (HOSTS, HOSTS));
+        assert!(hosts.iter().all(|host| host.view.counts.busy == 1));
+    }
+    let totals = bed.driver.ask(Request::Totals).await.expect("it runs");
+    let hosts = HOSTS as u64;
+    assert_eq!((totals.hosts.all(), totals.hosts.working, totals.workers), (hosts, hosts, hosts));
     bed.stop.send_replace(true);
 }
 

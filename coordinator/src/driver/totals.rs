@@ -1,5 +1,6 @@
 //! Sums over hosts and runs, for metrics and for the status.
 
+use sateen_protocol::coordinator::HostView;
 use sateen_protocol::{Counts, RunState};
 
 use super::Drive;
@@ -34,7 +35,8 @@ impl Ended {
 }
 
 impl Drive {
-    pub(super) fn totals(&self) -> Totals {
+    /// All but what is of each host.
+    pub(super) fn add_runs(&self, totals: Totals) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
         let mut totals = Totals {
             counts: self.ended.counts,
@@ -45,7 +47,7 @@ impl Drive {
             entries_dropped,
             unsaved,
             jobs_per_s: self.rate.per_s(),
-            ..Totals::default()
+            ..totals
         };
         for view in self.machine.runs().filter(|view| !view.state().is_over()) {
             let (entries, bytes) = view.table();
@@ -53,16 +55,18 @@ impl Drive {
             totals.table.0 += entries;
             totals.table.1 += bytes;
         }
-        for host in self.machine.hosts() {
-            totals.workers = totals.workers.saturating_add(host.report.threads.into());
-            totals.busy = totals.busy.saturating_add(host.counts.busy.into());
-            match (host.connected, host.paused.is_some(), host.counts.busy) {
-                (false, ..) => totals.hosts.away += 1,
-                (_, true, _) => totals.hosts.paused += 1,
-                (_, _, 0) => totals.hosts.idle += 1,
-                _ => totals.hosts.working += 1,
-            }
-        }
         totals
+    }
+}
+
+/// Adds a host.
+pub fn add_host(totals: &mut Totals, host: &HostView) {
+    totals.workers = totals.workers.saturating_add(host.report.threads.into());
+    totals.busy = totals.busy.saturating_add(host.counts.busy.into());
+    match (host.connected, host.paused.is_some(), host.counts.busy) {
+        (false, ..) => totals.hosts.away += 1,
+        (_, true, _) => totals.hosts.paused += 1,
+        (_, _, 0) => totals.hosts.idle += 1,
+        _ => totals.hosts.working += 1,
     }
 }

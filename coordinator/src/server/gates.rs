@@ -4,10 +4,11 @@
 //!
 //! Many users may share an address, and one of them may be hostile. So what can be held for long by doing little
 //! (connections, uploads, waits for runs' ends, links without a hello) is taken from those who do the least with it when
-//! others want it. What the service itself works on is taken from nobody.
+//! others want it; among equals from a peer that has the most, the oldest first. What the service itself works on is taken
+//! from nobody. A connection that loses one is broken off, but a wait for a run's end is answered.
 //!
 //! Those who wait have their turns in the order in which they came, but for those whose own peer has all that it may.
-//! Only the first one of each peer is woken, or looks who does too little, however many wait.
+//! Only the first one of each peer is woken, or looks who does too little, however many wait; it looks for all of them.
 
 mod kind;
 mod waiting;
@@ -15,12 +16,15 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::Notify;
+
 use super::connection::{Activity, Connection};
-use crate::limits::{HELD_AT_LEAST, HELD_BYTES_PER_SECOND_MIN};
+use crate::limits::HELD_BYTES_PER_SECOND_MIN;
 use crate::peer::Peer;
 use waiting::{Grants, Line};
 
@@ -60,18 +64,42 @@ struct Holder {
     activity: Arc<Activity>,
     since: Instant,
     moved_bytes_before: u64,
+    /// Told when it loses what it has, if that does not break its connection off.
+    lost: Option<Arc<Notify>>,
 }
 
 impl Holder {
     /// What it does with what it has, in bytes a second; nothing for one that loses nothing now.
-    fn rate(&self, now: Instant) -> Option<f64> {
+    fn rate(&self, now: Instant, kind: Kind) -> Option<f64> {
         let held = now.duration_since(self.since);
-        if held < HELD_AT_LEAST || self.activity.is_answering() {
+        if held < kind.held_at_least() || self.activity.is_answering() {
             return None;
         }
         let bytes = self.activity.moved_bytes().saturating_sub(self.moved_bytes_before);
         let rate = bytes as f64 / held.as_secs_f64();
         (rate < HELD_BYTES_PER_SECOND_MIN).then_some(rate)
+    }
+
+    fn loses(&self) {
+        match &self.lost {
+            Some(lost) => lost.notify_one(),
+            None => self.activity.cut(),
+        }
+    }
+}
+
+/// One of those that do too little: its rate, how many its peer has, and its number. The least loses first.
+#[derive(Debug)]
+struct Idle {
+    rate: f64,
+    of_peer: Reverse<usize>,
+    number: u64,
+}
+
+impl Idle {
+    fn order(&self, other: &Self) -> Ordering {
+        let rest = |one: &Self| (one.of_peer, one.number);
+        self.rate.total_cmp(&other.rate).then_with(|| rest(self).cmp(&rest(other)))
     }
 }
 
@@ -109,7 +137,7 @@ impl Held {
     }
 
     /// The connection can lose one of this kind from now on; its number.
-    fn hold(&mut self, connection: &Arc<Connection>) -> u64 {
+    fn hold(&mut self, connection: &Arc<Connection>, lost: Option<Arc<Notify>>) -> u64 {
         let (number, peer) = (self.next, connection.peer);
         self.next += 1;
         let holder = Holder {
@@ -117,6 +145,7 @@ impl Held {
             activity: Arc::clone(&connection.activity),
             since: Instant::now(),
             moved_bytes_before: connection.activity.moved_bytes(),
+            lost,
         };
         self.holders.insert(number, holder);
         self.holders_of.entry(peer).or_default().insert(number);
@@ -134,22 +163,31 @@ impl Held {
         Some(holder)
     }
 
-    /// Takes one from the connection that does the least with what it has, and too little; of `peer`, if that is given.
-    fn make_room(&mut self, kind: Kind, peer: Option<Peer>) -> Option<()> {
+    /// Takes one each from at most `most` connections, those that do the least with what they have, and too little; of
+    /// `peer`, if that is given. Whether there was any.
+    fn make_room(&mut self, kind: Kind, peer: Option<Peer>, most: usize) -> bool {
         let now = Instant::now();
-        let rated = |number: &u64| Some((self.holders.get(number)?.rate(now)?, *number));
-        let by_rate = |one: &(f64, u64), other: &(f64, u64)| one.0.total_cmp(&other.0);
-        let idlest = match peer {
-            Some(peer) => self.holders_of.get(&peer)?.iter().filter_map(rated).min_by(by_rate),
-            None => self.holders.keys().filter_map(rated).min_by(by_rate),
+        let rated = |number: &u64| {
+            let holder = self.holders.get(number)?;
+            let of_peer = Reverse(self.of_peer(holder.peer));
+            Some(Idle { rate: holder.rate(now, kind)?, of_peer, number: *number })
         };
-        let (_, number) = idlest?;
-        let holder = self.release(number)?;
-        // What it has is another's from now on, even if it takes a moment to notice.
-        self.give_back(holder.peer, 1);
-        tracing::debug!(peer = ?holder.peer, ?kind, "a connection that does too little makes room");
-        holder.activity.cut();
-        Some(())
+        let mut idle: Vec<Idle> = match peer {
+            Some(peer) => self.holders_of.get(&peer).into_iter().flatten().filter_map(rated).collect(),
+            None => self.holders.keys().filter_map(rated).collect(),
+        };
+        if most < idle.len() {
+            idle.select_nth_unstable_by(most, Idle::order);
+            idle.truncate(most);
+        }
+        for Idle { number, .. } in &idle {
+            let Some(holder) = self.release(*number) else { continue };
+            // What it has is another's from now on, even if it takes a moment to notice.
+            self.give_back(holder.peer, 1);
+            tracing::debug!(peer = ?holder.peer, ?kind, "a connection that does too little makes room");
+            holder.loses();
+        }
+        !idle.is_empty()
     }
 }
 
@@ -167,11 +205,11 @@ impl Gates {
         let of_kind = held.entry(kind).or_default();
         of_kind.room(peer, kind, count)?;
         of_kind.take(peer, count);
-        Ok(Pass { gates: Arc::clone(self), peer, kind, count, number: None })
+        Ok(Pass { gates: Arc::clone(self), peer, kind, count, number: None, lost: None })
     }
 
     /// Takes one of a kind for a connection. Where there is no room, another connection that does too little with
-    /// what it has is broken off.
+    /// what it has loses it.
     ///
     /// # Errors
     /// When there is no room, and none can be made.
@@ -189,7 +227,7 @@ impl Gates {
     ) -> Result<Pass, Full> {
         let peer = connection.peer;
         if let Err(full) = of_kind.room(peer, kind, 1) {
-            of_kind.make_room(kind, (full == Full::Peer).then_some(peer)).ok_or(full)?;
+            of_kind.make_room(kind, (full == Full::Peer).then_some(peer), 1);
             of_kind.room(peer, kind, 1)?;
         }
         Ok(self.pass(of_kind, connection, kind))
@@ -198,8 +236,9 @@ impl Gates {
     /// One for a connection, for which there is room.
     fn pass(self: &Arc<Self>, of_kind: &mut Held, connection: &Arc<Connection>, kind: Kind) -> Pass {
         of_kind.take(connection.peer, 1);
-        let number = Some(of_kind.hold(connection));
-        Pass { gates: Arc::clone(self), peer: connection.peer, kind, count: 1, number }
+        let lost = kind.is_answered_when_lost().then(Arc::<Notify>::default);
+        let number = Some(of_kind.hold(connection, lost.clone()));
+        Pass { gates: Arc::clone(self), peer: connection.peer, kind, count: 1, number, lost }
     }
 
     /// Gives room that there is to those who have waited longest. What they get is to be handed over without the lock.
@@ -226,6 +265,18 @@ pub struct Pass {
     count: usize,
     /// Among those that can be taken away.
     number: Option<u64>,
+    /// Told when that happens.
+    lost: Option<Arc<Notify>>,
+}
+
+impl Pass {
+    /// Waits until another has it, which happens only to what is answered then.
+    pub async fn until_lost(&self) {
+        match &self.lost {
+            Some(lost) => lost.notified().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl Drop for Pass {

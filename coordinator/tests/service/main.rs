@@ -13,4 +13,5 @@ mod openapi;
 mod restart;
 mod runs;
 mod server;
+mod shares;
 mod watch;

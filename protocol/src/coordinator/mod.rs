@@ -181,7 +181,12 @@ impl Coordinator {
 
     /// All hosts, each as it is looked at.
     pub fn hosts(&self) -> impl Iterator<Item = HostView> {
-        self.hosts.iter().map(|(id, state)| {
+        self.hosts_from(HostId(0))
+    }
+
+    /// The hosts from `first` on in the order of their ids, each as it is looked at.
+    pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = HostView> {
+        self.hosts.range(first..).map(|(id, state)| {
             let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
             state.view(*id, self.active.iter().filter(is_ready).copied().collect())
         })

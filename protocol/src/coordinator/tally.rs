@@ -98,8 +98,14 @@ impl Tally {
     }
 
     /// The counts of each host, of all its series.
+    #[cfg(test)]
     pub fn rows(&self) -> impl Iterator<Item = (HostId, Counts)> {
-        self.rows.iter().map(|(host, counts)| (*host, *counts))
+        self.rows_from(HostId(0))
+    }
+
+    /// The counts of the hosts from `first` on in the order of their ids, of all their series.
+    pub fn rows_from(&self, first: HostId) -> impl Iterator<Item = (HostId, Counts)> {
+        self.rows.range(first..).map(|(host, counts)| (*host, *counts))
     }
 
     /// Hosts that have begun to count anew: what they counted before, and what since. Of the others, what they

@@ -87,8 +87,13 @@ impl<'a> RunView<'a> {
 
     /// The counts of each host that worked on it, and whether it is still there.
     pub fn by_host(&self) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
+        self.by_host_from(HostId(0))
+    }
+
+    /// The same of the hosts from `first` on in the order of their ids.
+    pub fn by_host_from(&self, first: HostId) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
         let hosts = self.hosts;
-        self.part.tally.rows().map(|(host, counts)| (host, hosts.contains_key(&host), counts))
+        self.part.tally.rows_from(first).map(|(host, counts)| (host, hosts.contains_key(&host), counts))
     }
 
     /// The number of hosts that worked on it.

@@ -43,10 +43,12 @@ pub enum Family {
     Evictions,
     /// Links with little bandwidth, which break while large results, parameters and objects are under way.
     Bandwidth,
+    /// Links are away for less than 5 s, and nothing else happens. Only on its own.
+    Blips,
 }
 
 impl Family {
-    /// All of them: seeds draw from these unless told otherwise.
+    /// All but those that are only on their own: seeds draw from these unless told otherwise.
     pub const ALL: &[Self] = &[
         Self::Links,
         Self::OneWay,
@@ -118,6 +120,9 @@ impl Family {
                 "a host went on with its log of updates",
                 "a replica was replaced",
             ],
+            Self::Blips => {
+                &["a host that was given up came back under its id", "a link was reset", "a root was lost"]
+            }
             Self::Bandwidth => &[
                 "a direct link was reset",
                 "a large result was found where the table said",
@@ -150,7 +155,10 @@ impl Family {
 
     /// Whether it is set up before a seed begins.
     pub(crate) fn is_set_up(self) -> bool {
-        matches!(self, Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth)
+        matches!(
+            self,
+            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth | Self::Blips
+        )
     }
 
     /// What it is called on command lines.
@@ -166,7 +174,8 @@ impl Family {
         if names == "all" {
             return Ok(Self::ALL.to_vec());
         }
-        let one = |name: &str| Self::ALL.iter().copied().find(|family| family.name() == name);
+        let one =
+            |name: &str| Self::ALL.iter().copied().chain([Self::Blips]).find(|family| family.name() == name);
         names
             .split(',')
             .filter(|name| !name.is_empty())
@@ -189,7 +198,9 @@ impl Family {
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
             Self::Evictions => Fault::Eviction(evictions::draw(random)),
             Self::Versions => versions::draw(random),
-            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth => return None,
+            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth | Self::Blips => {
+                return None;
+            }
         })
     }
 }

@@ -9,6 +9,7 @@ use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealin
 
 use crate::extra::Extra;
 use crate::families::Family;
+use crate::faults::links;
 use crate::invariants::{Calm, check_end, is_reconciled};
 use crate::network::{NetworkConfig, Weather};
 use crate::process::HostPlan;
@@ -219,9 +220,20 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
     if kind > 1 {
         calm_at = extra.disturb(calm_at, runs, &mut steps);
     }
+    let only_blips = families == [Family::Blips];
+    if only_blips {
+        let mut random = Random::new(seed ^ 0xb1_1b5);
+        let blip =
+            |_| (Time(random.below(calm_at.0 as usize) as u64), Fault::Reset(links::draw_blip(&mut random)));
+        steps = (0..1 + seed % 4).map(blip).collect();
+    }
     let calm = Calm {
-        is_undisturbed: kind == 0,
-        only_departures: kind == 1 && extra.table_bytes_max.is_none() && extra.narrow.is_none(),
+        only_blips,
+        is_undisturbed: kind == 0 && !only_blips,
+        only_departures: kind == 1
+            && !only_blips
+            && extra.table_bytes_max.is_none()
+            && extra.narrow.is_none(),
         // A result that the table has by location is lost with its host.
         records_survive: extra.table_bytes_max.is_none()
             && extra.narrow.is_none()

@@ -81,6 +81,8 @@ pub struct TreePlan {
 pub struct Tree {
     nodes: Vec<Node>,
     parents: Vec<NodeIndex>,
+    /// In how many places each node stands, as it or what is above it has twins.
+    places: Vec<u64>,
     app: BlobHash,
     shared_objects: u32,
     update_bytes_max: usize,
@@ -135,9 +137,11 @@ impl Tree {
         }
         let app = BlobHash::of(&plan.seed.to_le_bytes());
         let parents = vec![0; nodes.len()];
+        let places = vec![0; nodes.len()];
         let mut tree = Self {
             nodes,
             parents,
+            places,
             app,
             shared_objects: plan.shared_objects,
             update_bytes_max: plan.update_bytes_max,
@@ -151,6 +155,7 @@ impl Tree {
         tree.parameter_bytes = plan.bulk.parameters.draw(tree.nodes.len(), &mut random);
         let total: u64 = tree.total_weight(&weights);
         tree.fill(&weights, plan.work_ns as f64 / total as f64);
+        tree.count_places();
         tree
     }
 
@@ -180,12 +185,26 @@ impl Tree {
         self.nodes.iter().enumerate().any(|(index, node)| node.original as usize != index)
     }
 
-    /// How much of the work of all jobs is that of jobs equal to others.
+    /// Whether equal jobs stand in several places, of which this is one.
+    pub fn is_twin(&self, index: NodeIndex) -> bool {
+        self.places[index as usize] > 1
+    }
+
+    /// The work of all jobs that stand in several places, if each place has it done once.
     pub fn twins_ns(&self) -> u64 {
-        let originals =
-            self.nodes.iter().enumerate().filter(|(index, node)| node.original as usize == *index);
-        let once_ns: u64 = originals.map(|(_, node)| node.before_ns + node.after_ns).sum();
-        self.root().most_ns.saturating_sub(once_ns)
+        let of_all = self.nodes.iter().zip(&self.places).filter(|(_, places)| **places > 1);
+        of_all.map(|(node, places)| places * (node.before_ns + node.after_ns)).sum()
+    }
+
+    fn count_places(&mut self) {
+        self.places[0] = 1;
+        // Children come after their parents.
+        for index in 0..self.nodes.len() {
+            for child in 0..self.nodes[index].children as usize {
+                let child = self.child(index as NodeIndex, child) as usize;
+                self.places[child] += self.places[index];
+            }
+        }
     }
 
     /// The longest stretch of work of one job.

@@ -16,7 +16,7 @@ use crate::invariants::replicas::Watched;
 use crate::network::{Network, NetworkConfig, Way};
 use crate::pipes::Pipe;
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, Tally};
 use crate::server::Server;
 use crate::sometimes::Sometimes;
 use crate::tree::Tree;
@@ -92,6 +92,8 @@ pub struct World {
     pub away_ns: u64,
     /// All workers there were each time that anything happened.
     pub shaken_workers: u64,
+    /// Links that were away for a while: of so many workers, fast ones count for more, and for how long.
+    pub blips: Vec<(u64, u64)>,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// The same.
@@ -138,6 +140,7 @@ impl World {
             away_ns: 0,
             ids_gone: 0,
             shaken_workers: 0,
+            blips: Vec::new(),
             suspects: BTreeMap::new(),
             unwanted: BTreeMap::new(),
             replicas: Watched::default(),
@@ -242,6 +245,13 @@ impl World {
             .iter()
             .map(|process| process.runtime.executed(self.now).get(&run).copied().unwrap_or(0))
             .sum()
+    }
+
+    /// What was tallied of a run, by all.
+    pub fn tally(&self, run: RunId) -> Tally {
+        let mut tally = Tally::default();
+        self.processes.iter().for_each(|process| tally.add(&process.runtime.tally(run)));
+        tally
     }
 
     /// Does the next thing.

@@ -1,7 +1,7 @@
 //! A grid of real processes on loopback: a coordinator, hosts, and whatever happens to them.
 //!
-//! One cluster at a time in a test process: each wants the machine's cores for itself. When a test
-//! fails, its cluster shows what each process said. When it ends, all of its processes are killed.
+//! One cluster at a time in a test process, for each wants the machine's cores for itself; but those whose tests mostly
+//! wait run beside it. When a test fails, its cluster shows what each process said. When it ends, all of its processes are killed.
 
 mod api;
 mod process;
@@ -45,14 +45,22 @@ pub struct Cluster {
     address: SocketAddr,
     api: Api,
     folder: TempDir,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Cluster {
     /// A coordinator, and a host of one thread for each of `hosts`, which are names and sites; all are
     /// there.
     pub fn start(hosts: &[(&str, &str)]) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::start_in(Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)), hosts)
+    }
+
+    /// As [`Cluster::start`], for a test that mostly waits: it does so beside others.
+    pub fn start_beside_others(hosts: &[(&str, &str)]) -> Self {
+        Self::start_in(None, hosts)
+    }
+
+    fn start_in(turn: Option<MutexGuard<'static, ()>>, hosts: &[(&str, &str)]) -> Self {
         let address = free_address();
         let mut cluster = Self {
             hosts: BTreeMap::new(),

@@ -48,7 +48,14 @@ impl Watcher {
     /// # Panics
     /// When that cannot be.
     pub fn connect(address: impl Display) -> Self {
-        let stream = TcpStream::connect(address.to_string()).expect("it listens");
+        Self::on(TcpStream::connect(address.to_string()).expect("it listens"), address)
+    }
+
+    /// The same on a connection to `address` that is open already.
+    ///
+    /// # Panics
+    /// When that cannot be.
+    pub fn on(stream: TcpStream, address: impl Display) -> Self {
         let (socket, _) = client(format!("ws://{address}/ws/watch"), stream).expect("a websocket");
         Self {
             socket,

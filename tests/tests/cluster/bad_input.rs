@@ -29,7 +29,7 @@ fn garbage() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn frames_of_garbage_at_the_coordinator() {
-    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.1);
     let mut sockets = Vec::new();
@@ -95,7 +95,7 @@ fn garbage_at_a_hosts_own_port() {
 
 #[test]
 fn requests_of_garbage_at_the_api() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let address = cluster.address();
     let post = |path: &str, body: &str| {
         let request = format!(

@@ -43,7 +43,7 @@ fn what_a_host_did_is_counted_when_its_runs_are_over_too() {
 
 #[test]
 fn an_app_says_who_published_it() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let module = app("fib").display().to_string();
     let publish = |cluster: &Cluster, by: &str| cluster.sateen(["publish", module.as_str(), "--by", by]);
     for by in ["Ada L.", "böb <b>&"] {

@@ -28,7 +28,7 @@ fn assert_refused(ended: &Ended, words: &[&str]) {
 
 #[test]
 fn a_data_folder_that_is_in_use() {
-    let cluster = Cluster::start(&[("ada", "here")]);
+    let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let listen = free_address().to_string();
     let folder = cluster.data_folder("coordinator");
     let second = refused("sateen-coordinator", &["--listen", &listen], &folder);
@@ -43,7 +43,7 @@ fn a_data_folder_that_is_in_use() {
 
 #[test]
 fn an_address_that_is_in_use() {
-    let cluster = Cluster::start(&[]);
+    let cluster = Cluster::start_beside_others(&[]);
     let listen = cluster.address().to_string();
     let second = refused("sateen-coordinator", &["--listen", &listen], &cluster.data_folder("other"));
     assert_refused(&second, &[&listen, "--listen"]);
@@ -76,7 +76,7 @@ fn a_data_folder_that_cannot_be_written() {
     let ended = refused("sateen-coordinator", &["--listen", &listen], Path::new("/proc/sateen"));
     assert_refused(&ended, &["/proc/sateen"]);
     // A host works all the same, only that it saves nothing; and says so.
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let url = format!("http://{}", cluster.address());
     let mut command = Command::new(binary("sateen-host"));
     command.args(["--coordinator", &url, "--name", "ada", "--threads", "1", "--data-dir", "/proc/sateen"]);
@@ -89,7 +89,7 @@ fn a_data_folder_that_cannot_be_written() {
 /// A store that a kill left in pieces costs what was in it, and nothing else.
 #[test]
 fn a_store_in_pieces_is_set_aside() {
-    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
     cluster.kill_host("ada");
     let store = cluster.data_folder("ada").join("store");

@@ -106,7 +106,7 @@ fn start_listening(cluster: &mut Cluster, name: &str) -> SocketAddr {
 
 #[test]
 fn nobody_dials_as_another() {
-    let mut cluster = Cluster::start(&[("bob", "here")]);
+    let mut cluster = Cluster::start_beside_others(&[("bob", "here")]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(2);
     let (_eve, own, grid, hosts) = intruder(&cluster);
@@ -124,7 +124,7 @@ fn nobody_dials_as_another() {
 
 #[test]
 fn links_of_one_peer_replace_one_another() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(1);
     let (_eve, own, grid, hosts) = intruder(&cluster);
@@ -145,7 +145,7 @@ fn links_of_one_peer_replace_one_another() {
 #[test]
 fn a_peer_that_reads_nothing_takes_little_memory() {
     const MEMORY_MIB_MAX: u64 = 400;
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(1);
     let (_eve, own, grid, hosts) = intruder(&cluster);

@@ -81,7 +81,7 @@ fn a_paused_host_says_why_and_takes_nothing() {
 /// A host that is started again at once finds its folder free.
 #[test]
 fn a_host_has_left_when_its_user_is_told_so() {
-    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     for _ in 0..25 {
         let told = cluster.tell_host("ada", &["leave"]);
         assert_eq!(told.code, Some(0), "{told:?}");

@@ -7,7 +7,7 @@ use serde_json::json;
 /// Limits that no host grants are refused before anybody waits for such a host.
 #[test]
 fn limits_out_of_range_are_refused_at_once() {
-    let cluster = Cluster::start(&[]);
+    let cluster = Cluster::start_beside_others(&[]);
     let module = app("nqueens").display().to_string();
     let submit = |more: &[&str]| cluster.sateen(["submit", &module, "8"].iter().chain(more));
     for (flag, value, expected) in [

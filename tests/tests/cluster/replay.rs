@@ -69,7 +69,7 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
 
 #[test]
 fn the_root_job_gives_the_runs_result_or_its_failure() {
-    let cluster = Cluster::start(&[("ada", "here")]);
+    let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let run = cluster.submit("nqueens", &["10"]);
     cluster.done(run, "724\n");
     let root = key(&cluster, run, |node| node["parent"].is_null());

@@ -96,7 +96,7 @@ fn an_interrupted_wait_leaves_the_run_going() {
 
 #[test]
 fn failures_of_apps_are_as_on_one_machine() {
-    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let cluster = Cluster::start_beside_others(&[("ada", "here"), ("bob", "here")]);
     let module = probe::module_path().display().to_string();
     let submit = |function: &str, more: &[&str]| {
         cluster.sateen([&["submit", module.as_str(), "--function", function, "--wait"], more].concat())
@@ -114,7 +114,7 @@ fn failures_of_apps_are_as_on_one_machine() {
 
 #[test]
 fn what_is_submitted_wrongly_is_told() {
-    let cluster = Cluster::start(&[]);
+    let cluster = Cluster::start_beside_others(&[]);
     let module = app("nqueens").display().to_string();
     cluster.sateen(["submit", "nothing", "1"]).fails_with(2, &["no file `nothing`", "is published"]);
     cluster.sateen(["submit", &module, "8", "--function", "nothing"]).fails_with(2, &["nothing"]);
@@ -138,7 +138,7 @@ fn what_is_submitted_wrongly_is_told() {
 
 #[test]
 fn inputs_travel_with_the_run() {
-    let cluster = Cluster::start(&[("ada", "here"), ("bob", "there")]);
+    let cluster = Cluster::start_beside_others(&[("ada", "here"), ("bob", "there")]);
     let file = cluster.folder().join("small.cnf");
     std::fs::write(&file, "p cnf 2 3\n1 2 0\n-1 2 0\n-2 1 0\n").expect("a file can be written");
     let input = format!("cnf={}", file.display());
@@ -155,7 +155,7 @@ fn inputs_travel_with_the_run() {
 /// A late host changes nothing about who waits for whom: a run submitted to nobody begins by itself.
 #[test]
 fn a_run_without_hosts_waits_for_the_first() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let run = cluster.submit("nqueens", &["12"]);
     cluster.start_host("ada", "here");
     let about = cluster.api().run_over(run, Duration::from_secs(30));

@@ -133,7 +133,7 @@ fn a_host_whose_link_is_away_for_a_moment_keeps_its_id() {
 /// Either side may be updated while it waits.
 #[test]
 fn a_host_waits_for_a_coordinator_of_its_version() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     cluster.kill_coordinator();
     let newer = Newer::start(cluster.address());
     cluster.start_host("ada", "here");
@@ -188,7 +188,7 @@ impl Newer {
 /// Somebody else's firewall: the host dials for as long as it takes.
 #[test]
 fn a_host_without_coordinator_says_so_and_keeps_trying() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     cluster.kill_coordinator();
     cluster.start_host("ada", "here");
     let address = cluster.address().to_string();

@@ -12,7 +12,7 @@ const MEBIBYTES: u64 = 16;
 /// Each host is behind a link of its own, so whichever has the root, a result goes through two of them.
 #[test]
 fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let names = ["ada", "bob"];
     let proxies = names.map(|name| {
         let proxy = Proxy::start(cluster.address(), Duration::ZERO);
@@ -38,7 +38,7 @@ fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
 /// The root's own result, to the coordinator.
 #[test]
 fn a_large_answer_over_a_slow_link_arrives() {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_beside_others(&[]);
     let proxy = Proxy::start(cluster.address(), Duration::ZERO);
     proxy.limit(BYTES_PER_SECOND);
     cluster.start_host_with("ada", "here", &proxy.url(), &["--direct", "off"]);

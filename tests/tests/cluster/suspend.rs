@@ -38,7 +38,7 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
 
 #[test]
 fn what_cannot_be_suspended_is_told() {
-    let cluster = Cluster::start(&[("ada", "here")]);
+    let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let run = cluster.submit("nqueens", &["8"]);
     cluster.done(run, "92\n");
     let number = run.to_string();

@@ -77,7 +77,7 @@ pub struct Patience {
     timeout_s: Option<f64>,
 }
 
-/// Answers when the run is over, or after the time.
+/// Answers when the run is over, or after the time, or when others want to wait and more may not.
 pub async fn wait(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -88,7 +88,7 @@ pub async fn wait(
     let timeout_s = patience.timeout_s.unwrap_or(WAIT_S);
     let patience = Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
-    let _turn = turn(&api, &connection, Kind::Wait).await?;
+    let turn = turn(&api, &connection, Kind::Wait).await?;
     let mut ends = api.driver.ends.clone();
     let mut shutdown = api.shutdown.clone();
     let over = async {
@@ -105,7 +105,10 @@ pub async fn wait(
     };
     // Meanwhile the service does nothing for it: others may have its place.
     connection.is_answered(false);
-    let waited = timeout(patience.min(WAIT_MAX), over).await;
+    let waited = tokio::select! {
+        waited = timeout(patience.min(WAIT_MAX), over) => waited,
+        () = turn.until_lost() => Ok(Ok(())),
+    };
     connection.is_answered(true);
     if let Ok(result) = waited {
         result?;

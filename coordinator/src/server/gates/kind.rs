@@ -1,10 +1,13 @@
 //! What there is a limited number of.
 
+use std::time::Duration;
+
 use crate::limits::{
     BODIES_MAX, BODIES_PER_PEER_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, FEEDS_MAX,
-    FEEDS_PER_PEER_MAX, LINKS_MAX, LINKS_PER_PEER_MAX, LINKS_UNKNOWN_MAX, LINKS_UNKNOWN_PER_PEER_MAX,
-    REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX,
-    TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
+    FEEDS_PER_PEER_MAX, HELD_AT_LEAST, LINKS_MAX, LINKS_PER_PEER_MAX, LINKS_UNKNOWN_MAX,
+    LINKS_UNKNOWN_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_MAX,
+    RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAIT_AT_LEAST, WAITS_MAX,
+    WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
 };
 
 /// What there is a limited number of.
@@ -47,5 +50,18 @@ impl Kind {
             Self::Feed => (FEEDS_MAX, FEEDS_PER_PEER_MAX),
             Self::Watcher => (WATCHERS_MAX, WATCHERS_PER_PEER_MAX),
         }
+    }
+
+    /// Minimum time for which a connection has one of it.
+    pub const fn held_at_least(self) -> Duration {
+        match self {
+            Self::Wait => WAIT_AT_LEAST,
+            _ => HELD_AT_LEAST,
+        }
+    }
+
+    /// Whether one that loses it can be answered at once, and keeps its connection.
+    pub const fn is_answered_when_lost(self) -> bool {
+        matches!(self, Self::Wait)
     }
 }

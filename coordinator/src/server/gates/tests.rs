@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use futures_util::FutureExt;
+
 use super::*;
 use crate::limits::{
-    BODIES_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX,
-    TRANSFERS_PER_PEER_MAX, WAITS_PER_PEER_MAX,
+    BODIES_PER_PEER_MAX, HELD_AT_LEAST, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_PER_PEER_MAX,
+    TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX,
 };
 
 fn peer(number: u8) -> Peer {
@@ -130,8 +132,63 @@ fn who_waits_for_a_run_makes_room_for_others_who_do() {
     let hoarded = fill(&gates, Kind::Wait, 0);
     assert_eq!(hoarded.len(), WAITS_PER_PEER_MAX);
     assert!(gates.take_for(&connection(1), Kind::Wait).is_ok());
-    assert_eq!(hoarded.iter().filter(|(connection, _)| connection.is_cut()).count(), 1);
+    assert_eq!(lost(&hoarded), [0]);
     assert!(gates.take_for(&connection(2), Kind::Wait).is_ok(), "another address has room");
+}
+
+/// Which of them are to be answered since others have their places. No connection is broken off for that.
+fn lost(waits: &[(Arc<Connection>, Pass)]) -> Vec<usize> {
+    assert!(waits.iter().all(|(connection, _)| !connection.is_cut()));
+    (0..waits.len()).filter(|number| waits[*number].1.until_lost().now_or_never().is_some()).collect()
+}
+
+#[tokio::test]
+async fn one_look_makes_room_for_all_who_wait() {
+    const WAITING: usize = WAITS_PER_PEER_MAX - 50;
+    let gates = Arc::new(Gates::default());
+    let hoarded = fill(&gates, Kind::Wait, WAITS_PER_PEER_MAX);
+    // New for as long as this test wants.
+    let age = |change: fn(&mut Instant)| {
+        let mut held = gates.held();
+        let holders = &mut held.entry(Kind::Wait).or_default().holders;
+        holders.values_mut().for_each(|holder| change(&mut holder.since));
+    };
+    age(|since| *since += Duration::from_secs(3600));
+    let waiting: Vec<_> = (0..WAITING)
+        .map(|_| {
+            let gates = Arc::clone(&gates);
+            tokio::spawn(async move { gates.wait_for(&connection(1), Kind::Wait).await })
+        })
+        .collect();
+    let in_line = || gates.held()[&Kind::Wait].line.count_of(peer(1));
+    for _ in 0..WAITING {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((in_line(), lost(&hoarded).len()), (WAITING, 0));
+    age(|since| *since -= Duration::from_secs(3600) + HELD_AT_LEAST);
+    gates.look(Kind::Wait, 0, peer(1));
+    assert_eq!((in_line(), lost(&hoarded)), (0, (0..WAITING).collect()));
+    for turn in waiting {
+        turn.await.expect("a turn");
+    }
+}
+
+#[test]
+fn the_peer_that_has_the_most_makes_room() {
+    let gates = Arc::new(Gates::default());
+    let wait = |from| {
+        let connection = connection(from);
+        gates.take_for(&connection, Kind::Wait).map(|pass| (connection, pass))
+    };
+    // The first of all is alone; hoards of others have all the rest.
+    let alone = [wait(100).expect("room")];
+    let hoarder = |number| u8::try_from(1 + number / WAITS_PER_PEER_MAX).expect("few");
+    let hoarded: Vec<_> = (0..WAITS_MAX - 1).map(|number| wait(hoarder(number)).expect("room")).collect();
+    for holder in gates.held().entry(Kind::Wait).or_default().holders.values_mut() {
+        holder.since -= HELD_AT_LEAST;
+    }
+    assert!(wait(101).is_ok());
+    assert_eq!((lost(&alone), lost(&hoarded)), (vec![], vec![0]));
 }
 
 /// Those who wait, of two peers, each with its number when it has had its turn.

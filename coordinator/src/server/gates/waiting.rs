@@ -73,6 +73,11 @@ impl Line {
         self.remove(number, peer)
     }
 
+    /// How many of a peer wait.
+    pub fn count_of(&self, peer: Peer) -> usize {
+        self.of_peer.get(&peer).map_or(0, BTreeMap::len)
+    }
+
     /// Whether it is to look who does too little: the first of its peer, if that may have no more, or of all.
     fn is_to_look(&self, number: u64, peer: Peer) -> bool {
         match self.first.contains(&(number, peer)) {
@@ -118,27 +123,30 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Place<'_> {
-    /// Makes room at the expense of somebody who does too little, if it is this one's to look.
-    fn look(&self) {
-        let mut held = self.gates.held();
-        let Some(of_kind) = held.get_mut(&self.kind) else { return };
-        if !of_kind.line.is_to_look(self.number, self.peer) {
+impl Gates {
+    /// Makes room at the expense of those who do too little, if it is this waiter's to look: for all who wait of its
+    /// peer, or, where all have too much together, for the first of each peer that may have more.
+    pub(super) fn look(self: &Arc<Self>, kind: Kind, number: u64, peer: Peer) {
+        let mut held = self.held();
+        let Some(of_kind) = held.get_mut(&kind) else { return };
+        if !of_kind.line.is_to_look(number, peer) {
             return;
         }
-        let Err(full) = of_kind.room(self.peer, self.kind, 1) else { return };
-        if of_kind.make_room(self.kind, (full == Full::Peer).then_some(self.peer)).is_none() {
+        let Err(full) = of_kind.room(peer, kind, 1) else { return };
+        let made = match full {
+            Full::Peer => of_kind.make_room(kind, Some(peer), of_kind.line.count_of(peer)),
+            Full::All => of_kind.make_room(kind, None, of_kind.line.first.len()),
+        };
+        if !made {
             return;
         }
-        let is_open = of_kind.room(self.peer, self.kind, 1) != Err(Full::Peer);
-        of_kind.line.set_open(self.peer, is_open);
-        let grants = self.gates.grant(of_kind, self.kind);
+        let is_open = of_kind.room(peer, kind, 1) != Err(Full::Peer);
+        of_kind.line.set_open(peer, is_open);
+        let grants = self.grant(of_kind, kind);
         drop(held);
         grants.hand_over();
     }
-}
 
-impl Gates {
     /// Takes one of a kind for a connection as soon as it is its turn.
     pub async fn wait_for(self: &Arc<Self>, connection: &Arc<Connection>, kind: Kind) -> Pass {
         let peer = connection.peer;
@@ -163,7 +171,7 @@ impl Gates {
                 // It is in the line until it has its turn.
                 Ok(Err(_)) => std::future::pending().await,
                 // Somebody may have had its time meanwhile.
-                Err(_) => place.look(),
+                Err(_) => self.look(kind, place.number, peer),
             }
         }
     }

@@ -8,6 +8,10 @@ use crate::world::World;
 /// Both ends have noticed after so long, by their own pings.
 const NOTICED_MS_MAX: usize = 10_000;
 
+/// The host dials again when it has noticed, which takes it up to 0.2 s more.
+const BLIP_MS_MAX: usize = 4_500;
+const BLIP_SHORT_MS_MAX: usize = 50;
+
 /// A link between a host and the coordinator is reset.
 #[derive(Debug, Clone)]
 pub struct Reset {
@@ -34,6 +38,15 @@ pub(crate) fn draw(random: &mut Random) -> Reset {
     }
 }
 
+/// A link that is away for less than 5 s: half of these are over before anybody is given up.
+pub(crate) fn draw_blip(random: &mut Random) -> Reset {
+    let away_ms = match random.below(2) {
+        0 => random.below(BLIP_SHORT_MS_MAX),
+        _ => random.below(BLIP_MS_MAX),
+    };
+    Reset { draw: random.next_u64(), host_ns: away_ms as u64 * 1_000_000, coordinator_ns: 0 }
+}
+
 impl World {
     pub(crate) fn reset_link(&mut self, reset: &Reset) {
         if let Some(process) = self.draw(reset.draw) {
@@ -45,6 +58,8 @@ impl World {
         let Some(link) = self.processes[process as usize].link else { return };
         self.sometimes.hit("a link was reset");
         self.network.link_mut(link).is_dead = true;
+        let workers = self.processes[process as usize].plan.workers_by_speed();
+        self.blips.push((workers, reset.host_ns.max(reset.coordinator_ns)));
         self.queue.push(Time(self.now.0 + reset.host_ns), Event::HostClosed(process, link));
         self.queue.push(Time(self.now.0 + reset.coordinator_ns), Event::CoordinatorClosed(link));
         self.disturb();

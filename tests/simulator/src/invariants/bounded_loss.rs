@@ -31,8 +31,10 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
             .map(|(workers, percent)| *workers as u64 * (work_ns(*percent) + 3 * leaf_ns))
             .sum();
         let gone = world.processes.iter().filter(|process| !process.is_alive);
-        // Equal jobs have one entry, with the ancestors of one of them: below the others it is not found.
-        let may_ns = may_ns + tree.twins_ns();
+        // Equal jobs of which more were done than there are places for them: which crash lost which cannot be told, as they
+        // share one key. (In seed 1500002603, 4.7 s; why they are done again is not known yet.)
+        let twins_again_ns = world.tally(*run).twins_ns.saturating_sub(tree.twins_ns());
+        let may_ns = may_ns + twins_again_ns;
         let may_ns = may_ns + gone.map(|process| process.runtime.cut_short_ns(*run)).sum::<u64>();
         (lost_ns > may_ns).then(|| {
             let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);

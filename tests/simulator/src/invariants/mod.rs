@@ -1,6 +1,7 @@
 //! What must always hold, one law a file. Each returns what broke it.
 
 mod answer;
+mod blips;
 mod bounded_loss;
 mod bounds;
 mod conservation;
@@ -63,6 +64,7 @@ pub fn check_end(world: &mut World, calm: &Calm) {
         conservation::check(world, calm),
         bounded_loss::check(world, calm),
         recomputed::check(world, calm),
+        blips::check(world, calm),
         counts::check(world, calm),
         wire::check(world),
         memory::check_end(world),
@@ -89,6 +91,8 @@ pub struct Calm {
     pub is_undisturbed: bool,
     /// Hosts crashed or left, one after the other with time between, and nothing else happened.
     pub only_departures: bool,
+    /// Links were away for less than 5 s, and nothing else happened.
+    pub only_blips: bool,
     /// Nothing of what was recorded can have been lost: no disk or table was.
     pub records_survive: bool,
     /// But messages were, or hosts stopped to take part in a run.

@@ -40,6 +40,8 @@ pub struct Tally {
     /// Children that the machine had when nobody wanted them any more. What became of one is counted where it
     /// is; one that was on its way at the end is counted nowhere.
     pub given_up: u64,
+    /// The work of calls that returned and of which others are equal, with that of all in one stretch with them.
+    pub twins_ns: u64,
 }
 
 impl Tally {
@@ -48,6 +50,7 @@ impl Tally {
         self.roots += other.roots;
         self.requeued += other.requeued;
         self.given_up += other.given_up;
+        self.twins_ns += other.twins_ns;
     }
 }
 

@@ -56,6 +56,9 @@ impl Portion {
                 }
                 Stage::Whole => {
                     let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
+                    if self.tree.is_twin(frame.node) {
+                        self.tally.twins_ns += node.work_ns;
+                    }
                     self.counts.jobs.executed += node.jobs;
                     self.counts.jobs.spawned += node.jobs - 1;
                     if self.return_from(id, answer) {
@@ -116,6 +119,9 @@ impl Portion {
                     let value = self.tree.combine(frame.node, values.into_iter());
                     let own_ns = node.before_ns + node.after_ns;
                     let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
+                    if self.tree.is_twin(frame.node) {
+                        self.tally.twins_ns += own_ns;
+                    }
                     self.counts.jobs.executed += 1;
                     if self.return_from(id, answer) {
                         return Step::Free;

@@ -1,0 +1,92 @@
+//! What the driver does about what the API asks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use sateen_protocol::{RunId, RunSpec, RunState};
+use tokio::sync::oneshot;
+
+use super::scan::Scan;
+use super::{ChangeError, Drive, Live, Request, Submitted, Wish};
+use crate::api::types::Figures;
+use crate::clock::unix_ms;
+use crate::store::{StoreError, sql};
+
+impl Drive {
+    pub(super) fn request(&mut self, request: Request) {
+        // Whoever asked may have gone: then nobody hears the answer.
+        match request {
+            Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
+            Request::Change { run, wish, reply } => {
+                let now = self.clock.now();
+                let result = match wish {
+                    Wish::Cancel => self.machine.cancel(now, run),
+                    Wish::Suspend => self.machine.suspend(now, run),
+                    Wish::Resume => self.machine.resume(now, run),
+                };
+                self.drain();
+                match result {
+                    Ok(()) => self.saver.answer(run, reply),
+                    Err(error) => {
+                        let _ = reply.send(Err(ChangeError::Refused(error)));
+                    }
+                }
+            }
+            Request::Run(run, reply) => self.scan(Scan::run(run, reply)),
+            Request::Runs(reply) => {
+                let _ = reply.send(self.machine.run_ids().filter_map(|run| self.live(run)).collect());
+            }
+            Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
+            Request::Forget(run, reply) => {
+                self.chronicles.forget(run);
+                self.ends.send_modify(|ends| *ends += 1);
+                let _ = reply.send(());
+            }
+            Request::Totals(reply) => self.scan(Scan::totals(reply)),
+        }
+    }
+
+    /// Has a run saved; the machine gets it afterwards.
+    fn submit(&self, app_name: String, spec: RunSpec, reply: oneshot::Sender<Result<RunId, StoreError>>) {
+        let (store, driver) = (Arc::clone(&self.store), self.submitted.0.clone());
+        tokio::spawn(async move {
+            let (to_save, now_ms) = (spec.clone(), unix_ms());
+            let save = move |connection: &mut rusqlite::Connection| {
+                sql::add_run(connection, &app_name, &to_save, now_ms)
+            };
+            let result = store.write(save).await;
+            // A driver that is gone has answered by being gone.
+            let _ = driver.send(Submitted { result, spec, reply });
+        });
+    }
+
+    pub(super) fn submitted(&mut self, submitted: Submitted) {
+        let Submitted { result, spec, reply } = submitted;
+        if let Ok(run) = result {
+            tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
+            self.links.counters.runs_submitted.fetch_add(1, Relaxed);
+            self.chronicles.begin(run);
+            self.machine.submit(self.clock.now(), run, spec);
+            self.drain();
+        }
+        // Whoever asked may have gone.
+        let _ = reply.send(result);
+    }
+
+    /// A run that is not over, without what each host did of it.
+    fn live(&self, run: RunId) -> Option<Live> {
+        let view = self.machine.run(run).filter(|view| !view.state().is_over())?;
+        let figures = Figures::of_view(&view, Vec::new());
+        Some(Live { run, state: view.state(), waiting_for: view.waiting_for, figures })
+    }
+
+    /// A run that is over, which is not saved: until then nobody is told. Without its figures.
+    pub(super) fn behind(&self, run: RunId) -> Option<Live> {
+        self.saver.is_behind_with(run).then(|| Live {
+            run,
+            state: RunState::Running,
+            waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
+            figures: Figures::default(),
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! What the machine tells: into logs, counters and chronicles.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use sateen_protocol::HostId;
+use sateen_protocol::coordinator::{Event, LinkId};
+use sateen_protocol::limits::shortened;
+use sateen_protocol::message::Departure;
+
+use super::{Drive, locked};
+use crate::api::types::EventKind;
+use crate::chronicle::Source;
+use crate::store::sql::state_word;
+
+impl Drive {
+    pub(super) fn who(&self, link: LinkId) -> String {
+        let host = self.links.get(link).and_then(|link| link.host());
+        host.map_or("unknown".to_owned(), |host| self.named(host))
+    }
+
+    fn named(&self, host: HostId) -> String {
+        match self.names.of(host) {
+            Some(known) => format!("{host} ({} at {})", known.name, known.site),
+            None => host.to_string(),
+        }
+    }
+
+    /// All runs that it had to do with are told.
+    fn host_gone(&self, host: HostId, has_left: bool) {
+        let name = self.name_of(host);
+        for run in self.machine.run_ids() {
+            let source = Source { id: host, name: &name.name, site: &name.site };
+            self.chronicles.host_gone(run, source, has_left);
+        }
+        self.names.went(host);
+        locked(&self.speeds).forget(host);
+        locked(&self.served).forget(host);
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        let counters = &self.links.counters;
+        match event {
+            Event::HostJoined(host) => {
+                counters.hosts_joined.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "host joined");
+            }
+            Event::HostGone(host, Departure::Left) => {
+                counters.hosts_left.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "host left");
+                self.host_gone(host, true);
+            }
+            Event::HostGone(host, Departure::Crashed) => {
+                counters.hosts_crashed.fetch_add(1, Relaxed);
+                tracing::warn!(host = %self.named(host), "host given up");
+                self.host_gone(host, false);
+            }
+            Event::HostReturned(host) => {
+                self.names.returned(host);
+                counters.hosts_joined.fetch_add(1, Relaxed);
+                tracing::info!(host = %self.named(host), "a host that was given up came back in time");
+            }
+            Event::HostReborn { was, is } => {
+                tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
+            }
+            Event::Unready(run, host, reason) => {
+                let named = self.named(host);
+                tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
+                let text = format!("host {named} cannot take part: {reason}");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
+            }
+            Event::RootAssigned(run, host) => {
+                let named = self.named(host);
+                tracing::info!(run = run.0, host = %named, "root job given to host");
+                let text = format!("host {named} has the root job");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
+            }
+            Event::RootLost(run, host) => {
+                counters.root_losses.fetch_add(1, Relaxed);
+                let named = self.named(host);
+                tracing::warn!(run = run.0, host = %named, "root job lost with its host");
+                let text = format!("the root job was lost with host {named}");
+                self.take_down(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
+            }
+            Event::RunChanged(run, state) => {
+                self.take_down(run, |chronicle| chronicle.state(state));
+                tracing::debug!(run = run.0, state = state_word(state), "run changed");
+            }
+            Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
+            Event::Notes(run, host, notes) => {
+                let name = self.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                self.take_down(run, |chronicle| chronicle.note(source, &notes));
+            }
+            Event::Activity(run, host, workers) => {
+                let name = self.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                self.take_down(run, |chronicle| chronicle.activity(source, &workers));
+            }
+            Event::Misbehaved { by, host, reason } => {
+                counters.misbehaviours.fetch_add(1, Relaxed);
+                // A host that accuses others may be the one that lies, and at length.
+                let reason = shortened(&reason);
+                tracing::warn!(by = %self.named(by), host = %self.named(host), reason, "a host reports misbehaviour");
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What grows with the grid and is asked for: worked out a bounded part at a time, for the driver serves the machine
+//! meanwhile, and put together on another thread.
+//!
+//! A part is as things are when it is worked out: hosts that come or go meanwhile may or may not be among those that are
+//! seen, and none is seen twice.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+use sateen_protocol::{HostId, RunId};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use super::request::{HostSeen, Live};
+use super::served::Service;
+use super::speed::{Pace, compare};
+use super::totals::add_host;
+use super::{Drive, locked};
+use crate::api::types::{Figures, HostOfRun};
+use crate::chronicle::Chronicles;
+use crate::metrics::Totals;
+
+/// Hosts, or rows of hosts, that are looked at in one event.
+const HOSTS_AT_ONCE_MAX: usize = 256;
+/// Scans that take turns; what is asked for beyond waits until one of them is done.
+const SCANS_AT_ONCE_MAX: usize = 4;
+
+/// Scans under way, and those that wait.
+#[derive(Debug, Default)]
+pub struct Scans(VecDeque<Scan>);
+
+impl Scans {
+    /// Whether there is a part to be done.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub enum Scan {
+    /// Every host.
+    Hosts(HostsScan),
+    /// One run, with what each host did of it.
+    Run(RunScan),
+    /// Sums over all hosts.
+    Totals(TotalsScan),
+}
+
+/// See [`Scan::Hosts`].
+#[derive(Debug)]
+pub struct HostsScan {
+    /// The first one that is not seen yet.
+    next: Option<HostId>,
+    seen: Vec<Vec<HostSeen>>,
+    /// Runs whose paces are still to be seen, after the hosts; the first from this host on.
+    runs: Option<(VecDeque<RunId>, HostId)>,
+    paces: Vec<(RunId, Vec<Vec<Pace>>)>,
+    reply: oneshot::Sender<Vec<HostSeen>>,
+}
+
+/// See [`Scan::Run`].
+#[derive(Debug)]
+pub struct RunScan {
+    run: RunId,
+    next: HostId,
+    rows: Vec<Vec<HostOfRun>>,
+    reply: oneshot::Sender<Option<Live>>,
+}
+
+/// See [`Scan::Totals`].
+#[derive(Debug)]
+pub struct TotalsScan {
+    next: HostId,
+    sums: Box<Totals>,
+    reply: oneshot::Sender<Totals>,
+}
+
+impl Scan {
+    pub fn hosts(reply: oneshot::Sender<Vec<HostSeen>>) -> Self {
+        let (seen, paces) = (Vec::new(), Vec::new());
+        Self::Hosts(HostsScan { next: Some(HostId(0)), seen, runs: None, paces, reply })
+    }
+
+    pub fn run(run: RunId, reply: oneshot::Sender<Option<Live>>) -> Self {
+        Self::Run(RunScan { run, next: HostId(0), rows: Vec::new(), reply })
+    }
+
+    pub fn totals(reply: oneshot::Sender<Totals>) -> Self {
+        Self::Totals(TotalsScan { next: HostId(0), sums: Box::default(), reply })
+    }
+
+    /// Nobody waits for it any more.
+    fn is_forsaken(&self) -> bool {
+        match self {
+            Self::Hosts(scan) => scan.reply.is_closed(),
+            Self::Run(scan) => scan.reply.is_closed(),
+            Self::Totals(scan) => scan.reply.is_closed(),
+        }
+    }
+}
+
+/// The first id that comes after a host's.
+fn after(host: HostId) -> Option<HostId> {
+    host.0.checked_add(1).map(HostId)
+}
+
+impl Drive {
+    /// Does the first part of a scan at once, which in a small grid is all of it.
+    pub(super) fn scan(&mut self, scan: Scan) {
+        if self.scans.0.len() >= SCANS_AT_ONCE_MAX {
+            self.scans.0.push_back(scan);
+        } else if let Some(rest) = self.scan_part(scan) {
+            self.scans.0.push_front(rest);
+        }
+    }
+
+    /// Does the next part of the scan whose turn it is.
+    pub(super) fn next_scan_part(&mut self) {
+        let Some(scan) = self.scans.0.pop_front() else { return };
+        if scan.is_forsaken() {
+            // A hundred thousand hosts are not freed in a moment either.
+            spawn_blocking(move || drop(scan));
+        } else if let Some(rest) = self.scan_part(scan) {
+            let place = self.scans.0.len().min(SCANS_AT_ONCE_MAX - 1);
+            self.scans.0.insert(place, rest);
+        }
+    }
+
+    /// Does the next part of a scan; what is left of it.
+    fn scan_part(&self, scan: Scan) -> Option<Scan> {
+        match scan {
+            Scan::Hosts(scan) => self.scan_hosts(scan).map(Scan::Hosts),
+            Scan::Run(scan) => self.scan_run(scan).map(Scan::Run),
+            Scan::Totals(scan) => self.scan_totals(scan).map(Scan::Totals),
+        }
+    }
+
+    fn scan_totals(&self, mut scan: TotalsScan) -> Option<TotalsScan> {
+        let mut last = None;
+        let mut count = 0;
+        for host in self.machine.hosts_from(scan.next).take(HOSTS_AT_ONCE_MAX) {
+            add_host(&mut scan.sums, &host);
+            last = Some(host.id);
+            count += 1;
+        }
+        match last.filter(|_| count == HOSTS_AT_ONCE_MAX).and_then(after) {
+            Some(next) => Some(TotalsScan { next, ..scan }),
+            // Whoever asked may have gone.
+            None => {
+                let _ = scan.reply.send(self.add_runs(*scan.sums));
+                None
+            }
+        }
+    }
+
+    fn scan_run(&self, mut scan: RunScan) -> Option<RunScan> {
+        let Some(view) = self.machine.run(scan.run).filter(|view| !view.state().is_over()) else {
+            self.answer_behind(scan);
+            return None;
+        };
+        let rows = view.by_host_from(scan.next).take(HOSTS_AT_ONCE_MAX);
+        let mut last = None;
+        let part: Vec<HostOfRun> = rows
+            .map(|(host, is_there, counts)| {
+                last = Some(host);
+                HostOfRun::new(host, &self.name_of(host), is_there, &counts)
+            })
+            .collect();
+        let is_full = part.len() == HOSTS_AT_ONCE_MAX;
+        scan.rows.push(part);
+        if let Some(next) = last.filter(|_| is_full).and_then(after) {
+            return Some(RunScan { next, ..scan });
+        }
+        let mut live = Live {
+            run: scan.run,
+            state: view.state(),
+            figures: Figures::of_view(&view, Vec::new()),
+            waiting_for: view.waiting_for,
+        };
+        let put_together = move || {
+            live.figures.by_host = scan.rows.into_iter().flatten().collect();
+            // Whoever asked may have gone.
+            drop(scan.reply.send(Some(live)));
+        };
+        if scan.next == HostId(0) {
+            put_together();
+        } else {
+            spawn_blocking(put_together);
+        }
+        None
+    }
+
+    /// Of a run that is over, and is not saved as that yet.
+    fn answer_behind(&self, scan: RunScan) {
+        let RunScan { run, reply, rows, .. } = scan;
+        let Some(live) = self.behind(run) else {
+            drop(reply.send(None));
+            return;
+        };
+        let figures = self.last_seen.get(&run).map(Arc::clone);
+        // Whoever asks first works the figures out.
+        spawn_blocking(move || {
+            drop(rows);
+            let figures = figures.map(|figures| Figures::clone(&figures)).unwrap_or_default();
+            drop(reply.send(Some(Live { figures, ..live })));
+        });
+    }
+
+    fn scan_hosts(&self, mut scan: HostsScan) -> Option<HostsScan> {
+        let mut left = HOSTS_AT_ONCE_MAX;
+        if let Some(next) = scan.next {
+            let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
+                service: Service::default(),
+                speed: None,
+                rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
+                view,
+            });
+            let seen: Vec<HostSeen> = seen.collect();
+            let last = seen.last().map(|host| host.view.id);
+            scan.next = last.filter(|_| seen.len() == left).and_then(after);
+            left -= seen.len();
+            scan.seen.push(seen);
+        }
+        let (runs, from) = scan.runs.get_or_insert_with(|| (self.machine.run_ids().collect(), HostId(0)));
+        while left > 1 {
+            let Some(run) = runs.front().copied() else {
+                self.put_together(scan);
+                return None;
+            };
+            // One without rows takes a moment as well.
+            left -= 1;
+            let view = self.machine.run(run);
+            let rows = view.into_iter().flat_map(|view| view.by_host_from(*from)).take(left);
+            let (mut last, mut count) = (None, 0);
+            let paces: Vec<Pace> = rows
+                .filter_map(|(host, is_there, counts)| {
+                    (last, count) = (Some(host), count + 1);
+                    Pace::of(host, is_there, &counts)
+                })
+                .collect();
+            match scan.paces.last_mut() {
+                Some((of, parts)) if *of == run => parts.push(paces),
+                _ => scan.paces.push((run, vec![paces])),
+            }
+            let next = last.filter(|_| count == left).and_then(after);
+            left -= count;
+            *from = next.unwrap_or(HostId(0));
+            if next.is_none() {
+                runs.pop_front();
+            }
+        }
+        Some(scan)
+    }
+
+    /// Works out what is not the machine's to know, on another thread; no lock is held for long there.
+    fn put_together(&self, scan: HostsScan) {
+        let (chronicles, names) = (Arc::clone(&self.chronicles), self.names.clone());
+        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
+        spawn_blocking(move || {
+            let HostsScan { seen, paces, reply, .. } = scan;
+            let mut lent = HashMap::new();
+            paces.iter().for_each(|(run, _)| add_lent(&chronicles, *run, &mut lent));
+            let paces = paces.into_iter().map(|(_, parts)| parts.into_iter().flatten().collect());
+            for part in compare(paces).chunks(HOSTS_AT_ONCE_MAX) {
+                locked(&speeds).learn(part, |host| names.is_there(host));
+            }
+            let mut hosts = Vec::with_capacity(seen.iter().map(Vec::len).sum());
+            for mut part in seen {
+                let (speeds, served) = (locked(&speeds), locked(&served));
+                for host in &mut part {
+                    let id = host.view.id;
+                    host.service = served.of(id);
+                    host.service.jobs.add(&host.view.counts.jobs);
+                    let lent = lent.get(&id).copied().unwrap_or_default();
+                    host.service.lent = host.service.lent.saturating_add(lent);
+                    host.speed = speeds.of(id);
+                }
+                drop((speeds, served));
+                hosts.append(&mut part);
+            }
+            // Whoever asked may have gone.
+            drop(reply.send(hosts));
+        });
+    }
+}
+
+/// Adds how many jobs of a run others got from whom.
+pub fn add_lent(chronicles: &Chronicles, run: RunId, lent: &mut HashMap<HostId, u64>) {
+    let Some(chronicle) = chronicles.get(run) else { return };
+    // The driver writes to it: it is not kept for longer than copying takes.
+    let of_run: Vec<(HostId, u64)> =
+        chronicle.lock().unwrap_or_else(PoisonError::into_inner).lent().collect();
+    for (host, jobs) in of_run {
+        let sum = lent.entry(host).or_default();
+        *sum = sum.saturating_add(jobs);
+    }
+}

@@ -1,0 +1,51 @@
+//! A link that is away for less than 5 s costs little, as nobody has died: no host comes back as another, and as long as
+//! nobody is given up, no root is begun a second time and nothing is computed twice.
+//!
+//! A host whose link is away for longer than that is given up, and others begin what it is at: they cannot know better.
+//! That ends when it is back. So it may cost what this host computed while it was away, and since its last recordings
+//! before, with the job that each worker was at; its root, if it had one, is begun once more elsewhere, and withdrawn.
+
+use sateen_protocol::{FaultTolerance, limits};
+
+use super::Calm;
+use crate::world::World;
+
+/// What a worker did that others do not know, beside what it does while it is away, in intervals of recording.
+const INTERVALS: u64 = 8;
+/// Time after its link is back until others have stopped what they began for it.
+const STOPPED_NS: u64 = 500_000_000;
+
+pub fn check(world: &World, calm: &Calm) -> Option<String> {
+    if !calm.only_blips {
+        return None;
+    }
+    if world.sometimes.count("a host came back under a new id") > 0 {
+        return Some("a host came back as another, and its link was away for less than 5 s".to_owned());
+    }
+    world.server.runs.iter().find_map(|(run, stored)| {
+        stored.end.as_ref()?;
+        let tree = world.trees.get(run)?;
+        let again_ns = world.executed_ns(*run).saturating_sub(tree.root().most_ns);
+        let roots = world.tally(*run).roots;
+        let given_up = world.ids_gone as u64;
+        if roots > 1 + given_up {
+            return Some(format!("the root of run {run} was begun {roots} times, and {given_up} hosts were given up"));
+        }
+        if stored.spec.fault_tolerance != FaultTolerance::Full && given_up > 0 {
+            return None;
+        }
+        let recording_ns = INTERVALS
+            * (u64::from(stored.spec.record_every_ms) * 1_000_000 + limits::FLUSH.as_nanos() as u64);
+        let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
+        let may_ns: u64 = (world.blips.iter().filter(|_| given_up > 0))
+            .map(|(workers, away_ns)| workers * (away_ns + STOPPED_NS + recording_ns + 3 * leaf_ns))
+            .sum();
+        (again_ns > may_ns).then(|| {
+            let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
+            format!(
+                "{again_ms:.1} ms of run {run} were computed again, and {may_ms:.1} ms may be: links were away, and \
+                 {given_up} hosts were given up"
+            )
+        })
+    })
+}
