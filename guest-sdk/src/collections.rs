@@ -1,21 +1,368 @@
 //! Hash maps and sets whose iteration order is the same in every sandbox.
+//!
+//! The order of std's hash map follows from its hasher, its capacity and the history of both. A map that was
+//! read back has another capacity and history than the one that was sent, so a job would see one order where it is
+//! called in place and another elsewhere, whatever the hasher. Here the order is that of insertion: it is a
+//! part of the value, and it travels.
 
-use std::hash::BuildHasherDefault;
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hash};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Index};
 
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::FxHasher;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Hashes alike in every sandbox; the standard library's default has other keys in each.
-pub type FixedHasher = BuildHasherDefault<FxHasher>;
+type FixedHasher = BuildHasherDefault<FxHasher>;
 
-/// The standard library's hash map with a [fixed hasher](FixedHasher): maps to which the same was done
-/// iterate in the same order in every sandbox. Made with `HashMap::default()`.
+/// How the names of types begin that are written in their own order.
+pub(crate) const ENTRIES: &str = concat!(module_path!(), "::Entries<");
+
+/// Entries that are reserved for at most, before they are read: a length may be anything.
+const RESERVED_MAX: usize = 4096;
+
+/// A hash map that iterates in the order of insertion, in every sandbox; [`remove`](Self::remove) puts the last
+/// entry in the place of the one that goes. It has what std's has, and what
+/// [`IndexMap`](https://docs.rs/indexmap/2/indexmap/map/struct.IndexMap.html) has.
 ///
 /// ```
-/// let mut ages = sateen::HashMap::default();
+/// let mut ages = sateen::HashMap::new();
+/// ages.insert("Grace", 85);
 /// ages.insert("Ada", 36);
-/// assert_eq!(ages["Ada"], 36);
+/// *ages.entry("Ada").or_insert(0) += 1;
+/// assert_eq!(ages["Ada"], 37);
+/// assert_eq!(ages.keys().copied().collect::<Vec<_>>(), ["Grace", "Ada"]);
 /// ```
-pub type HashMap<K, V> = std::collections::HashMap<K, V, FixedHasher>;
+///
+/// Maps are equal when they have equal entries, in any order. Their encodings are not: a job may do
+/// something else for another order, so its parameters are others.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "K: Serialize, V: Serialize",
+    deserialize = "K: Deserialize<'de> + Eq + Hash, V: Deserialize<'de>"
+))]
+pub struct HashMap<K, V>(Entries<IndexMap<K, V, FixedHasher>>);
 
 /// As [`HashMap`], of elements.
-pub type HashSet<T> = std::collections::HashSet<T, FixedHasher>;
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de> + Eq + Hash"))]
+pub struct HashSet<T>(Entries<IndexSet<T, FixedHasher>>);
+
+/// The encoder knows the map by this name, whatever wraps it.
+#[derive(Clone)]
+struct Entries<T>(T);
+
+impl<K, V> HashMap<K, V> {
+    /// A map without entries.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Entries(IndexMap::with_hasher(BuildHasherDefault::new())))
+    }
+
+    /// With room for `capacity` entries.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self(Entries(IndexMap::with_capacity_and_hasher(capacity, FixedHasher::default())))
+    }
+
+    /// Takes all entries out.
+    pub fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
+        self.0.0.drain(..)
+    }
+
+    /// The keys, without their values.
+    pub fn into_keys(self) -> impl Iterator<Item = K> {
+        self.0.0.into_keys()
+    }
+
+    /// The values, without their keys.
+    pub fn into_values(self) -> impl Iterator<Item = V> {
+        self.0.0.into_values()
+    }
+}
+
+impl<K: Eq + Hash, V> HashMap<K, V> {
+    /// Takes the value of `key` out. The last entry is then in its place.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.0.swap_remove(key)
+    }
+
+    /// As `remove`, with the key.
+    pub fn remove_entry<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.0.swap_remove_entry(key)
+    }
+}
+
+impl<T> HashSet<T> {
+    /// A set without elements.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Entries(IndexSet::with_hasher(BuildHasherDefault::new())))
+    }
+
+    /// With room for `capacity` elements.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self(Entries(IndexSet::with_capacity_and_hasher(capacity, FixedHasher::default())))
+    }
+
+    /// Takes all elements out.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.0.0.drain(..)
+    }
+}
+
+impl<T: Eq + Hash> HashSet<T> {
+    /// Takes `value` out, and says whether it was there. The last element is then in its place.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, value: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.0.0.swap_remove(value)
+    }
+
+    /// Takes `value` out. The last element is then in its place.
+    pub fn take<Q: Eq + Hash + ?Sized>(&mut self, value: &Q) -> Option<T>
+    where
+        T: Borrow<Q>,
+    {
+        self.0.0.swap_take(value)
+    }
+}
+
+macro_rules! wraps {
+    ($name:ident<$($of:ident),+> is $inner:ty, of $item:ty, of references $reference:ty) => {
+        impl<$($of),+> Deref for $name<$($of),+> {
+            type Target = $inner;
+
+            #[inline]
+            fn deref(&self) -> &$inner {
+                &self.0.0
+            }
+        }
+
+        impl<$($of),+> DerefMut for $name<$($of),+> {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut $inner {
+                &mut self.0.0
+            }
+        }
+
+        impl<$($of),+> Default for $name<$($of),+> {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl<$($of),+> IntoIterator for $name<$($of),+> {
+            type Item = $item;
+            type IntoIter = <$inner as IntoIterator>::IntoIter;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.0.into_iter()
+            }
+        }
+
+        impl<'a, $($of),+> IntoIterator for &'a $name<$($of),+> {
+            type Item = $reference;
+            type IntoIter = <&'a $inner as IntoIterator>::IntoIter;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.0.iter()
+            }
+        }
+    };
+}
+
+wraps!(HashMap<K, V> is IndexMap<K, V, FixedHasher>, of (K, V), of references (&'a K, &'a V));
+wraps!(HashSet<T> is IndexSet<T, FixedHasher>, of T, of references &'a T);
+
+impl<'a, K, V> IntoIterator for &'a mut HashMap<K, V> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = indexmap::map::IterMut<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.0.iter_mut()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for HashMap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for HashSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.0.fmt(f)
+    }
+}
+
+impl<K: Eq + Hash, V: PartialEq> PartialEq for HashMap<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.0 == other.0.0
+    }
+}
+
+impl<K: Eq + Hash, V: Eq> Eq for HashMap<K, V> {}
+
+impl<T: Eq + Hash> PartialEq for HashSet<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.0 == other.0.0
+    }
+}
+
+impl<T: Eq + Hash> Eq for HashSet<T> {}
+
+impl<K: Eq + Hash, V> FromIterator<(K, V)> for HashMap<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        Self(Entries(entries.into_iter().collect()))
+    }
+}
+
+impl<K: Eq + Hash, V, const N: usize> From<[(K, V); N]> for HashMap<K, V> {
+    fn from(entries: [(K, V); N]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
+impl<K: Eq + Hash, V> Extend<(K, V)> for HashMap<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        self.0.0.extend(entries);
+    }
+}
+
+impl<K: Borrow<Q>, V, Q: Eq + Hash + ?Sized> Index<&Q> for HashMap<K, V> {
+    type Output = V;
+
+    fn index(&self, key: &Q) -> &V {
+        &self.0.0[key]
+    }
+}
+
+impl<T: Eq + Hash> FromIterator<T> for HashSet<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        Self(Entries(elements.into_iter().collect()))
+    }
+}
+
+impl<T: Eq + Hash, const N: usize> From<[T; N]> for HashSet<T> {
+    fn from(elements: [T; N]) -> Self {
+        elements.into_iter().collect()
+    }
+}
+
+impl<T: Eq + Hash> Extend<T> for HashSet<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
+        self.0.0.extend(elements);
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Entries<IndexMap<K, V, FixedHasher>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(&self.0)
+    }
+}
+
+impl<T: Serialize> Serialize for Entries<IndexSet<T, FixedHasher>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.0)
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Eq + Hash, V: Deserialize<'de>> Deserialize<'de>
+    for Entries<IndexMap<K, V, FixedHasher>>
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader::<HashMap<K, V>>(PhantomData)).map(|HashMap(entries)| entries)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Entries<IndexSet<T, FixedHasher>> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Reader::<HashSet<T>>(PhantomData)).map(|HashSet(entries)| entries)
+    }
+}
+
+/// Reads what has the type `T`.
+struct Reader<T>(PhantomData<T>);
+
+impl<'de, K: Deserialize<'de> + Eq + Hash, V: Deserialize<'de>> Visitor<'de> for Reader<HashMap<K, V>> {
+    type Value = HashMap<K, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = HashMap::with_capacity(entries.size_hint().unwrap_or(0).min(RESERVED_MAX));
+        while let Some((key, value)) = entries.next_entry()? {
+            map.insert(key, value);
+        }
+        Ok(map)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Eq + Hash> Visitor<'de> for Reader<HashSet<T>> {
+    type Value = HashSet<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a set")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut set = HashSet::with_capacity(elements.size_hint().unwrap_or(0).min(RESERVED_MAX));
+        while let Some(element) = elements.next_element()? {
+            set.insert(element);
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{decode, encode};
+
+    /// Whatever is done to a map, and when it travels, its order is the same.
+    #[test]
+    fn a_map_that_travels_goes_on_as_if_it_had_not() {
+        let mut random = crate::SplitMix64(17);
+        let mut here = HashMap::new();
+        let mut set = HashSet::new();
+        let (mut there, mut other) = (here.clone(), set.clone());
+        for step in 0..4000_u64 {
+            let key = random.next() % 97;
+            if random.next().is_multiple_of(3) {
+                assert_eq!(here.remove(&key), there.remove(&key));
+                assert_eq!(set.remove(&key), other.remove(&key));
+            } else {
+                *here.entry(key).or_insert(0) += step;
+                *there.entry(key).or_insert(0) += step;
+                assert_eq!(set.insert(key), other.insert(key));
+            }
+            if step % 5 == 0 {
+                there = decode(&encode(&there)).expect("it travels");
+                other = decode(&encode(&other)).expect("it travels");
+            }
+            assert!(here.iter().eq(&there) && set.iter().eq(&other), "after {step} steps");
+        }
+        assert!(here.len() > 40, "{here:?}");
+    }
+
+    #[test]
+    fn a_length_of_anything_reserves_little() {
+        let bytes = encode(&u32::MAX);
+        assert!(decode::<HashMap<u64, u64>>(&bytes).is_err());
+        assert!(decode::<HashSet<u64>>(&bytes).is_err());
+    }
+}

@@ -28,6 +28,26 @@ pub trait Job: Sized + 'static {
     /// Calls the function here and now.
     fn call(parameters: Self::Parameters) -> Self::Output;
 
+    /// Which parameter is not what it was when it has been read back, and what it has lost; see [`crate::lost`].
+    #[doc(hidden)]
+    fn lost_parameter(
+        _sent: &Self::Parameters,
+        _read: &Self::Parameters,
+        _again: Option<&Self::Parameters>,
+    ) -> Option<String> {
+        None
+    }
+
+    /// As `lost_parameter`, of the result.
+    #[doc(hidden)]
+    fn lost_result(
+        _sent: &Self::Output,
+        _read: &Self::Output,
+        _again: Option<&Self::Output>,
+    ) -> Option<String> {
+        None
+    }
+
     /// What the scheduler knows of this job.
     #[cfg(target_family = "wasm")]
     #[doc(hidden)]

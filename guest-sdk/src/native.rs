@@ -6,15 +6,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::codec::lost::Lost;
 use crate::{Job, JobError, codec};
 
-/// What would arrive on another machine: so tests find what does not travel. Optimised programs are spared it.
+/// What would arrive on another machine: so tests find what does not travel. Optimised programs are spared it, unless
+/// they ask for it.
 #[track_caller]
-fn travelled<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: T) -> T {
-    if !cfg!(debug_assertions) {
+fn travelled<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: T, lost: Lost<T>) -> T {
+    if !cfg!(any(debug_assertions, feature = "checks")) {
         return value;
     }
-    match codec::travel(&value) {
+    match codec::travel(&value, lost) {
         Ok(value) => value,
         Err(error) => panic!("the {what} of the job `{job}` cannot travel to another machine: {error}"),
     }
@@ -28,12 +30,12 @@ pub struct Pending<J: Job> {
 impl<J: Job> Pending<J> {
     #[inline(always)]
     pub fn spawn(parameters: J::Parameters) -> Self {
-        Self { parameters: travelled(J::NAME, "parameters", parameters) }
+        Self { parameters: travelled(J::NAME, "parameters", parameters, J::lost_parameter) }
     }
 
     #[inline(always)]
     pub fn sync(self) -> J::Output {
-        travelled(J::NAME, "result", J::call(self.parameters))
+        travelled(J::NAME, "result", J::call(self.parameters), J::lost_result)
     }
 
     pub fn try_sync(self) -> Result<J::Output, JobError> {
@@ -61,7 +63,7 @@ impl<J: Job> Members<J> {
     }
 
     pub fn spawn(&mut self, parameters: J::Parameters) -> usize {
-        self.waiting.push_back(travelled(J::NAME, "parameters", parameters));
+        self.waiting.push_back(travelled(J::NAME, "parameters", parameters, J::lost_parameter));
         self.index + self.waiting.len() - 1
     }
 

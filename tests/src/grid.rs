@@ -39,9 +39,19 @@ pub fn usual() -> App {
 
 /// The probe app under `limits`, on an engine of its own: tests that run at once share no instances.
 pub fn limited(limits: &Limits) -> App {
+    load(limits, probe::module())
+}
+
+/// The app with awkward types, as `usual`.
+pub fn awkward() -> App {
+    let module = std::fs::read(probe::awkward_path()).expect("the module was just built");
+    load(&Limits::default(), &module)
+}
+
+fn load(limits: &Limits, module: &[u8]) -> App {
     let engine = Engine::new(limits, false).expect("this machine can run guests");
     let cache = ModuleCache::open(&kept().join("cache")).expect("target/ can hold a cache");
-    App::load(&engine, probe::module(), Some(&cache)).expect("the probe app is a good app")
+    App::load(&engine, module, Some(&cache)).expect("the tests' apps are good apps")
 }
 
 /// A run that hangs fails its test, rather than hang it.

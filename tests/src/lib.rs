@@ -1,8 +1,9 @@
 //! What the tests of this crate share: the probe app, the built command, clusters of real processes,
 //! hostile modules, and numbers that follow from a seed.
 //!
-//! The probe app (`tests/apps/probe`) is built once a process by `dist/sateen build`, as a user would
-//! build it, and is linked natively as well: run without a grid, it gives the expected answers.
+//! The probe app (`tests/apps/probe`) and the one with awkward types (`tests/apps/awkward`) are built once a process by
+//! `dist/sateen build`, as a user would build them, and are linked natively as well: run without a grid, they give
+//! the expected answers.
 
 #[cfg(unix)]
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! The probe app as a module.
+//! The tests' own apps as modules.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,20 +10,28 @@ use crate::{kept, root};
 /// Where the probe app's module is; built by the first that asks.
 pub fn module_path() -> &'static Path {
     static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = PATH.get_or_init(|| {
-        let module = kept().join("probe.wasm");
-        let built = Command::new(sateen())
-            .args(["build", "--manifest-path"])
-            .arg(root().join("tests/apps/probe/Cargo.toml"))
-            .arg("--output")
-            .arg(&module)
-            // A folder of its own: whoever runs these tests may hold the usual one's lock.
-            .env("CARGO_TARGET_DIR", kept().join("apps"))
-            .stdout(Stdio::null())
-            .status();
-        built.is_ok_and(|status| status.success()).then_some(module)
-    });
-    built.as_ref().expect("the probe app can be built")
+    PATH.get_or_init(|| built("probe")).as_ref().expect("the probe app can be built")
+}
+
+/// Where the module of the app with awkward types is; built by the first that asks.
+pub fn awkward_path() -> &'static Path {
+    static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PATH.get_or_init(|| built("awkward")).as_ref().expect("the app with awkward types can be built")
+}
+
+/// Builds the app in `tests/apps/NAME` as its author would.
+fn built(name: &str) -> Option<PathBuf> {
+    let module = kept().join(format!("{name}.wasm"));
+    let built = Command::new(sateen())
+        .args(["build", "--manifest-path"])
+        .arg(root().join("tests/apps").join(name).join("Cargo.toml"))
+        .arg("--output")
+        .arg(&module)
+        // A folder of its own: whoever runs these tests may hold the usual one's lock.
+        .env("CARGO_TARGET_DIR", kept().join("apps"))
+        .stdout(Stdio::null())
+        .status();
+    built.is_ok_and(|status| status.success()).then_some(module)
 }
 
 /// The probe app's module.

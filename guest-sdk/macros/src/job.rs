@@ -41,6 +41,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
             }
         }
     });
+    let lost = lost(names);
     let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
 
     // A job that was inlined could not be named when it fails.
@@ -99,6 +100,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
                 #ident(#(#own_names),*)
             }
 
+            #lost
+
             #[cfg(target_family = "wasm")]
             #[inline(always)]
             fn kind() -> &'static ::sateen::wasm::Kind {
@@ -117,6 +120,44 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         #manifest
         #function_name
     })
+}
+
+/// How parameters and results that were read back are compared with what they were: here their types are
+/// known, and so whether they are `PartialEq` and `Debug`.
+fn lost(names: &[Ident]) -> TokenStream {
+    let labels = names.iter().map(|name| name.unraw().to_string());
+    let places = (0..names.len()).map(syn::Index::from);
+    let each = labels.zip(places).map(|(label, place)| {
+        quote! {
+            if let ::core::option::Option::Some(what) =
+                (&&&&Three(&sent.#place, &read.#place, again.map(|again| &again.#place))).lost()
+            {
+                return ::core::option::Option::Some(in_parameter(#label, &what));
+            }
+        }
+    });
+    quote! {
+        #[allow(unused_imports, unused_variables, clippy::all, clippy::pedantic)]
+        fn lost_parameter(
+            sent: &Self::Parameters,
+            read: &Self::Parameters,
+            again: ::core::option::Option<&Self::Parameters>,
+        ) -> ::core::option::Option<::std::string::String> {
+            use ::sateen::lost::{ByBoth as _, ByText as _, ByValue as _, Three, Untold as _, in_parameter};
+            #(#each)*
+            ::core::option::Option::None
+        }
+
+        #[allow(unused_imports, clippy::all, clippy::pedantic)]
+        fn lost_result(
+            sent: &Self::Output,
+            read: &Self::Output,
+            again: ::core::option::Option<&Self::Output>,
+        ) -> ::core::option::Option<::std::string::String> {
+            use ::sateen::lost::{ByBoth as _, ByText as _, ByValue as _, Three, Untold as _};
+            (&&&&Three(sent, read, again)).lost()
+        }
+    }
 }
 
 /// What the attribute says.

@@ -4,12 +4,34 @@ use postcard::ser_flavors::Flavor;
 
 /// Bytes that are written one after another.
 #[derive(Default)]
-pub struct Buffer(pub Vec<u8>);
+pub struct Buffer {
+    pub bytes: Vec<u8>,
+    /// Maps of a type that is not known are written in their own order.
+    pub keeps_order: bool,
+    /// The entries of a map of a type that is not known were put in order.
+    pub has_ordered: bool,
+    /// Writing fails when the bytes are full.
+    pub is_bounded: bool,
+}
 
 impl Buffer {
     /// Room for what may follow bytes that are written all at once. Without it a megabyte would move to where there are
     /// two, for the few bytes after it.
     pub const ROOM: usize = 256;
+
+    /// A buffer that takes `bytes` bytes; writing the next one fails.
+    pub fn bounded(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), is_bounded: true, ..Self::default() }
+    }
+
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> postcard::Result<()> {
+        if self.is_bounded {
+            return Err(postcard::Error::SerializeBufferFull);
+        }
+        self.bytes.reserve(bytes + Self::ROOM);
+        Ok(())
+    }
 }
 
 /// Postcard writes into a buffer that it does not own.
@@ -18,16 +40,19 @@ impl Flavor for &mut Buffer {
 
     #[inline]
     fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
-        if self.0.capacity() - self.0.len() < data.len() {
-            self.0.reserve(data.len() + Buffer::ROOM);
+        if self.bytes.capacity() - self.bytes.len() < data.len() {
+            self.grow(data.len())?;
         }
-        self.0.extend_from_slice(data);
+        self.bytes.extend_from_slice(data);
         Ok(())
     }
 
     #[inline]
     fn try_push(&mut self, data: u8) -> postcard::Result<()> {
-        self.0.push(data);
+        if self.bytes.capacity() == self.bytes.len() {
+            self.grow(1)?;
+        }
+        self.bytes.push(data);
         Ok(())
     }
 

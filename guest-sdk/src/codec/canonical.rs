@@ -1,51 +1,54 @@
 //! The serializer: postcard's format, in one form for equal values.
 //!
-//! Two things differ from postcard alone. The entries of hash maps and sets are written in the order of
-//! their encoded keys, since their own order differs between sandboxes: equal values have equal bytes,
-//! and so equal job keys. And what could not be read back is refused here, by name.
+//! Two things differ from postcard alone. The entries of hash sets, and of all maps that are not known to be
+//! in an order that means something, are written in the order of their encoded keys, since their own order
+//! differs between sandboxes: equal values have equal bytes, and so equal job keys. And what could not be
+//! read back is refused here, by name.
 
 use std::fmt::Display;
 
 use serde::ser::{self, Serialize, Serializer};
 
 use super::buffer::Buffer;
-use super::error::EncodeError;
-use super::trace::{Name, Trace};
+use super::error::{EncodeError, Name, Refusal};
 
 /// Writes `value` after what `out` has.
-pub fn write<V: Serialize + ?Sized, T: Trace>(
-    value: &V,
-    out: &mut Buffer,
-    trace: &mut T,
-) -> Result<(), EncodeError> {
-    value.serialize(Canonical { out, trace, type_name: std::any::type_name::<V> })
+pub fn write<V: Serialize + ?Sized>(value: &V, out: &mut Buffer) -> Result<(), EncodeError> {
+    value.serialize(Canonical { out, type_name: std::any::type_name::<V> })
 }
 
 /// Writes one value.
-pub struct Canonical<'a, T> {
+pub struct Canonical<'a> {
     out: &'a mut Buffer,
-    trace: &'a mut T,
     /// Of the value. Asked only where it matters: for maps and sequences.
     type_name: fn() -> &'static str,
 }
 
-impl<'a, T: Trace> Canonical<'a, T> {
+impl<'a> Canonical<'a> {
     #[inline]
     fn plain<V: Serialize + ?Sized>(self, value: &V) -> Result<(), EncodeError> {
         plain(self.out, value)
     }
 
     #[inline]
-    fn compound(self, container: &'static str) -> Compound<'a, T> {
-        Compound { out: self.out, trace: self.trace, container, index: 0, unordered: None }
+    fn compound(self, container: &'static str) -> Compound<'a> {
+        Compound { out: self.out, container, index: 0, unordered: None }
     }
 
     #[inline]
-    fn elements(self, len: Option<usize>) -> Result<Compound<'a, T>, EncodeError> {
-        let len = len.ok_or(EncodeError::UnknownLength)?;
+    fn elements(
+        self,
+        len: Option<usize>,
+        order: fn(&Buffer, &str) -> Order,
+    ) -> Result<Compound<'a>, EncodeError> {
+        let len = len.ok_or_else(|| EncodeError::from(Refusal::UnknownLength))?;
         plain(self.out, &len)?;
-        let begin = self.out.0.len();
-        let unordered = is_unordered((self.type_name)()).then(|| Unordered { begin, entries: Vec::new() });
+        let order = order(self.out, (self.type_name)());
+        let unordered = (order != Order::Kept).then(|| Unordered {
+            begin: self.out.bytes.len(),
+            entries: Vec::new(),
+            is_unknown: order == Order::Unknown,
+        });
         Ok(Compound { unordered, ..self.compound("") })
     }
 }
@@ -53,19 +56,55 @@ impl<'a, T: Trace> Canonical<'a, T> {
 /// Writes what contains no other values as postcard does.
 #[inline]
 fn plain<V: Serialize + ?Sized>(out: &mut Buffer, value: &V) -> Result<(), EncodeError> {
-    let result = value.serialize(&mut postcard::Serializer { output: out });
-    result.map_err(|error| EncodeError::Custom(error.to_string()))
+    Ok(value.serialize(&mut postcard::Serializer { output: out })?)
 }
 
-/// Whether a type's iteration order has no meaning: hash maps and sets, also behind pointers.
-fn is_unordered(mut type_name: &str) -> bool {
+/// What the order of entries means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Something: it is written.
+    Kept,
+    /// Nothing.
+    None,
+    /// Nothing, for all that is known.
+    Unknown,
+}
+
+/// The last part of a type's path, without pointers before it and parameters after it.
+fn bare(mut type_name: &str) -> &str {
     const POINTERS: [&str; 6] =
         ["&", "mut ", "alloc::boxed::Box<", "alloc::rc::Rc<", "alloc::sync::Arc<", "core::cell::RefCell<"];
     while let Some(rest) = POINTERS.iter().find_map(|pointer| type_name.strip_prefix(pointer)) {
         type_name = rest;
     }
     let path = type_name.split('<').next().unwrap_or_default();
-    ["::HashMap", "::HashSet", "::DashMap", "::DashSet"].iter().any(|name| path.ends_with(name))
+    path.rsplit("::").next().unwrap_or_default()
+}
+
+fn is_hashed(name: &str, of: &str) -> bool {
+    name.strip_suffix(of).is_some_and(|kind| kind.ends_with("Hash") || kind.ends_with("Dash"))
+        && !name.contains("Linked")
+}
+
+/// Of a sequence, which is also how sets are written.
+fn order_of_elements(_out: &Buffer, type_name: &str) -> Order {
+    if is_hashed(bare(type_name), "Set") { Order::None } else { Order::Kept }
+}
+
+/// Of a map. A wrapper hides its map's type, so only what is known to have an order keeps it.
+fn order_of_entries(out: &Buffer, type_name: &str) -> Order {
+    /// In an order that follows from the keys, or the order of their insertion.
+    const ORDERED: [&str; 4] = ["BTreeMap", "IndexMap", "LinkedHashMap", "OrderMap"];
+    let name = bare(type_name);
+    if ORDERED.contains(&name) || type_name.starts_with(crate::collections::ENTRIES) {
+        Order::Kept
+    } else if is_hashed(name, "Map") {
+        Order::None
+    } else if out.keeps_order {
+        Order::Kept
+    } else {
+        Order::Unknown
+    }
 }
 
 /// Entries that are put in order when all are written.
@@ -73,11 +112,14 @@ struct Unordered {
     begin: usize,
     /// Where each entry's key ends, and the entry.
     entries: Vec<(usize, usize)>,
+    /// The type may have an order after all.
+    is_unknown: bool,
 }
 
 impl Unordered {
     fn sort(self, out: &mut Buffer) {
-        let written = out.0.split_off(self.begin);
+        out.has_ordered |= self.is_unknown && self.entries.len() > 1;
+        let written = out.bytes.split_off(self.begin);
         let mut begin = 0;
         let mut entries: Vec<(&[u8], &[u8])> = Vec::with_capacity(self.entries.len());
         for (key_end, end) in self.entries {
@@ -86,27 +128,23 @@ impl Unordered {
             begin = end;
         }
         entries.sort_unstable();
-        entries.iter().for_each(|(_, entry)| out.0.extend_from_slice(entry));
+        entries.iter().for_each(|(_, entry)| out.bytes.extend_from_slice(entry));
     }
 }
 
 /// Writes the parts of a value.
-pub struct Compound<'a, T> {
+pub struct Compound<'a> {
     out: &'a mut Buffer,
-    trace: &'a mut T,
     /// The struct's or variant's name.
     container: &'static str,
     index: usize,
     unordered: Option<Unordered>,
 }
 
-impl<T: Trace> Compound<'_, T> {
+impl Compound<'_> {
     #[inline]
     fn part<V: Serialize + ?Sized>(&mut self, name: Name, value: &V) -> Result<(), EncodeError> {
-        self.trace.enter(name, self.out.0.len());
-        write(value, self.out, self.trace)?;
-        self.trace.leave();
-        Ok(())
+        write(value, self.out).map_err(|error| error.within(name))
     }
 
     #[inline]
@@ -117,7 +155,7 @@ impl<T: Trace> Compound<'_, T> {
     }
 
     fn skipped(&self, field: &'static str) -> EncodeError {
-        EncodeError::Skipped { container: self.container, field }
+        Refusal::Skipped { container: self.container, field }.into()
     }
 
     #[inline]
@@ -138,16 +176,16 @@ macro_rules! plain {
     };
 }
 
-impl<'a, T: Trace> Serializer for Canonical<'a, T> {
+impl<'a> Serializer for Canonical<'a> {
     type Ok = ();
     type Error = EncodeError;
-    type SerializeSeq = Compound<'a, T>;
-    type SerializeTuple = Compound<'a, T>;
-    type SerializeTupleStruct = Compound<'a, T>;
-    type SerializeTupleVariant = Compound<'a, T>;
-    type SerializeMap = Compound<'a, T>;
-    type SerializeStruct = Compound<'a, T>;
-    type SerializeStructVariant = Compound<'a, T>;
+    type SerializeSeq = Compound<'a>;
+    type SerializeTuple = Compound<'a>;
+    type SerializeTupleStruct = Compound<'a>;
+    type SerializeTupleVariant = Compound<'a>;
+    type SerializeMap = Compound<'a>;
+    type SerializeStruct = Compound<'a>;
+    type SerializeStructVariant = Compound<'a>;
 
     plain!(
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
@@ -163,7 +201,7 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
     #[inline]
     fn serialize_bytes(self, value: &[u8]) -> Result<(), EncodeError> {
         let mut serializer = postcard::Serializer { output: &mut *self.out };
-        serializer.serialize_bytes(value).map_err(|error| EncodeError::Custom(error.to_string()))
+        Ok(serializer.serialize_bytes(value)?)
     }
 
     #[inline]
@@ -174,7 +212,7 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
     #[inline]
     fn serialize_some<V: Serialize + ?Sized>(self, value: &V) -> Result<(), EncodeError> {
         plain(self.out, &1_u8)?;
-        write(value, self.out, self.trace)
+        write(value, self.out)
     }
 
     #[inline]
@@ -203,7 +241,7 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
         _name: &'static str,
         value: &V,
     ) -> Result<(), EncodeError> {
-        write(value, self.out, self.trace)
+        write(value, self.out)
     }
 
     #[inline]
@@ -215,21 +253,21 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
         value: &V,
     ) -> Result<(), EncodeError> {
         plain(self.out, &index)?;
-        write(value, self.out, self.trace)
+        write(value, self.out)
     }
 
     #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Compound<'a, T>, EncodeError> {
-        self.elements(len)
+    fn serialize_seq(self, len: Option<usize>) -> Result<Compound<'a>, EncodeError> {
+        self.elements(len, order_of_elements)
     }
 
     #[inline]
-    fn serialize_tuple(self, _len: usize) -> Result<Compound<'a, T>, EncodeError> {
+    fn serialize_tuple(self, _len: usize) -> Result<Compound<'a>, EncodeError> {
         Ok(self.compound(""))
     }
 
     #[inline]
-    fn serialize_tuple_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a, T>, EncodeError> {
+    fn serialize_tuple_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a>, EncodeError> {
         Ok(self.compound(name))
     }
 
@@ -240,18 +278,18 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
         index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Compound<'a, T>, EncodeError> {
+    ) -> Result<Compound<'a>, EncodeError> {
         plain(self.out, &index)?;
         Ok(self.compound(variant))
     }
 
     #[inline]
-    fn serialize_map(self, len: Option<usize>) -> Result<Compound<'a, T>, EncodeError> {
-        self.elements(len)
+    fn serialize_map(self, len: Option<usize>) -> Result<Compound<'a>, EncodeError> {
+        self.elements(len, order_of_entries)
     }
 
     #[inline]
-    fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a, T>, EncodeError> {
+    fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a>, EncodeError> {
         Ok(self.compound(name))
     }
 
@@ -262,7 +300,7 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
         index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Compound<'a, T>, EncodeError> {
+    ) -> Result<Compound<'a>, EncodeError> {
         plain(self.out, &index)?;
         Ok(self.compound(variant))
     }
@@ -272,7 +310,7 @@ impl<'a, T: Trace> Serializer for Canonical<'a, T> {
     }
 }
 
-impl<T: Trace> ser::SerializeSeq for Compound<'_, T> {
+impl ser::SerializeSeq for Compound<'_> {
     type Ok = ();
     type Error = EncodeError;
 
@@ -280,7 +318,7 @@ impl<T: Trace> ser::SerializeSeq for Compound<'_, T> {
     fn serialize_element<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), EncodeError> {
         self.element(value)?;
         if let Some(unordered) = &mut self.unordered {
-            let end = self.out.0.len();
+            let end = self.out.bytes.len();
             unordered.entries.push((end, end));
         }
         Ok(())
@@ -292,7 +330,7 @@ impl<T: Trace> ser::SerializeSeq for Compound<'_, T> {
     }
 }
 
-impl<T: Trace> ser::SerializeMap for Compound<'_, T> {
+impl ser::SerializeMap for Compound<'_> {
     type Ok = ();
     type Error = EncodeError;
 
@@ -300,16 +338,17 @@ impl<T: Trace> ser::SerializeMap for Compound<'_, T> {
     fn serialize_key<V: Serialize + ?Sized>(&mut self, key: &V) -> Result<(), EncodeError> {
         self.element(key)?;
         if let Some(unordered) = &mut self.unordered {
-            unordered.entries.push((self.out.0.len(), 0));
+            unordered.entries.push((self.out.bytes.len(), 0));
         }
         Ok(())
     }
 
     #[inline]
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), EncodeError> {
-        write(value, self.out, self.trace)?;
+        let entry = Name::Index(self.index.saturating_sub(1));
+        write(value, self.out).map_err(|error| error.within(entry))?;
         if let Some((_, end)) = self.unordered.as_mut().and_then(|unordered| unordered.entries.last_mut()) {
-            *end = self.out.0.len();
+            *end = self.out.bytes.len();
         }
         Ok(())
     }
@@ -322,7 +361,7 @@ impl<T: Trace> ser::SerializeMap for Compound<'_, T> {
 
 macro_rules! positions {
     ($($of:ident: $method:ident),*) => {
-        $(impl<T: Trace> ser::$of for Compound<'_, T> {
+        $(impl ser::$of for Compound<'_> {
             type Ok = ();
             type Error = EncodeError;
 
@@ -346,7 +385,7 @@ positions!(
 
 macro_rules! fields {
     ($($of:ident),*) => {
-        $(impl<T: Trace> ser::$of for Compound<'_, T> {
+        $(impl ser::$of for Compound<'_> {
             type Ok = ();
             type Error = EncodeError;
 

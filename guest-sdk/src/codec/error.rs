@@ -2,9 +2,22 @@
 
 use std::fmt;
 
+/// How a part of a value is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// A field of a struct.
+    Field(&'static str),
+    /// A position in a tuple, sequence or map.
+    Index(usize),
+}
+
+/// Why a value cannot be encoded, and which part of it: in a box, so that success is one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodeError(Box<(Refusal, Vec<Name>)>);
+
 /// Why a value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EncodeError {
+pub enum Refusal {
     /// `skip_serializing_if` left out a field, for which the receiver would look.
     Skipped {
         /// The struct or variant.
@@ -18,19 +31,70 @@ pub enum EncodeError {
     Custom(String),
 }
 
+impl From<Refusal> for EncodeError {
+    #[cold]
+    fn from(refusal: Refusal) -> Self {
+        Self(Box::new((refusal, Vec::new())))
+    }
+}
+
+impl From<postcard::Error> for EncodeError {
+    #[cold]
+    fn from(error: postcard::Error) -> Self {
+        Refusal::Custom(error.to_string()).into()
+    }
+}
+
+impl EncodeError {
+    /// The same, of the part `name` of a larger value.
+    #[cold]
+    #[inline(never)]
+    pub fn within(mut self, name: Name) -> Self {
+        self.0.1.push(name);
+        self
+    }
+
+    /// The part's path, such as `shape.corners[2]`; empty if it is the whole value.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for name in self.0.1.iter().rev() {
+            match name {
+                Name::Field(field) if path.is_empty() => path += field,
+                Name::Field(field) => {
+                    path.push('.');
+                    path += field;
+                }
+                Name::Index(index) => {
+                    path.push('[');
+                    path += &index.to_string();
+                    path.push(']');
+                }
+            }
+        }
+        path
+    }
+}
+
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Skipped { container, field } => write!(
+        let path = self.path();
+        match &self.0.0 {
+            Refusal::Skipped { container, field } => write!(
                 f,
                 "field `{field}` of `{container}` is left out by `skip_serializing_if`, but values travel \
                  without field names; remove that attribute"
             ),
-            Self::UnknownLength => f.write_str(
+            Refusal::UnknownLength if path.is_empty() => f.write_str(
                 "the length of a map or sequence in it is not known in advance, as with `#[serde(flatten)]`; \
                  use a plain field",
             ),
-            Self::Custom(message) => f.write_str(message),
+            Refusal::UnknownLength => write!(
+                f,
+                "the length of a map or sequence in its part `{path}` is not known in advance, as with \
+                 `#[serde(flatten)]`; use a plain field"
+            ),
+            Refusal::Custom(message) if path.is_empty() => f.write_str(message),
+            Refusal::Custom(message) => write!(f, "its part `{path}`: {message}"),
         }
     }
 }
@@ -38,7 +102,8 @@ impl fmt::Display for EncodeError {
 impl std::error::Error for EncodeError {}
 
 impl serde::ser::Error for EncodeError {
+    #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::Custom(message.to_string())
+        Refusal::Custom(message.to_string()).into()
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! A value that is called in place is never encoded, and one that travels is. So a type whose encoding
 //! loses something gives one answer on one worker and another on two. [`round_trip`] finds such types:
-//! this machine's tests apply it to every parameter and result, a guest to the first of each kind.
+//! this machine's tests apply it to every parameter and result, a guest to the first of each kind and to
+//! some of the others.
 
 mod buffer;
 mod canonical;
 mod error;
-mod trace;
+pub mod lost;
 
 use std::any::type_name;
 
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use buffer::Buffer;
 use error::EncodeError;
+use lost::Lost;
 
 /// The canonical bytes of `value`: equal values have equal bytes.
 ///
@@ -28,8 +30,8 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 
 fn try_encode<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
     let mut out = Buffer::default();
-    canonical::write(value, &mut out, &mut ())?;
-    Ok(out.0)
+    canonical::write(value, &mut out)?;
+    Ok(out.bytes)
 }
 
 /// The value that `bytes` stand for.
@@ -51,16 +53,21 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 /// # Errors
 /// As for [`round_trip`].
 #[cfg(not(target_family = "wasm"))]
-pub fn travel<T: Serialize + DeserializeOwned>(value: &T) -> Result<T, String> {
+pub fn travel<T: Serialize + DeserializeOwned>(value: &T, lost: Lost<T>) -> Result<T, String> {
     let bytes = try_encode(value).map_err(|error| error.to_string())?;
-    round_trip(value, &bytes)
+    round_trip(value, &bytes, lost)
 }
 
-/// What arrives elsewhere when `value`, whose encoding is `bytes`, is sent.
+/// What arrives elsewhere when `value`, whose encoding is `bytes`, is sent; `lost` compares the two.
 ///
 /// # Errors
-/// A sentence that names the type, and on this machine the field, when something else would arrive.
-pub fn round_trip<T: Serialize + DeserializeOwned>(value: &T, bytes: &[u8]) -> Result<T, String> {
+/// A sentence that names the type, and the field where it can be told, when something else would arrive.
+pub fn round_trip<T: Serialize + DeserializeOwned>(
+    value: &T,
+    bytes: &[u8],
+    lost: Lost<T>,
+) -> Result<T, String> {
+    const CHANGES: &str = "is not the same when it is read back";
     let mut reader = postcard::Deserializer::from_bytes(bytes);
     let decoded = T::deserialize(&mut reader);
     let left = reader.finalize().map_or(0, <[u8]>::len);
@@ -68,42 +75,72 @@ pub fn round_trip<T: Serialize + DeserializeOwned>(value: &T, bytes: &[u8]) -> R
         Err(error) => (bytes.len() - left, format!("cannot be read back ({error})")),
         Ok(_) if left > 0 => (bytes.len() - left, format!("leaves {left} bytes unread when it is read back")),
         Ok(decoded) => {
-            let again = try_encode(&decoded).map_err(|error| broken::<T>("", &error.to_string()))?;
-            match again.iter().zip(bytes).position(|(one, other)| one != other) {
-                None if again.len() == bytes.len() => return Ok(decoded),
-                None => (again.len().min(bytes.len()), "is not the same when it is read back".to_owned()),
-                Some(offset) => (offset, "is not the same when it is read back".to_owned()),
+            let mut again = Buffer::default();
+            canonical::write(&decoded, &mut again).map_err(|error| broken::<T>("", &error.to_string()))?;
+            match first_difference(&again.bytes, bytes) {
+                None if again.has_ordered && in_own_order(value) != in_own_order(&decoded) => {
+                    return Err(broken::<T>(
+                        "",
+                        "has a map that is in another order when it is read back (a `sateen::HashMap` keeps its \
+                         order, a `BTreeMap` has but one)",
+                    ));
+                }
+                None => {
+                    return match what_is_lost(value, &decoded, bytes, lost) {
+                        None => Ok(decoded),
+                        Some(what) => Err(broken::<T>(&what, CHANGES)),
+                    };
+                }
+                Some(offset) => (offset, CHANGES.to_owned()),
             }
         }
     };
-    Err(broken::<T>(&part_at(value, offset), &why))
+    Err(broken::<T>(&quoted(&part_at(value, offset)), &why))
+}
+
+fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
+    let both = one.len().min(other.len());
+    (one.iter().zip(other).position(|(one, other)| one != other))
+        .or_else(|| (one.len() != other.len()).then_some(both))
+}
+
+/// Maps in the order in which they are iterated, where that is not known to mean nothing.
+#[cold]
+fn in_own_order<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut out = Buffer { keeps_order: true, ..Buffer::default() };
+    // It was encoded before.
+    let _ = canonical::write(value, &mut out);
+    out.bytes
+}
+
+fn what_is_lost<T: DeserializeOwned>(value: &T, decoded: &T, bytes: &[u8], lost: Lost<T>) -> Option<String> {
+    lost(value, decoded, None)?;
+    lost(value, decoded, decode(bytes).ok().as_ref())
+}
+
+fn quoted(part: &str) -> String {
+    if part.is_empty() { String::new() } else { format!("`{part}`") }
 }
 
 #[cold]
 fn broken<T>(part: &str, why: &str) -> String {
     let type_name = type_name::<T>();
     let what =
-        if part.is_empty() { format!("a `{type_name}`") } else { format!("`{part}` of a `{type_name}`") };
+        if part.is_empty() { format!("a `{type_name}`") } else { format!("{part} of a `{type_name}`") };
     format!(
         "{what} {why}; parameters and results travel without field names, and in no order of a hash map's own: \
-         serde's `untagged`, `tag` and `flatten`, types such as `serde_json::Value`, and wrappers of hash maps \
-         cannot be used in them"
+         serde's `untagged`, `tag` and `flatten`, fields that are skipped and not empty, numbers that are written \
+         shorter than they are, types such as `serde_json::Value`, and wrappers of hash maps cannot be used in them"
     )
 }
 
 /// The field that is written at `offset`.
-#[cfg(not(target_family = "wasm"))]
+#[cold]
 fn part_at<T: Serialize>(value: &T, offset: usize) -> String {
-    let mut locator = trace::Locator::new(offset);
-    // It was encoded before.
-    let _ = canonical::write(value, &mut Buffer::default(), &mut locator);
-    locator.path()
-}
-
-/// Each type's encoder would be in the module twice, for a message that the app's tests give as well.
-#[cfg(target_family = "wasm")]
-fn part_at<T: Serialize>(_value: &T, _offset: usize) -> String {
-    String::new()
+    // Whether there is a byte at `offset` or not: what would be there belongs to the last part.
+    let whole = try_encode(value).map_or(0, |bytes| bytes.len());
+    let mut out = Buffer::bounded(offset.min(whole.saturating_sub(1)));
+    canonical::write(value, &mut out).map_or_else(|error| error.path(), |()| String::new())
 }
 
 #[cfg(test)]

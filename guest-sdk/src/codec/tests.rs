@@ -1,8 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
+use super::lost::{ByBoth, ByText, ByValue, Three, Untold};
 use super::*;
+
+/// What arrives of a value of a type that can be compared and shown.
+fn travel<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Result<T, String> {
+    super::travel(value, |sent, read, again| (&&&&Three(sent, read, again)).lost())
+}
 
 #[test]
 fn what_is_encoded_is_decoded() {
@@ -28,7 +35,7 @@ fn all_of_serde_is_written_as_postcard_writes_it() {
     );
     let bytes = encode(&value);
     assert_eq!(bytes, postcard::to_allocvec(&value).expect("it can be encoded"));
-    assert_eq!(round_trip(&value, &bytes), Ok(value));
+    assert_eq!(travel(&value), Ok(value));
 }
 
 #[test]
@@ -103,7 +110,7 @@ fn a_flattened_field_is_refused() {
 }
 
 /// Serde hands the serializer on, so that it does not see the map's type.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Transparent(HashMap<u64, u64>);
 
@@ -115,7 +122,7 @@ fn an_order_that_cannot_be_put_right_is_refused() {
 }
 
 /// Its two halves do not agree.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Halves(u32);
 
 impl Serialize for Halves {
@@ -135,6 +142,118 @@ fn a_value_that_changes_on_the_way_is_named() {
     assert!(travel(&Halves(0)).is_ok());
     let error = travel(&vec![(1, Halves(0)), (2, Halves(9))]).expect_err("9 becomes 4, and then 2");
     assert!(error.contains("`[1][1]`") && error.contains("not the same"), "{error}");
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Skipped {
+    kept: u8,
+    #[serde(skip)]
+    cache: u64,
+}
+
+#[test]
+fn a_skipped_field_that_is_not_empty_is_named() {
+    assert!(travel(&vec![Skipped { kept: 1, cache: 0 }]).is_ok());
+    let error = travel(&vec![(7, Skipped { kept: 1, cache: 5 })]).expect_err("5 becomes 0");
+    assert!(error.contains("`cache: 5` of `Skipped` of a `alloc::vec::Vec<(i32, "), "{error}");
+}
+
+/// Compared by value only.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Unshown(#[serde(with = "short")] f64);
+
+/// Shown only.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shown {
+    #[serde(with = "short")]
+    width: f64,
+    names: HashMap<u32, u32>,
+}
+
+/// Neither.
+#[derive(Serialize, Deserialize)]
+struct Bare(#[serde(with = "short")] f64);
+
+mod short {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        (*value as f32).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        f32::deserialize(deserializer).map(f64::from)
+    }
+}
+
+/// As `#[job]` does it: by whatever the type has.
+macro_rules! travel_as {
+    ($ty:ty, $value:expr) => {
+        super::travel::<$ty>(&$value, |sent, read, again| (&&&&Three(sent, read, again)).lost())
+    };
+}
+
+#[test]
+fn what_is_lost_at_once_and_for_good_is_found_by_what_the_type_has() {
+    let names: HashMap<u32, u32> = (0..50).map(|n| (n, n * n)).collect();
+    assert!(travel_as!(Unshown, Unshown(0.5)).is_ok());
+    assert!(travel_as!(Unshown, Unshown(0.1)).is_err_and(|error| error.contains("Unshown` is not the same")));
+    assert!(travel_as!(Shown, Shown { width: 0.5, names: names.clone() }).is_ok());
+    let error = travel_as!(Shown, Shown { width: 0.1, names }).err().unwrap_or_default();
+    assert!(error.contains("`width: 0.1` of `Shown` of a "), "{error}");
+    assert!(travel_as!(Bare, Bare(0.1)).is_ok(), "nothing can tell");
+}
+
+#[test]
+fn what_differs_from_itself_is_compared_by_its_bytes() {
+    let value = (f64::NAN, -f64::NAN, -0.0_f64);
+    let bits = |(a, b, c): (f64, f64, f64)| [a, b, c].map(f64::to_bits);
+    assert_eq!(travel(&value).map(bits), Ok(bits(value)));
+    let error = travel(&(f64::NAN, Skipped { kept: 1, cache: 5 })).expect_err("5 becomes 0");
+    assert!(error.contains("`cache: 5`"), "{error}");
+    /// As a pointer does.
+    #[derive(Serialize, Deserialize)]
+    struct Never;
+    impl PartialEq for Never {
+        fn eq(&self, _other: &Self) -> bool {
+            false
+        }
+    }
+    assert!(travel_as!(Never, Never).is_ok());
+}
+
+/// A map that keeps the order of insertion, of a type that is not known.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Wrapped<T>(T);
+
+#[test]
+fn an_order_that_means_something_is_kept_or_missed() {
+    let backwards = || (0..20_u64).rev().map(|n| (n * 50, n));
+    let map: crate::HashMap<u64, u64> = backwards().collect();
+    let read = travel(&map).expect("it travels");
+    assert!(read.iter().eq(&map), "{read:?}");
+    let wrapped = travel(&Wrapped(map.clone())).expect("it is known whatever wraps it");
+    assert!(wrapped.0.iter().eq(&map), "{wrapped:?}");
+    let set: crate::HashSet<u64> = map.values().copied().collect();
+    assert!(travel(&Wrapped(set.clone())).is_ok_and(|read| read.0.iter().eq(&set)));
+    assert!(travel(&Wrapped(backwards().collect::<BTreeMap<_, _>>())).is_ok(), "it has but one order");
+
+    #[derive(Debug, PartialEq, Default)]
+    struct Pairs(Vec<(u64, u64)>);
+    impl Serialize for Pairs {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().copied())
+        }
+    }
+    impl<'de> Deserialize<'de> for Pairs {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            crate::HashMap::deserialize(deserializer).map(|map| Self(map.into_iter().collect()))
+        }
+    }
+    assert!(travel(&Pairs(vec![(1, 1), (2, 2)])).is_ok());
+    let error = travel(&Pairs(vec![(2, 2), (1, 1)])).expect_err("its entries are put in order");
+    assert!(error.contains("in another order"), "{error}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod aborts;
 mod answers;
+mod awkward;
 mod bad_input;
 mod coordinator;
 mod crash;

@@ -1,6 +1,7 @@
 //! Spawned jobs give what the sequential program gives, on one worker and on many, whatever they do
 //! with their handles, their parameters and their failures.
 
+mod awkward;
 mod engines;
 mod failures;
 mod limits;

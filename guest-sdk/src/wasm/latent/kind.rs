@@ -5,9 +5,9 @@ use std::ptr::{read_volatile, write_volatile};
 
 use super::record::Record;
 use crate::Job;
-use crate::wasm::{CHECKED_BYTES_MAX, abi};
+use crate::wasm::{abi, is_chosen, is_short};
 
-/// The first exposures of a kind, whose parameters are checked: what does not travel fails every time.
+/// The first exposures of a kind, whose parameters are checked if they are short; of all others, some are.
 const CHECKS: u32 = 4;
 
 /// What the scheduler knows of a job kind. The host writes `coarse` and reads the counters, so their
@@ -66,14 +66,13 @@ impl Kind {
         unsafe { *self.dropped.get() += 1 }
     }
 
-    /// Whether the encoded parameters of this exposure are to be checked. What is long is not: it is exposed
-    /// seldom, and a check takes as long as encoding it.
-    pub(super) fn takes_check(&self, bytes: usize) -> bool {
+    /// Whether the encoded parameters of this exposure are to be checked.
+    pub(super) fn takes_check(&self, bytes: &[u8]) -> bool {
         // SAFETY: one thread, and no reference into the cell is kept.
         unsafe {
-            let is_due = *self.checks_left.get() > 0 && bytes <= CHECKED_BYTES_MAX;
+            let is_due = *self.checks_left.get() > 0 && is_short(bytes);
             *self.checks_left.get() -= u32::from(is_due);
-            is_due
+            is_due || is_chosen(bytes)
         }
     }
 

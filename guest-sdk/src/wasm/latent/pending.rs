@@ -10,7 +10,7 @@ use super::stack::{
     set_depth, set_top, top,
 };
 use crate::wasm::abi::{self, Fault, Synced};
-use crate::wasm::undecodable;
+use crate::wasm::{encode_result, undecodable};
 use crate::{Job, JobError, codec};
 
 /// Marks a handle's address, which is a multiple of 8: the stack was full, and this is where the job's
@@ -197,7 +197,7 @@ impl<J: Job> Claimed<J> {
                 let result = J::call(parameters);
                 enter(outside);
                 if let Some(job) = recorded {
-                    abi::record(job, || codec::encode(&result));
+                    abi::record(job, || encode_result::<J>(&result));
                 }
                 result
             }
@@ -212,7 +212,7 @@ impl<J: Job> Claimed<J> {
             Self::Parameters(parameters, inside, recorded) => {
                 let result = attempt::<J>(parameters, inside);
                 match (recorded, &result) {
-                    (Some(job), Ok(result)) => abi::record(job, || codec::encode(result)),
+                    (Some(job), Ok(result)) => abi::record(job, || encode_result::<J>(result)),
                     (Some(job), Err(_)) => abi::abandon(job),
                     (None, _) => {}
                 }

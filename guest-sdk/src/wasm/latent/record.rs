@@ -86,8 +86,8 @@ impl<J: Job> Record<J> {
             }
         };
         let bytes = codec::encode(parameters);
-        if J::kind().takes_check(bytes.len()) {
-            check(J::NAME, "parameters", parameters, &bytes);
+        if J::kind().takes_check(&bytes) {
+            check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
         }
         bytes
     }

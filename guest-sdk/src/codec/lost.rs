@@ -1,0 +1,156 @@
+//! What a value has lost when it is read back, although its bytes are the same again: a field that serde
+//! skips, a number that is written shorter than it is.
+//!
+//! Only the type itself can tell. [`Three::lost`] compares by `PartialEq`, else by `Debug`, and tells nothing of a
+//! type that has neither: `#[job]` calls it where it knows the type, as `(&&&&Three(…)).lost()`, and method
+//! resolution takes the first of the four traits here that the type can have.
+//!
+//! What is read back twice must be equal to itself, or the comparison is not one of content: `NaN` differs
+//! from itself, a pointer from a copy of what it points to, and so does an order that is new each time.
+
+use std::fmt::Debug;
+
+/// What a value has lost, for people.
+pub type Lost<T> = fn(&T, &T, Option<&T>) -> Option<String>;
+
+/// A value, what is read back of it and, once these seem to differ, the same read back again.
+pub struct Three<'a, T>(pub &'a T, pub &'a T, pub Option<&'a T>);
+
+/// By `PartialEq`, and by `Debug` where that does not serve.
+pub trait ByBoth {
+    /// What the value has lost.
+    fn lost(&self) -> Option<String>;
+}
+
+/// By `PartialEq`.
+pub trait ByValue {
+    /// What the value has lost.
+    fn lost(&self) -> Option<String>;
+}
+
+/// By `Debug`.
+pub trait ByText {
+    /// What the value has lost.
+    fn lost(&self) -> Option<String>;
+}
+
+/// Not at all.
+pub trait Untold {
+    /// What the value has lost.
+    fn lost(&self) -> Option<String>;
+}
+
+impl<T: PartialEq + Debug> ByBoth for &&&Three<'_, T> {
+    fn lost(&self) -> Option<String> {
+        match self.by_value() {
+            Verdict::Same => None,
+            Verdict::Lost => Some(self.lost_line()),
+            Verdict::Untold => self.by_text(),
+        }
+    }
+}
+
+impl<T: PartialEq> ByValue for &&Three<'_, T> {
+    fn lost(&self) -> Option<String> {
+        (self.by_value() == Verdict::Lost).then(String::new)
+    }
+}
+
+impl<T: Debug> ByText for &Three<'_, T> {
+    fn lost(&self) -> Option<String> {
+        self.by_text()
+    }
+}
+
+impl<T> Untold for Three<'_, T> {
+    fn lost(&self) -> Option<String> {
+        None
+    }
+}
+
+/// For the code that `#[job]` writes.
+#[cold]
+pub fn in_parameter(name: &str, what: &str) -> String {
+    if what.is_empty() {
+        format!("the parameter `{name}`")
+    } else {
+        format!("{what} in the parameter `{name}`")
+    }
+}
+
+#[derive(PartialEq)]
+enum Verdict {
+    Same,
+    Lost,
+    Untold,
+}
+
+impl<T: PartialEq> Three<'_, T> {
+    fn by_value(&self) -> Verdict {
+        if self.0 == self.1 {
+            Verdict::Same
+        } else if self.2.is_none_or(|again| self.1 == again) {
+            Verdict::Lost
+        } else {
+            Verdict::Untold
+        }
+    }
+}
+
+impl<T: Debug> Three<'_, T> {
+    fn by_text(&self) -> Option<String> {
+        let read = words(self.1);
+        let differs = words(self.0) != read && self.2.is_none_or(|again| words(again) == read);
+        differs.then(|| self.lost_line())
+    }
+
+    /// The first line of the value, shown in lines, that what was read back has not; and whose it is.
+    fn lost_line(&self) -> String {
+        let (sent, read) = (format!("{:#?}", self.0), format!("{:#?}", self.1));
+        let mut left: Vec<&str> = read.lines().map(str::trim_start).collect();
+        let mut above: Vec<&str> = Vec::new();
+        for line in sent.lines() {
+            let indented = |line: &str| line.len() - line.trim_start().len();
+            while above.last().is_some_and(|last| indented(last) >= indented(line)) {
+                above.pop();
+            }
+            match left.iter().position(|other| *other == line.trim_start()) {
+                Some(found) => {
+                    left.swap_remove(found);
+                }
+                None => return told(line, above.last().copied()),
+            }
+            above.push(line);
+        }
+        String::new()
+    }
+}
+
+#[cold]
+fn told(line: &str, container: Option<&str>) -> String {
+    const CHARACTERS_MAX: usize = 120;
+    let short = |text: &str| {
+        let text = text.trim().trim_end_matches([',', '{', '(', '[', ' ']);
+        let mut short: String = text.chars().take(CHARACTERS_MAX).collect();
+        if short.len() < text.len() {
+            short.push('…');
+        }
+        short
+    };
+    match container.map(short).filter(|container| !container.is_empty()) {
+        Some(container) => format!("`{}` of `{container}`", short(line)),
+        None => format!("`{}`", short(line)),
+    }
+}
+
+/// The words of a value as it is shown, in an order of their own: that of a hash map means nothing.
+fn words(value: &impl Debug) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
+    let mut words: Vec<String> = format!("{value:?}")
+        .split(|c| !is_word(c))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    words.sort_unstable();
+    words
+}

@@ -1,0 +1,61 @@
+//! An app whose parameters and results are of types that do not travel easily, one entry point each: what those in
+//! [`travels`] give must be the same wherever their jobs run, and those in [`refused`] must end with an error that
+//! names the type and the field. Compiled for this machine too, where the same entry points give the expected
+//! answers.
+
+pub mod refused;
+pub mod travels;
+
+use std::fmt::Debug;
+
+/// Some work, about `steps` nanoseconds of it, so that others get a job.
+pub fn spin(steps: u64) -> u64 {
+    std::hint::black_box(
+        (0..steps).fold(std::hint::black_box(steps), |state, step| {
+            state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step
+        }),
+    )
+}
+
+/// What has become of equal values at the leaves of a tree of jobs: the texts that differ, each with how many have it.
+#[must_use]
+pub fn told<T: Debug>(values: &[T], text: impl Fn(&T) -> String) -> String {
+    let mut texts: Vec<(String, usize)> = Vec::new();
+    for value in values {
+        let text = text(value);
+        match texts.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, count)) => *count += 1,
+            None => texts.push((text, 1)),
+        }
+    }
+    let lines: Vec<String> = texts.iter().map(|(text, count)| format!("{count} times {text}")).collect();
+    lines.join("; ")
+}
+
+/// An entry point and its job: a binary tree of jobs that pass a value down, and all leaves' up.
+#[macro_export]
+macro_rules! passes {
+    ($(#[$about:meta])* $entry:ident, $job:ident: $ty:ty = $value:expr) => {
+        $crate::passes!($(#[$about])* $entry, $job: $ty = $value, |value| format!("{value:?}"));
+    };
+    ($(#[$about:meta])* $entry:ident, $job:ident: $ty:ty = $value:expr, $text:expr) => {
+        $(#[$about])*
+        #[sateen::job]
+        pub fn $job(value: $ty, depth: u32, steps: u64) -> Vec<$ty> {
+            if depth == 0 {
+                $crate::spin(steps);
+                return vec![value];
+            }
+            let left = $job::spawn(value.clone(), depth - 1, steps);
+            let mut values = $job(value, depth - 1, steps);
+            values.extend(left.sync());
+            values
+        }
+
+        $(#[$about])*
+        #[sateen::main]
+        pub fn $entry(depth: u32, steps: u64) -> String {
+            $crate::told(&$job($value, depth, steps), $text)
+        }
+    };
+}

@@ -1,0 +1,173 @@
+//! What does not travel.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::passes;
+use crate::travels::Transparent;
+
+/// A field that serde skips, and which has a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// It travels.
+    pub kept: u64,
+    /// It does not.
+    #[serde(skip)]
+    pub cache: u64,
+}
+
+passes!(
+    /// A skipped field with a value.
+    skipped, pass_skipped: Skipped = Skipped { kept: 7, cache: 49 }
+);
+
+/// A field that serde leaves out now and then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// There or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// It follows.
+    pub n: u64,
+}
+
+passes!(
+    /// A field that is not written.
+    left_out, pass_left_out: LeftOut = LeftOut { name: None, n: 7 }
+);
+
+/// Nothing says which it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Untagged {
+    /// A number.
+    Number(u64),
+    /// A text.
+    Text(String),
+}
+
+/// Has such a one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HasUntagged {
+    /// Before.
+    pub n: u64,
+    /// The values.
+    pub values: Vec<Untagged>,
+}
+
+passes!(
+    /// An untagged enum.
+    untagged, pass_untagged: HasUntagged = HasUntagged { n: 1, values: vec![Untagged::Number(2), Untagged::Text("x".to_owned())] }
+);
+
+/// The tag is among the fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum Tagged {
+    /// A circle.
+    Circle {
+        /// Of this radius.
+        radius: f64,
+    },
+    /// A square.
+    Square {
+        /// Of this side.
+        side: f64,
+    },
+}
+
+passes!(
+    /// An internally tagged enum.
+    tagged, pass_tagged: Tagged = Tagged::Circle { radius: 0.5 }
+);
+
+/// Fields of another type among its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flattened {
+    /// Its own.
+    pub n: u64,
+    /// The others.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, u64>,
+}
+
+/// Has such a one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HasFlattened {
+    /// Flattened.
+    pub flat: Flattened,
+}
+
+passes!(
+    /// A flattened field.
+    flattened, pass_flattened: HasFlattened = HasFlattened { flat: Flattened { n: 1, more: BTreeMap::new() } }
+);
+
+passes!(
+    /// Anything.
+    json, pass_json: (u8, serde_json::Value) = (1, serde_json::json!({ "n": [1, 2, null] }))
+);
+
+/// A number that is written shorter than it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shortened {
+    /// As a float of 32 bits.
+    #[serde(with = "short")]
+    pub width: f64,
+}
+
+/// Half of a float.
+mod short {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        (*value as f32).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        f32::deserialize(deserializer).map(f64::from)
+    }
+}
+
+passes!(
+    /// A number that loses its last digits.
+    shortened, pass_shortened: Shortened = Shortened { width: 0.1 }
+);
+
+/// As `Shortened`, longer, and without `PartialEq`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LongShortened {
+    /// What makes it long.
+    pub bytes: Vec<u8>,
+    /// As a float of 32 bits.
+    #[serde(with = "short")]
+    pub width: f64,
+}
+
+passes!(
+    /// Some kilobytes that lose something.
+    long, pass_long: LongShortened = LongShortened { bytes: vec![7; 10_000], width: 0.1 }
+);
+
+passes!(
+    /// A wrapper that hides a hash map, whose order is new each time.
+    wrapped, pass_wrapped: Transparent<HashMap<u64, u64>> = Transparent((0..50).map(|n| (n, n)).collect())
+);
+
+/// All of these: their names, what they do on this machine, and what the error names.
+pub const ALL: &[(&str, fn(u32, u64) -> String, &[&str])] = &[
+    ("skipped", skipped, &["pass_skipped", "awkward::refused::Skipped", "cache: 49"]),
+    ("left_out", left_out, &["awkward::refused::LeftOut", "`name` of `LeftOut`", "skip_serializing_if"]),
+    (
+        "untagged",
+        untagged,
+        &["pass_untagged", "`[0].values[0]`", "awkward::refused::HasUntagged", "untagged"],
+    ),
+    ("tagged", tagged, &["pass_tagged", "awkward::refused::Tagged", "`tag`"]),
+    ("flattened", flattened, &["awkward::refused::HasFlattened", "`[0].flat`", "flatten"]),
+    ("json", json, &["pass_json", "`[0][1]", "serde_json::", "Value"]),
+    ("shortened", shortened, &["pass_shortened", "awkward::refused::Shortened", "width: 0.1"]),
+    ("long", long, &["pass_long", "awkward::refused::LongShortened", "width: 0.1"]),
+    ("wrapped", wrapped, &["pass_wrapped", "Transparent<std::collections::hash::map::HashMap", "order"]),
+];
