@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Account, Command, Coordinator, Event, HostView, LinkId};
+use sateen_protocol::coordinator::{Account, Command, CommandError, Coordinator, Event, HostView, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::api::types::{EventKind, Figures, HostOfRun};
-use crate::chronicle::{Chronicle, Chronicles, Source};
+use crate::chronicle::{Chronicle, Chronicles, Going, Source};
 use crate::clock::{Clock, unix_ms};
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
@@ -337,6 +337,10 @@ impl Drive {
                 self.drain();
                 match result {
                     Ok(()) => self.saver.answer(run, reply),
+                    // The machine has forgotten it, and the store does not know yet.
+                    Err(CommandError::NoRun(_)) if self.saver.is_behind_with(run) => {
+                        let _ = reply.send(Err(ChangeError::Over { run, why: self.store.trouble() }));
+                    }
                     Err(error) => {
                         let _ = reply.send(Err(ChangeError::Refused(error)));
                     }
@@ -409,7 +413,10 @@ impl Drive {
         self.saver.is_behind_with(run).then(|| Live {
             run,
             state: RunState::Running,
-            waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
+            waiting_for: Some(match self.store.trouble() {
+                Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
+                None => "it is over, and its end is being saved".to_owned(),
+            }),
             figures: self.last_seen.get(&run).map(|figures| Figures::clone(figures)).unwrap_or_default(),
         })
     }
@@ -542,15 +549,17 @@ impl Drive {
     }
 
     /// All runs that it had to do with are told.
-    fn host_gone(&self, host: HostId, has_left: bool) {
+    fn host_gone(&self, host: HostId, how: Going) {
         let name = self.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
-            self.chronicles.host_gone(run, source, has_left);
+            self.chronicles.host_gone(run, source, how);
         }
-        self.names.went(host);
-        locked(&self.speeds).forget(host);
-        locked(&self.served).forget(host);
+        if how != Going::Paused {
+            self.names.went(host);
+            locked(&self.speeds).forget(host);
+            locked(&self.served).forget(host);
+        }
     }
 
     fn event(&mut self, event: Event) {
@@ -563,12 +572,16 @@ impl Drive {
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
                 tracing::info!(host = %self.named(host), "host left");
-                self.host_gone(host, true);
+                self.host_gone(host, Going::Left);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
                 tracing::warn!(host = %self.named(host), "host given up");
-                self.host_gone(host, false);
+                self.host_gone(host, Going::Crashed);
+            }
+            Event::HostPaused(host) => {
+                tracing::info!(host = %self.named(host), "host paused and gave back what it had");
+                self.host_gone(host, Going::Paused);
             }
             Event::HostReturned(host) => {
                 self.names.returned(host);

@@ -13,6 +13,7 @@ mod direct;
 mod leave;
 mod limits;
 mod loss;
+mod missing;
 mod objects;
 mod replay;
 mod runs;
