@@ -154,6 +154,9 @@ pub async fn run(
         restarted = restored.restarted,
         "coordinator starts"
     );
+    for why in &restored.missing {
+        tracing::warn!("{why}");
+    }
     let machine = Coordinator::new(
         CoordinatorConfig {
             grid: restored.grid,

@@ -323,7 +323,11 @@ pub const SHARED_FORMER_MAX: Duration = Duration::from_secs(600);
 pub const SHARED_HEIRS: usize = 2;
 /// The longest that a replica may take.
 pub const SHARED_FETCH_MAX: Duration = Duration::from_secs(16);
-/// At a leave or suspension, guests may go on for so long with what is not saved.
-pub const FINISHING_MAX: Duration = Duration::from_secs(4);
+/// At a leave, pause or suspension, guests may continue for so long with what is not saved.
+pub const FINISHING_MAX: Duration = Duration::from_millis(1500);
 /// And have so long to come to rest.
-pub const DRAIN_MAX: Duration = Duration::from_secs(5);
+pub const DRAIN_MAX: Duration = Duration::from_millis(2500);
+/// A host that leaves lets others fetch results and replicas until then, counted from the order to leave.
+pub const LEAVE_HAND_OVER_MAX: Duration = Duration::from_millis(3000);
+/// And waits for the answer to its goodbye until then.
+pub const LEAVE_MAX: Duration = Duration::from_millis(3500);

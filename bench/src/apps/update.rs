@@ -231,6 +231,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
         folder: DataFolder::open(folder.path())?,
         signals: false,
         page: PageListen::Off,
+        run_work_max: None,
     };
     Ok(start(options, Arc::new(runtime))?)
 }

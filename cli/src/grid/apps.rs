@@ -58,7 +58,11 @@ pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
     if !path.is_dir() && path.exists() {
         let module = Module::read(path)?;
         match client.get(&format!("/api/v1/apps/{}", module.hash)) {
-            Ok(_) => {}
+            // Its bytes may have been deleted behind the coordinator's back.
+            Ok(_) if client.has(&format!("/api/v1/blobs/{}", module.hash))? => {}
+            Ok(app) => {
+                module.put(client, &read::<App>(&app)?.name, None)?;
+            }
             Err(refusal) if refusal.is_not_found() => {
                 module.put(client, &name_of(path), None)?;
             }

@@ -7,7 +7,7 @@ use sateen_host::Output;
 use sateen_protocol::BlobHash;
 use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, Timeout};
 
 use crate::exit::{Failure, GRID};
 
@@ -87,13 +87,13 @@ impl Client {
     /// As `get`, when the answer may take `time`.
     pub fn get_within(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
         let request = self.agent.get(self.at(path)).config().timeout_global(Some(time)).build();
-        self.json(self.good(request.call())?)
+        self.json(self.good(request.call(), time)?, time)
     }
 
     /// Whether HEAD finds something.
     pub fn has(&self, path: &str) -> Result<bool, Refusal> {
         let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        match self.good(request.call()) {
+        match self.good(request.call(), SHORT) {
             Ok(_) => Ok(true),
             Err(Refusal::Answered(StatusCode::NOT_FOUND, _)) => Ok(false),
             Err(refusal) => Err(refusal),
@@ -104,42 +104,42 @@ impl Client {
     pub fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
         let request = self.agent.post(self.at(path)).content_type("application/json");
         let request = request.config().timeout_global(Some(SHORT)).build();
-        self.json(self.good(request.send(object.to_string()))?)
+        self.json(self.good(request.send(object.to_string()), SHORT)?, SHORT)
     }
 
     /// The answer to POST of nothing.
     pub fn order(&self, path: &str) -> Result<Value, Refusal> {
         let request = self.agent.post(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        self.json(self.good(request.send_empty())?)
+        self.json(self.good(request.send_empty(), SHORT)?, SHORT)
     }
 
     /// DELETE.
     pub fn delete(&self, path: &str) -> Result<(), Refusal> {
         let request = self.agent.delete(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        self.good(request.call()).map(drop)
+        self.good(request.call(), SHORT).map(drop)
     }
 
     /// The answer to POST of bytes.
     pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<Value, Refusal> {
         let request = self.agent.post(self.at(path)).content_type("application/wasm");
         let request = request.config().timeout_global(Some(BULK)).build();
-        self.json(self.good(request.send(bytes))?)
+        self.json(self.good(request.send(bytes), BULK)?, BULK)
     }
 
     /// PUT of bytes.
     pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<(), Refusal> {
         let request = self.agent.put(self.at(path)).content_type("application/octet-stream");
         let request = request.config().timeout_global(Some(BULK)).build();
-        self.good(request.send(bytes)).map(drop)
+        self.good(request.send(bytes), BULK).map(drop)
     }
 
     /// The blob with this hash.
     pub fn blob(&self, hash: BlobHash) -> Result<Vec<u8>, Refusal> {
         let request = self.agent.get(self.at(&format!("/api/v1/blobs/{hash}")));
         let request = request.config().timeout_global(Some(BULK)).build();
-        let mut response = self.good(request.call())?;
+        let mut response = self.good(request.call(), BULK)?;
         let bytes = response.body_mut().with_config().limit(BLOB_BYTES_MAX).read_to_vec();
-        let bytes = bytes.map_err(|error| self.unreachable(&error))?;
+        let bytes = bytes.map_err(|error| self.unreachable(&error, BULK))?;
         if BlobHash::of(&bytes) == hash {
             return Ok(bytes);
         }
@@ -150,10 +150,10 @@ impl Client {
     /// What a run's root job returned.
     pub fn result(&self, path: &str) -> Result<Output, Refusal> {
         let request = self.agent.get(self.at(path)).config().timeout_global(Some(BULK)).build();
-        let mut response = self.good(request.call())?;
+        let mut response = self.good(request.call(), BULK)?;
         let is_text = response.body().mime_type() == Some("text/plain");
         let bytes = response.body_mut().with_config().limit(RESULT_BYTES_MAX).read_to_vec();
-        let bytes = bytes.map_err(|error| self.unreachable(&error))?;
+        let bytes = bytes.map_err(|error| self.unreachable(&error, BULK))?;
         if !is_text {
             return Ok(Output::Bytes(bytes));
         }
@@ -164,9 +164,13 @@ impl Client {
         format!("{}{path}", self.url)
     }
 
-    /// The response, if it says that all is well.
-    fn good(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Refusal> {
-        let mut response = response.map_err(|error| self.unreachable(&error))?;
+    /// The response, if it says that all is well. It was to come `within` this time.
+    fn good(
+        &self,
+        response: Result<Response<Body>, ureq::Error>,
+        within: Duration,
+    ) -> Result<Response<Body>, Refusal> {
+        let mut response = response.map_err(|error| self.unreachable(&error, within))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -182,18 +186,22 @@ impl Client {
         Err(Refusal::Answered(status, detail))
     }
 
-    fn json(&self, mut response: Response<Body>) -> Result<Value, Refusal> {
+    fn json(&self, mut response: Response<Body>, within: Duration) -> Result<Value, Refusal> {
         let body = response.body_mut().with_config().limit(JSON_BYTES_MAX).read_to_string();
-        let body = body.map_err(|error| self.unreachable(&error))?;
+        let body = body.map_err(|error| self.unreachable(&error, within))?;
         serde_json::from_str(&body).map_err(|_| {
             let why = format!("{} is not a Sateen coordinator", self.url);
             Refusal::Answered(StatusCode::BAD_GATEWAY, why)
         })
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> Refusal {
+    fn unreachable(&self, error: &ureq::Error, within: Duration) -> Refusal {
         let why: &dyn Display = match error {
             ureq::Error::Io(error) => error,
+            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
+                &format!("no connection within {} s", CONNECT.as_secs())
+            }
+            ureq::Error::Timeout(_) => &format!("no answer within {} s", within.as_secs_f64()),
             other => other,
         };
         Refusal::Unreachable(format!(
@@ -314,6 +322,17 @@ mod tests {
         );
         assert_eq!(detail(r#"{"title":"t"}"#).as_deref(), Some("t"));
         assert_eq!(detail("<html>"), None);
+    }
+
+    #[test]
+    fn who_does_not_answer_in_time_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has one");
+        let client = Client::new(&format!("http://{address}")).expect("an address");
+        let asked = client.get_within("/api/v1/runs", Duration::from_millis(200));
+        let failure = asked.map_err(Failure::from).expect_err("nobody answers");
+        assert_eq!(failure.code, GRID);
+        assert!(failure.message.contains("no answer within 0.2 s"), "{}", failure.message);
     }
 
     #[test]

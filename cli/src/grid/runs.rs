@@ -37,7 +37,7 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
             run.title(),
             run.progress.map(|all| percent(all.done as f64, all.total as f64)).unwrap_or_default(),
             run.hosts.to_string(),
-            run.elapsed_s.map(seconds).unwrap_or_default(),
+            run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
             run.waiting_for.clone().unwrap_or_default(),
         ]);
     }

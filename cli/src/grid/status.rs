@@ -102,7 +102,7 @@ fn root_host(run: &Run) -> Option<String> {
 }
 
 fn state(run: &Run) -> String {
-    match run.elapsed_s {
+    match run.queued_s.or(run.elapsed_s) {
         Some(elapsed) if run.is_over() => format!("{}, after {}", run.state, seconds(elapsed)),
         Some(elapsed) => format!("{}, for {}", run.state, seconds(elapsed)),
         None => run.state.clone(),

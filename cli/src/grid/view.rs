@@ -64,6 +64,9 @@ pub struct Run {
     pub submitted_at: Option<String>,
     #[serde(default)]
     pub elapsed_s: Option<f64>,
+    /// How long it has waited for its start, if it has none yet.
+    #[serde(default)]
+    pub queued_s: Option<f64>,
     #[serde(default)]
     pub hosts: u64,
     #[serde(default)]

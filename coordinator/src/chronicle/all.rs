@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 
-use super::{Chronicle, ChronicleChanges, Missing, Source};
+use super::{Chronicle, ChronicleChanges, Going, Missing, Source};
 use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
 
 /// The chronicles of all runs.
@@ -140,9 +140,9 @@ impl Chronicles {
     }
 
     /// A host has gone: the run loses it, if it had to do with it.
-    pub fn host_gone(&self, run: RunId, source: Source<'_>, has_left: bool) {
+    pub fn host_gone(&self, run: RunId, source: Source<'_>, how: Going) {
         let Some(chronicle) = self.get(run) else { return };
-        chronicle.lock().unwrap_or_else(PoisonError::into_inner).host_gone(source, has_left);
+        chronicle.lock().unwrap_or_else(PoisonError::into_inner).host_gone(source, how);
         self.end_some(run, &chronicle, ENDED_AT_ONCE);
     }
 

@@ -69,6 +69,17 @@ pub struct Source<'a> {
     pub site: &'a str,
 }
 
+/// How a host went, as the chronicles of its runs have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Going {
+    /// It said goodbye.
+    Left,
+    /// It gave back what it had because it pauses.
+    Paused,
+    /// It was given up.
+    Crashed,
+}
+
 impl Chronicle {
     /// Of a run that was submitted then.
     pub fn new(submitted_at_ms: u64) -> Self {
@@ -174,14 +185,17 @@ impl Chronicle {
     }
 
     /// A host has gone. Nothing is taken down if it had nothing to do with the run.
-    pub fn host_gone(&mut self, source: Source<'_>, has_left: bool) {
+    pub fn host_gone(&mut self, source: Source<'_>, how: Going) {
         if !self.tree.has_host(source.id) || self.is_over {
             return;
         }
         let now_ms = self.now_ms();
         let lost = self.tree.lose_host(source.id, now_ms);
-        let (kind, how) =
-            if has_left { (EventKind::HostLeft, "left") } else { (EventKind::HostLost, "was given up") };
+        let (kind, how) = match how {
+            Going::Left => (EventKind::HostLeft, "left"),
+            Going::Paused => (EventKind::HostLeft, "paused"),
+            Going::Crashed => (EventKind::HostLost, "was given up"),
+        };
         let named = format!("host {} ({})", source.name, source.site);
         self.add_event(kind, Some(source.id), format!("{named} {how}"));
         let text = match lost {

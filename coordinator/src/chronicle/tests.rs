@@ -110,8 +110,8 @@ fn a_flood_of_reuses_hides_no_crash() {
     let mut chronicle = Chronicle::begin();
     chronicle.note(host(1), &[begun(1, None)]);
     chronicle.note(host(2), &[begun(2, None)]);
-    chronicle.host_gone(host(2), false);
-    chronicle.host_gone(host(3), false);
+    chronicle.host_gone(host(2), Going::Crashed);
+    chronicle.host_gone(host(3), Going::Crashed);
     chronicle.note(host(1), &vec![note(7, NoteKind::Reused); 5000]);
     chronicle.end("the run is done");
     let kinds: Vec<EventKind> = chronicle

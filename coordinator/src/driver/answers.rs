@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use sateen_protocol::coordinator::CommandError;
 use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
@@ -27,6 +28,10 @@ impl Drive {
                 self.drain();
                 match result {
                     Ok(()) => self.saver.answer(run, reply),
+                    // The machine has forgotten it, and the store does not know yet.
+                    Err(CommandError::NoRun(_)) if self.saver.is_behind_with(run) => {
+                        let _ = reply.send(Err(ChangeError::Over { run, why: self.store.trouble() }));
+                    }
                     Err(error) => {
                         let _ = reply.send(Err(ChangeError::Refused(error)));
                     }
@@ -85,7 +90,10 @@ impl Drive {
         self.saver.is_behind_with(run).then(|| Live {
             run,
             state: RunState::Running,
-            waiting_for: self.store.trouble().map(|trouble| format!("its end cannot be saved: {trouble}")),
+            waiting_for: Some(match self.store.trouble() {
+                Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
+                None => "it is over, and its end is being saved".to_owned(),
+            }),
             figures: Figures::default(),
         })
     }

@@ -9,7 +9,7 @@ use sateen_protocol::message::Departure;
 
 use super::{Drive, locked};
 use crate::api::types::EventKind;
-use crate::chronicle::Source;
+use crate::chronicle::{Going, Source};
 use crate::store::sql::state_word;
 
 impl Drive {
@@ -26,15 +26,17 @@ impl Drive {
     }
 
     /// All runs that it had to do with are told.
-    fn host_gone(&self, host: HostId, has_left: bool) {
+    fn host_gone(&self, host: HostId, how: Going) {
         let name = self.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
-            self.chronicles.host_gone(run, source, has_left);
+            self.chronicles.host_gone(run, source, how);
         }
-        self.names.went(host);
-        locked(&self.speeds).forget(host);
-        locked(&self.served).forget(host);
+        if how != Going::Paused {
+            self.names.went(host);
+            locked(&self.speeds).forget(host);
+            locked(&self.served).forget(host);
+        }
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -47,12 +49,16 @@ impl Drive {
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
                 tracing::info!(host = %self.named(host), "host left");
-                self.host_gone(host, true);
+                self.host_gone(host, Going::Left);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
                 tracing::warn!(host = %self.named(host), "host given up");
-                self.host_gone(host, false);
+                self.host_gone(host, Going::Crashed);
+            }
+            Event::HostPaused(host) => {
+                tracing::info!(host = %self.named(host), "host paused and gave back what it had");
+                self.host_gone(host, Going::Paused);
             }
             Event::HostReturned(host) => {
                 self.names.returned(host);

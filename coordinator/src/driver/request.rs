@@ -64,6 +64,14 @@ pub enum ChangeError {
     /// The machine refuses.
     #[error(transparent)]
     Refused(CommandError),
+    /// The run is over, and that could not be saved yet; why, if that is known.
+    #[error("run {run} is over, and its end is not saved yet{}", .why.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
+    Over {
+        /// Which run.
+        run: RunId,
+        /// Why not.
+        why: Option<String>,
+    },
     /// It is done and not saved.
     #[error("it is done, but cannot be saved yet; that is tried again until it succeeds")]
     Unsaved,

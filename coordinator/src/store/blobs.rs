@@ -111,6 +111,11 @@ impl Blobs {
         Ok(Some((file, hasher.count())))
     }
 
+    /// Whether a blob is there, whole or not. Blocks.
+    pub(super) fn has(&self, hash: BlobHash) -> bool {
+        self.path(hash).is_file()
+    }
+
     /// How long a blob is, if it is there. Whoever asks is going to need it. Blocks.
     pub fn length_bytes(&self, hash: BlobHash) -> Option<u64> {
         self.ledger.use_now(hash, unix_ms());

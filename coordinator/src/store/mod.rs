@@ -31,6 +31,7 @@ use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
+use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;
 use lane::Lane;
@@ -40,6 +41,21 @@ pub use error::StoreError;
 
 const DATABASE: &str = "state.sqlite";
 const BLOBS: &str = "blobs";
+
+/// What apps and runs need and somebody has deleted from the folder.
+fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<String> {
+    let apps = apps.iter().filter(|app| !blobs.has(app.hash)).map(|app| {
+        let (name, hash) = (&app.name, app.hash);
+        format!("the module of the app {name} ({hash}) is missing; publish it again with `sateen publish`")
+    });
+    let inputs = runs.iter().flat_map(|stored| {
+        let of_run = stored.spec.inputs.iter().filter(|(_, hash)| !blobs.has(*hash));
+        of_run.map(|(name, hash)| {
+            format!("run {} needs the input {name:?} ({hash}), which is missing; upload it again", stored.run)
+        })
+    });
+    apps.chain(inputs).collect()
+}
 
 /// An open data folder.
 #[derive(Debug)]
@@ -74,6 +90,8 @@ pub struct Restored {
     pub names: Vec<(HostId, String, String)>,
     /// Trees and logs, and whether their runs are over; those that ended first come first.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
+    /// Modules and inputs that are needed and not there, each in a sentence.
+    pub missing: Vec<String>,
 }
 
 impl Store {
@@ -111,6 +129,7 @@ impl Store {
         let uploaded = sql::uploads(&connection)?;
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join(BLOBS), blobs_bytes_max, &uploaded)?);
+        let missing = missing(&sql::apps(&reader, APPS_LISTED_BYTES_MAX)?, &runs, &blobs);
         let store = Self {
             writer: Lane::start("store-writer", connection)?,
             reader: Lane::start("store-reader", reader)?,
@@ -121,7 +140,7 @@ impl Store {
             writing: Arc::default(),
             _lock: lock,
         };
-        Ok((store, Restored { grid, secret, restarted, seed, runs, names, chronicles }))
+        Ok((store, Restored { grid, secret, restarted, seed, runs, names, chronicles, missing }))
     }
 
     /// Reads from the database.

@@ -154,7 +154,11 @@ fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
         seen["waiting_for"].is_string().then_some(seen)
     });
     assert_eq!(seen["state"], "running");
+    let why = seen["waiting_for"].as_str().unwrap_or_default();
+    assert!(why.starts_with("it is over"), "{why}");
     assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/result"))).0, 409);
+    let (status, why) = detail(server.post(&format!("/api/v1/runs/{run}/cancel"), b""));
+    assert!(status == 409 && why.contains("is over") && !why.contains("there is no run"), "{status} {why}");
 
     limit(None);
     host.await_acknowledgement(given);
@@ -163,4 +167,39 @@ fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
     assert_eq!(server.put(&format!("/api/v1/blobs/{hash}"), b"input").0, 201);
     let server = server.kill_and_restart();
     assert_eq!(server.run(run)["state"], "done");
+}
+
+/// Somebody tidied up too much: what is needed and missing is named at the start, and can be uploaded again.
+#[test]
+fn blobs_that_were_deleted_are_named_and_can_be_uploaded_again() {
+    let server = Server::start();
+    let app = server.publish();
+    let input = blake3::hash(b"input").to_hex().to_string();
+    assert_eq!(server.put(&format!("/api/v1/blobs/{input}"), b"input").0, 201);
+    let submission = format!(r#"{{"app":"probe","inputs":{{"formula":"{input}"}}}}"#);
+    let (status, _) = server.post("/api/v1/runs", submission.as_bytes());
+    assert_eq!(status, 201);
+    let folder = server.kill();
+    for hash in [&app, &input] {
+        fs::remove_file(folder.path().join("blobs").join(hash)).expect("it was there");
+    }
+    let log = folder.path().join("log");
+    let stderr = Stdio::from(fs::File::create(&log).expect("a file"));
+    let child = command(folder.path()).stdout(Stdio::piped()).stderr(stderr).spawn().expect("it starts");
+    let server = Server::from_child(child, folder);
+    let text = fs::read_to_string(&log).expect("text");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("missing")).collect();
+    assert!(lines.iter().any(|line| line.contains(&app) && line.contains("sateen publish")), "{text}");
+    assert!(lines.iter().any(|line| line.contains(&input) && line.contains("formula")), "{text}");
+    // No run is begun that no host could load.
+    let (status, why) = detail(server.post("/api/v1/runs", br#"{"app":"probe"}"#));
+    assert!(status == 422 && why.contains("publish it again"), "{status} {why}");
+    let (status, why) = detail(server.post("/api/v1/runs", submission.as_bytes()));
+    assert!(status == 422, "{status} {why}");
+    assert_eq!(server.publish(), app);
+    let (status, why) = detail(server.post("/api/v1/runs", submission.as_bytes()));
+    assert!(status == 422 && why.contains("formula"), "{status} {why}");
+    assert_eq!(server.put(&format!("/api/v1/blobs/{input}"), b"input").0, 201);
+    assert_eq!(server.post("/api/v1/runs", submission.as_bytes()).0, 201);
+    assert!(server.run(1)["queued_s"].as_f64().is_some_and(|queued_s| queued_s > 0.0), "{}", server.run(1));
 }

@@ -74,6 +74,10 @@ pub struct Host {
     /// What the guests of all runs may take together; runs that ask for more for one instance are refused
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
+    /// Maximum processor time that this host gives to one run, as 90s, 30m or 2h; others continue the run [default:
+    /// none]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub run_cpu_limit: Option<Duration>,
     /// Where this host's own page is: a loopback address, whose port 0 is any free one, or `off`
     #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
     pub page: PageListen,
@@ -271,6 +275,7 @@ mod tests {
             &["--site", ""],
             &["--memory", "much"],
             &["pause", "soon"],
+            &["--run-cpu-limit", "0"],
             &["stauts"],
         ] {
             let line = SateenHost::try_parse_from([&["sateen-host"], words].concat()).err();

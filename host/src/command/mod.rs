@@ -73,6 +73,7 @@ fn take_part(host: Host) -> ExitCode {
         folder,
         signals: true,
         page: host.page,
+        run_work_max: host.run_cpu_limit,
     };
     let handle = match start(options, Arc::new(workers)) {
         Ok(handle) => handle,

@@ -111,6 +111,7 @@ fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> H
         folder: data,
         signals: false,
         page: PageListen::Off,
+        run_work_max: None,
     };
     start(options, Arc::new(Scripted)).expect("it starts")
 }

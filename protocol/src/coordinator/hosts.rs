@@ -53,6 +53,8 @@ pub struct HostState {
     /// It has worked again too often, and does so then.
     pub unpauses_at: Option<Time>,
     pub paused: Option<String>,
+    /// It pauses, and gives back what it has: its goodbye is one for a moment.
+    pub rests: bool,
     pub counts: BTreeMap<RunId, Counts>,
 }
 
@@ -196,6 +198,7 @@ impl Coordinator {
                 state.link = Some(link);
                 state.heard = now;
                 state.paused = paused;
+                state.rests = false;
                 is_changed
             }
             None => {
@@ -221,6 +224,7 @@ impl Coordinator {
                     unpauses: Pace::default(),
                     unpauses_at: None,
                     paused,
+                    rests: false,
                     counts: BTreeMap::new(),
                 };
                 self.silence.check(state.checked_at, host);
@@ -338,7 +342,10 @@ impl Coordinator {
         if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
-        self.events.push_back(Event::HostGone(host, departure));
+        self.events.push_back(match state.rests {
+            true => Event::HostPaused(host),
+            false => Event::HostGone(host, departure),
+        });
         self.forget_parcels_of(now, host);
         let knew: VecDeque<HostId> = self.circles.withdraw(host).collect();
         if state.paused.is_none() || !knew.is_empty() {
@@ -352,8 +359,8 @@ impl Coordinator {
         }
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
-            Departure::Crashed => self.miss(now, host, state),
-            Departure::Left => self.forget_host(now, host),
+            Departure::Left if !state.rests => self.forget_host(now, host),
+            _ => self.miss(now, host, state),
         }
         self.settle(now);
     }

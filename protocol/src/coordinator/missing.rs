@@ -4,10 +4,13 @@
 //! given up soon. One that was only cut off for a moment keeps its identity for longer. It comes back as a new
 //! *incarnation*: whatever it had to do with others before is void, as they have given it up, and it resolves
 //! its own side as a host that comes back under another id does.
+//!
+//! So does a host that pauses: it gives back what it has, says goodbye, and is itself again a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::{GIVEN_UP_AT_ONCE_MAX, IDENTITY_KEPT, MISSING_HOSTS_MAX, SILENCE_MAX};
+use crate::message::Departure;
 use crate::{HostId, RunId, Time};
 
 use super::hosts::HostState;
@@ -85,15 +88,19 @@ impl Coordinator {
         state.given.retain(|run, _| self.runs.contains_key(run));
         // Searches wait until it has said what it goes on with.
         self.newsroom.owe(now, &mut state.mailbox, self.epoch);
+        if !std::mem::take(&mut state.rests) {
+            self.events.push_back(Event::HostReturned(host));
+        }
         self.hosts.insert(host, state);
-        self.events.push_back(Event::HostReturned(host));
     }
 
     /// Those that have not come back in time are forgotten.
     pub(super) fn forget_missing(&mut self, now: Time) {
         for _ in 0..GIVEN_UP_AT_ONCE_MAX {
             let Some(host) = self.missing.overdue(now) else { break };
-            self.missing.remove(host);
+            if self.missing.remove(host).is_some_and(|state| state.rests) {
+                self.events.push_back(Event::HostGone(host, Departure::Left));
+            }
             self.forget_host(now, host);
         }
     }

@@ -14,6 +14,8 @@ impl Coordinator {
         let was_paused = state.paused.is_some();
         if reason.is_some() {
             state.paused = reason;
+            // It says goodbye next, as it gives all back, and comes back under its id.
+            state.rests = !was_paused;
             self.stop_unpausing(host);
             if !was_paused {
                 self.note_pause(host);
@@ -35,6 +37,7 @@ impl Coordinator {
     fn unpause(&mut self, now: Time, host: HostId) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         state.paused = None;
+        state.rests = false;
         self.note_pause(host);
         self.show_round(now, host);
         self.tell_circle(now, host);
@@ -64,5 +67,119 @@ impl Coordinator {
                 self.unpause(now, host);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Grid;
+    use crate::RunId;
+    use crate::coordinator::Event;
+    use crate::limits::IDENTITY_KEPT;
+    use crate::message::{Departure, HostReport, ToCoordinator, ToHost};
+
+    const RUN: RunId = RunId(1);
+
+    /// Tells the coordinator something and gives the events that follow.
+    fn events(grid: &mut Grid, link: super::super::LinkId, messages: Vec<ToCoordinator>) -> Vec<Event> {
+        for message in messages {
+            grid.machine.handle_message(grid.now, link, message);
+        }
+        std::iter::from_fn(|| grid.machine.poll_event()).collect()
+    }
+
+    fn pauses() -> Vec<ToCoordinator> {
+        let reason = Some("its user works".to_owned());
+        vec![ToCoordinator::Paused { reason }, ToCoordinator::Leaving]
+    }
+
+    fn report() -> HostReport {
+        HostReport {
+            name: "one".to_owned(),
+            site: "here".to_owned(),
+            threads: 1,
+            version: "0".to_owned(),
+            direct: None,
+        }
+    }
+
+    #[test]
+    fn a_host_that_pauses_is_the_same_host_afterwards_and_neither_left_nor_joined() {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, identity) = grid.join();
+        let (other, _) = grid.join();
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(3_000, &[link, other]);
+        let root = grid.root(link).expect("it has the root");
+
+        let said = events(&mut grid, link, pauses());
+        assert!(said.contains(&Event::HostPaused(identity.0)), "{said:?}");
+        let is_presence = |event: &Event| {
+            matches!(
+                event,
+                Event::HostGone(..)
+                    | Event::HostJoined(_)
+                    | Event::HostReturned(_)
+                    | Event::HostReborn { .. }
+            )
+        };
+        assert!(!said.iter().any(is_presence), "{said:?}");
+        grid.drain();
+        let has_left = |message: &ToHost| match message {
+            ToHost::Hosts { gone, .. } => Some(gone.contains(&(identity.0, Departure::Left))),
+            _ => None,
+        };
+        assert_eq!(grid.last(other, has_left), Some(true), "others are told as of one that leaves");
+
+        let back = super::super::LinkId(99);
+        let (report, paused) = (report(), Some("its user works".to_owned()));
+        let hello =
+            ToCoordinator::Hello { report, was: Some(identity), incarnation: 0, roots: Vec::new(), paused };
+        let said = events(&mut grid, back, vec![hello]);
+        assert!(!said.iter().any(is_presence), "{said:?}");
+        grid.drain();
+        assert_eq!(grid.identity(back).0, identity.0);
+        // It has nothing: its root is given to whoever is there.
+        grid.tell(other, ToCoordinator::Ready { run: RUN });
+        grid.advance(3_000, &[back, other]);
+        assert_ne!(grid.root(other).map(|claim| claim.number), Some(root.number));
+        assert!(grid.root(other).is_some());
+        // It works again, and goes.
+        let said = events(&mut grid, back, vec![ToCoordinator::Paused { reason: None }]);
+        assert!(!said.iter().any(is_presence), "{said:?}");
+        assert!(grid.machine.working.contains(&identity.0));
+        let said = events(&mut grid, back, vec![ToCoordinator::Leaving]);
+        assert!(said.contains(&Event::HostGone(identity.0, Departure::Left)), "{said:?}");
+    }
+
+    #[test]
+    fn a_paused_host_that_leaves_has_left() {
+        let mut grid = Grid::new();
+        let (link, identity) = grid.join();
+        events(&mut grid, link, pauses());
+        grid.drain();
+        let back = super::super::LinkId(99);
+        let (report, paused) = (report(), Some("its user works".to_owned()));
+        let hello =
+            ToCoordinator::Hello { report, was: Some(identity), incarnation: 0, roots: Vec::new(), paused };
+        events(&mut grid, back, vec![hello]);
+        let said = events(&mut grid, back, vec![ToCoordinator::Leaving]);
+        assert!(said.contains(&Event::HostGone(identity.0, Departure::Left)), "{said:?}");
+    }
+
+    #[test]
+    fn one_that_does_not_come_back_from_a_pause_has_left() {
+        let mut grid = Grid::new();
+        let (link, identity) = grid.join();
+        let said = events(&mut grid, link, pauses());
+        assert!(!said.contains(&Event::HostGone(identity.0, Departure::Left)));
+        let mut said = Vec::new();
+        let until = grid.now + IDENTITY_KEPT;
+        while let Some((at, _)) = grid.machine.poll_timeout().filter(|(at, _)| *at <= until) {
+            grid.machine.handle_timeout(at);
+            said.extend(std::iter::from_fn(|| grid.machine.poll_event()));
+        }
+        assert_eq!(said.iter().filter(|event| matches!(event, Event::HostGone(..))).count(), 1, "{said:?}");
     }
 }

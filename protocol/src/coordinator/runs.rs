@@ -356,7 +356,9 @@ impl Coordinator {
             return Some(reason);
         }
         if !part.is_active {
-            return Some(format!("{RUNS_ACTIVE_MAX} other runs are under way, and this one waits its turn"));
+            return Some(format!(
+                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
+            ));
         }
         let Some(host) = self.hosts.values().next() else {
             return Some("no host is there; start one with `sateen-host`".to_owned());

@@ -212,8 +212,7 @@ impl Coordinator {
                 (!others.is_empty()).then_some(Slice::Meet { host, others })
             }
             Slice::Lose { after, host, departure } => {
-                if self.hosts.contains_key(&host) {
-                    // It has come back.
+                if self.has_come_back(host) {
                     return None;
                 }
                 let runs = self.runs_after(after);
@@ -239,7 +238,7 @@ impl Coordinator {
                     .then(|| Slice::Unlist { after: runs.last().copied(), host })
             }
             Slice::ForgetEntries { run, host } => {
-                if self.hosts.contains_key(&host) {
+                if self.has_come_back(host) {
                     return None;
                 }
                 let is_more = self.runs.get_mut(&run)?.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
@@ -282,6 +281,11 @@ impl Coordinator {
         }
         self.finish_suspending_if_saved(run);
         is_more.then_some(Slice::Suspend { after: hosts.last().copied(), run })
+    }
+
+    /// Whether a host that was gone has what it had before. One that is paused has nothing.
+    fn has_come_back(&self, host: HostId) -> bool {
+        self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
     /// Up to `most` hosts that work, those after one of them.

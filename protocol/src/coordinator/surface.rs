@@ -113,6 +113,9 @@ pub enum Event {
     HostJoined(HostId),
     /// A host went.
     HostGone(HostId, Departure),
+    /// A host gave back what it had because it pauses. It comes back under its id, or
+    /// [`HostGone`](Self::HostGone) follows.
+    HostPaused(HostId),
     /// A host that had been given up came back in time, and is who it was.
     HostReturned(HostId),
     /// A host that had been given up came back as another.

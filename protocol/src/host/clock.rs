@@ -7,8 +7,8 @@ use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
-    COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARK, PARK_WIDE,
-    RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_TIMEOUT,
+    COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, LEAVE_MAX, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARK,
+    PARK_WIDE, RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_TIMEOUT,
 };
 use crate::message::{Departure, LogLine, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
@@ -18,8 +18,6 @@ use crate::{Bytes, Finished, JobKey, Lineage, Outcome, StealId};
 const START: Time = Time(0);
 const OTHER: HostId = HostId(30);
 const OBJECT: ObjectId = ObjectId([3; 16]);
-/// As in `departure`.
-const GOODBYE_MAX: Duration = Duration::from_secs(10);
 
 /// What a host is about to do, and how it shows that it has.
 struct Case {
@@ -80,7 +78,7 @@ const CASES: &[Case] = &[
     },
     Case {
         reason: "the goodbye was not answered",
-        after: GOODBYE_MAX,
+        after: LEAVE_MAX,
         set_up: |host| {
             host.leave(START);
             host.handle_notice(START, RUN, Notice::Drained);

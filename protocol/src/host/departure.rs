@@ -6,21 +6,22 @@
 
 use std::time::Duration;
 
-use crate::limits::{DRAIN_MAX, shortened};
+use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
 use super::part::{Owner, Stage};
 use super::{Command, Host, Repeats};
 
-/// A goodbye that is not answered is given up.
+/// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 
 /// A host that has no run, and so nothing to hand over, waits so long for a coordinator that is away: only to say
 /// goodbye.
 const GOODBYE_WITHOUT_LINK_MAX: Duration = Duration::from_millis(500);
 
-/// And parcels have this time, at most, to arrive before it.
+/// Parcels of a host that pauses have this time, at most, to arrive before its goodbye; those of one that leaves,
+/// [`LEAVE_HAND_OVER_MAX`].
 const HANDING_OVER_MAX: Duration = Duration::from_secs(120);
 
 /// A host that is about to go.
@@ -29,6 +30,8 @@ pub struct Departing {
     /// It stays as a paused host, for this reason.
     pause: Option<String>,
     until: Time,
+    /// When it was told to leave.
+    leaves_since: Option<Time>,
     /// What could be saved is on its way; parcels have time to arrive until then.
     handed_over: Option<Time>,
     has_said_goodbye: bool,
@@ -36,11 +39,25 @@ pub struct Departing {
     is_resumed: bool,
 }
 
+impl Departing {
+    /// Who leaves the grid keeps its user waiting no longer than [`LEAVE_MAX`].
+    fn hurry(&mut self) {
+        let Some(since) = self.leaves_since else { return };
+        self.until = self.until.min(since + LEAVE_MAX);
+        let until = since + LEAVE_HAND_OVER_MAX;
+        self.handed_over = self.handed_over.map(|handed_over| handed_over.min(until));
+    }
+}
+
 impl Host {
     /// Saves what can be saved and leaves; [`Command::Left`] follows.
     pub fn leave(&mut self, now: Time) {
         match &mut self.departing {
-            Some(departing) => departing.pause = None,
+            Some(departing) => {
+                departing.pause = None;
+                departing.leaves_since.get_or_insert(now);
+                departing.hurry();
+            }
             None => self.depart(now, None),
         }
     }
@@ -80,9 +97,15 @@ impl Host {
             return;
         }
         let has_nothing = self.runs.is_empty() && !self.is_connected;
+        let patience = match (has_nothing, &pause) {
+            (true, _) => GOODBYE_WITHOUT_LINK_MAX,
+            (false, None) => LEAVE_MAX,
+            (false, Some(_)) => GOODBYE_MAX,
+        };
         self.departing = Some(Departing {
+            until: now + patience,
+            leaves_since: pause.is_none().then_some(now),
             pause,
-            until: now + if has_nothing { GOODBYE_WITHOUT_LINK_MAX } else { GOODBYE_MAX },
             handed_over: None,
             has_said_goodbye: false,
             is_resumed: false,
@@ -168,6 +191,7 @@ impl Host {
         }
         let Some(departing) = &mut self.departing else { return };
         departing.until = now + GOODBYE_MAX;
+        departing.hurry();
         let is_late = departing.handed_over.is_some_and(|until| now >= until);
         // Results and replicas that are pulled are not left behind.
         let is_pulled = self.outgoing.touched().is_some_and(|touched| now < touched + GOODBYE_MAX);
@@ -175,6 +199,17 @@ impl Host {
             return;
         }
         departing.has_said_goodbye = true;
+        self.say_leaving();
+    }
+
+    /// A host that pauses says so first, and comes back under its id.
+    fn say_leaving(&mut self) {
+        let Some(departing) = self.departing.as_ref().filter(|departing| departing.has_said_goodbye) else {
+            return;
+        };
+        if let Some(reason) = departing.pause.clone() {
+            self.tell_coordinator(ToCoordinator::Paused { reason: Some(reason) });
+        }
         self.tell_coordinator(ToCoordinator::Leaving);
     }
 
@@ -187,9 +222,7 @@ impl Host {
 
     /// The coordinator may not have heard the first.
     pub(super) fn say_goodbye_again(&mut self) {
-        if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
-            self.tell_coordinator(ToCoordinator::Leaving);
-        }
+        self.say_leaving();
     }
 
     pub(super) fn on_farewell(&mut self) {
@@ -252,7 +285,13 @@ impl Host {
     }
 
     pub(super) fn next_departure_timeout(&self) -> Option<(Time, &'static str)> {
-        self.departing.as_ref().map(|departing| (departing.until, "the goodbye was not answered"))
+        let departing = self.departing.as_ref()?;
+        let is_handing_over = self.is_connected && !departing.has_said_goodbye;
+        let handed_over = departing.handed_over.filter(|_| is_handing_over);
+        let handed_over =
+            handed_over.map(|until| (until, "what is fetched from a host that goes has had its time"));
+        let unanswered = (departing.until, "the goodbye was not answered");
+        handed_over.into_iter().chain([unanswered]).min_by_key(|(time, _)| *time)
     }
 
     pub(super) fn time_out_departure(&mut self, now: Time) {
@@ -272,14 +311,20 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Notice;
-    use super::super::tests::{RUN, host, said};
+    use std::sync::Arc;
+
+    use super::super::tests::{PEER, RUN, host, said};
+    use super::super::{Notice, Transmit};
     use super::*;
+    use crate::limits::PARCEL_BYTES_MIN;
     use crate::message::ToHost;
+    use crate::shared::{ObjectId, Replica, SharedReplica};
+
+    const OBJECT: ObjectId = ObjectId([3; 16]);
 
     #[test]
     fn who_has_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_away() {
-        for (has_run, patience) in [(false, GOODBYE_WITHOUT_LINK_MAX), (true, GOODBYE_MAX)] {
+        for (has_run, patience) in [(false, GOODBYE_WITHOUT_LINK_MAX), (true, LEAVE_MAX)] {
             let mut host = host();
             let now = Time::default();
             if !has_run {
@@ -297,5 +342,53 @@ mod tests {
             let mut commands = std::iter::from_fn(|| host.poll_command());
             assert!(commands.any(|command| command == Command::Left), "{has_run}");
         }
+    }
+    /// What is left when a host has been told to leave, and nobody fetches what it announced.
+    #[test]
+    fn who_leaves_waits_only_so_long_for_what_others_fetch() {
+        for is_leave in [true, false] {
+            let mut host = host();
+            let now = Time::default();
+            // The peer has fetched a part of a replica.
+            let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 2 * PARCEL_BYTES_MIN].into())));
+            host.handle_notice(now, RUN, Notice::Shared { object: OBJECT, replica });
+            host.handle_from_peer(now, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
+            said(&mut host);
+            if is_leave {
+                host.leave(now);
+            } else {
+                host.pause(now, Some("its user works".to_owned()));
+            }
+            host.handle_notice(now, RUN, Notice::Drained);
+            let is_goodbye =
+                |transmit: &Transmit| *transmit == Transmit::ToCoordinator(ToCoordinator::Leaving);
+            let goodbyes = |host: &mut Host| said(host).iter().filter(|said| is_goodbye(said)).count();
+            assert_eq!(goodbyes(&mut host), 0, "the replica is on its way");
+            host.handle_timeout(now + LEAVE_HAND_OVER_MAX - Duration::from_nanos(1));
+            assert_eq!(goodbyes(&mut host), 0);
+            host.handle_timeout(now + LEAVE_HAND_OVER_MAX);
+            assert_eq!(goodbyes(&mut host), usize::from(is_leave));
+            // A pause that becomes a leave keeps its user waiting no longer.
+            if !is_leave {
+                host.leave(now + LEAVE_HAND_OVER_MAX);
+                let leave_by = now + LEAVE_HAND_OVER_MAX + LEAVE_MAX;
+                assert!(host.next_departure_timeout().is_some_and(|(at, _)| at <= leave_by));
+                host.handle_timeout(leave_by);
+                let mut commands = std::iter::from_fn(|| host.poll_command());
+                assert!(commands.any(|command| command == Command::Left));
+            }
+        }
+    }
+
+    #[test]
+    fn who_pauses_says_so_before_it_says_goodbye() {
+        let mut host = host();
+        let now = Time::default();
+        host.pause(now, Some("its user works".to_owned()));
+        host.handle_notice(now, RUN, Notice::Drained);
+        let last: Vec<Transmit> = said(&mut host).into_iter().rev().take(2).collect();
+        let reason = Some("its user works".to_owned());
+        let paused = ToCoordinator::Paused { reason };
+        assert_eq!(last, [Transmit::ToCoordinator(ToCoordinator::Leaving), Transmit::ToCoordinator(paused)]);
     }
 }

@@ -144,6 +144,9 @@ impl Host {
             self.disown_roots(now);
         }
         match was {
+            None if self.former.take().is_some_and(|(id, ..)| id == identity.0) => {
+                self.events.push_back(Event::Paused(identity.0));
+            }
             None => self.events.push_back(Event::Joined(identity.0)),
             Some(_) if is_reborn => self.events.push_back(Event::Reborn(identity.0)),
             Some(_) if is_given_up => self.events.push_back(Event::Returned(identity.0)),

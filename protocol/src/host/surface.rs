@@ -276,6 +276,8 @@ pub enum Event {
     Reborn(HostId),
     /// The coordinator had given this host up; it has its id still.
     Returned(HostId),
+    /// It has given back what it had because it pauses, and has its id still.
+    Paused(HostId),
     /// The coordinator refused this host.
     Refused(String),
     /// Another host hears no more of this one; why.

@@ -252,6 +252,7 @@ impl World {
                 format!("is {} now", self.names.host(*id))
             }
             Event::Returned(_) => "is here again".to_owned(),
+            Event::Paused(_) => "has nothing any more".to_owned(),
             Event::Refused(reason) => format!("is refused: {reason}"),
             Event::RefusedBy(peer, reason) => format!("is refused by {}: {reason}", names.host(*peer)),
             Event::Lost(_, key) => format!("has lost {}", names.job(key)),
@@ -373,6 +374,7 @@ impl World {
         let text = match event {
             Event::HostGone(host, how) => format!("gives {} up: {how:?}", names.host(*host)),
             Event::HostReborn { was, is } => format!("knows {} as {} now", names.host(*was), names.host(*is)),
+            Event::HostPaused(host) => format!("has {} give back all", names.host(*host)),
             Event::HostReturned(host) => format!("has {} again", names.host(*host)),
             Event::RootLost(_, host) => format!("has lost the root with {}", names.host(*host)),
             Event::RunChanged(_, state) => format!("has the run as {state:?}"),

@@ -324,12 +324,13 @@ impl World {
 
     fn observe_host_event(&mut self, index: ProcessIndex, event: &HostEvent) {
         self.write(|| format!("host {index}: event {event:?}"));
-        if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_)) {
+        if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_) | HostEvent::Paused(_)) {
             self.note_back(index);
         }
         let name = match event {
             HostEvent::Reborn(_) => "a host came back under a new id",
             HostEvent::Returned(_) => "a host that was given up came back under its id",
+            HostEvent::Paused(_) => "a host that paused kept its id",
             HostEvent::Lost(..) => "a job was lost with its thief",
             HostEvent::Reused(..) => "a redone job was reused",
             HostEvent::Adopted(..) => "a redone job was adopted",
@@ -363,7 +364,7 @@ impl World {
         self.write(|| format!("coordinator: event {event:?}"));
         use coordinator::Event;
         match event {
-            Event::HostGone(host, _) => self.note_gone(*host),
+            Event::HostGone(host, _) | Event::HostPaused(host) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));

@@ -85,6 +85,7 @@ impl Family {
             Self::Doubles => &["a peer message came twice"],
             Self::Pauses => &[
                 "a host paused",
+                "a host that paused kept its id",
                 "a host was to take work again while it came to rest",
                 "a paused host took work again",
             ],

@@ -1,6 +1,8 @@
 //! Hosts that go in order: nothing is lost.
 
-use sateen_tests::cluster::{Cluster, count, work_of};
+use std::time::{Duration, Instant};
+
+use sateen_tests::cluster::{Cluster, SOON, count, work_of};
 use serde_json::Value;
 
 use crate::answers::QUEENS;
@@ -64,8 +66,14 @@ fn a_run_moves_to_another_site() {
 #[test]
 fn a_paused_host_says_why_and_takes_nothing() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let id = || cluster.host_status("bob")["id"].clone();
+    let before = id();
+    let counts = || ["joined", "gone"].map(|how| cluster.api().metric(&format!("sateen_hosts_{how}_total")));
+    let came_and_went = counts();
+    assert!(before.is_string() && came_and_went[0] >= 2.0, "{before} {came_and_went:?}");
     let told = cluster.tell_host("bob", &["pause"]);
     assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(id(), before, "a pause keeps who it is");
     let hosts = cluster.sateen(["hosts"]);
     assert!(hosts.result().lines().any(|line| line.contains("bob") && line.contains("paused")), "{hosts:?}");
     let run = cluster.submit("nqueens", &["15"]);
@@ -76,28 +84,98 @@ fn a_paused_host_says_why_and_takes_nothing() {
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     let about = cluster.done(run, QUEENS.2);
     assert!(work_of(&about, "bob") > 0.1, "{about:#}");
+    assert_eq!((id(), counts()), (before, came_and_went), "it neither left nor joined");
+}
+
+/// In the middle of a run: what it has is handed back, and nothing of it is lost.
+#[test]
+fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let before = cluster.host_status("bob")["id"].clone();
+    for _ in 0..2 {
+        let told = cluster.tell_host("bob", &["pause"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert_eq!(cluster.host_status("bob")["id"], before);
+        let told = cluster.tell_host("bob", &["resume"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+    }
+    let about = cluster.done(run, QUEENS.2);
+    assert_nothing_lost(&about);
+    let rows = about["by_host"].as_array().map_or(0, Vec::len);
+    assert_eq!(rows, 2, "each host has one row: {about:#}");
+    assert_eq!(cluster.api().metric("sateen_hosts_gone_total"), 0.0);
+}
+
+/// The longest that a host may take to leave. Tests share this machine with others: twice what users are promised.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
+
+/// How often a host leaves and is started again on its folder: `SATEEN_LEAVES`, or a few times.
+fn leaves() -> u32 {
+    std::env::var("SATEEN_LEAVES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
+/// Tells the host to leave; how long that took. At once, its folder is free.
+#[track_caller]
+fn leave(cluster: &mut Cluster, name: &str) -> Duration {
+    let since = Instant::now();
+    let told = cluster.tell_host(name, &["leave"]);
+    let took = since.elapsed();
+    assert_eq!(told.code, Some(0), "{told:?}");
+    // Before its end is looked at: the next one is not kept waiting.
+    let next = cluster.tell_host(name, &["status"]);
+    assert!(next.stderr.contains("no sateen-host runs"), "{next:?}");
+    assert_eq!(cluster.host_ended(name), Some(0));
+    took
+}
+
+fn show(what: &str, mut took: Vec<Duration>) {
+    took.sort_unstable();
+    let (half, most) = (took[took.len() / 2], took[took.len() - 1]);
+    eprintln!("{what}: {} leaves, half within {half:?}, all within {most:?}", took.len());
+    assert!(most < LEAVE_MAX, "{what}: {took:?}");
 }
 
 /// A host that is started again at once finds its folder free.
 #[test]
-fn a_host_has_left_when_its_user_is_told_so() {
+fn an_idle_host_has_left_when_its_user_is_told_so() {
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
-    for _ in 0..25 {
-        let told = cluster.tell_host("ada", &["leave"]);
-        assert_eq!(told.code, Some(0), "{told:?}");
-        // Before its end is looked at: the next one is not kept waiting.
-        let next = cluster.tell_host("ada", &["status"]);
-        assert!(next.stderr.contains("no sateen-host runs"), "{next:?}");
-        assert_eq!(cluster.host_ended("ada"), Some(0));
+    let took = (0..leaves()).map(|_| {
+        let took = leave(&mut cluster, "ada");
         cluster.start_host("ada", "here");
         cluster.await_hosts(1);
-    }
+        took
+    });
+    show("idle", took.collect());
     // Nobody is there to hear a goodbye.
     cluster.kill_coordinator();
-    let told = cluster.tell_host("ada", &["leave"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    assert_eq!(cluster.host_ended("ada"), Some(0));
+    let took = leave(&mut cluster, "ada");
+    assert!(took < Duration::from_secs(4), "without a coordinator, {took:?}");
     cluster.start_coordinator();
     cluster.start_host("ada", "here");
     cluster.await_hosts(1);
+}
+
+#[test]
+fn a_busy_host_has_left_when_its_user_is_told_so() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit("nqueens", &["19"]);
+    let mut took = Vec::new();
+    for _ in 0..leaves() {
+        let before = cluster.api().run(run);
+        let (work, executed) = (work_of(&before, "ada"), count(&before, "executed"));
+        cluster.api().run_until(run, "one that ada works on", SOON, |about| {
+            work_of(about, "ada") > work + 0.3 && count(about, "executed") >= executed
+        });
+        took.push(leave(&mut cluster, "ada"));
+        cluster.start_host("ada", "here");
+        cluster.await_hosts(2);
+    }
+    show("busy", took);
+    let about = cluster.api().run(run);
+    let (redone, executed) = (count(&about, "redone"), count(&about, "executed"));
+    eprintln!("{redone} of {executed} jobs were redone");
+    assert!(redone * 20 <= executed + 20, "{redone} of {executed} jobs were redone: {about:#}");
+    assert_eq!(cluster.sateen(["cancel", &run.to_string()]).code, Some(0));
 }

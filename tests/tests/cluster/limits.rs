@@ -1,6 +1,6 @@
 //! Limits of runs on a grid.
 
-use sateen_tests::cluster::Cluster;
+use sateen_tests::cluster::{Cluster, PATIENCE, work_of};
 use sateen_tests::command::app;
 use serde_json::json;
 
@@ -40,4 +40,26 @@ fn a_run_ends_at_the_limits_on_its_time() {
         cluster.sateen(["wait", &run]).fails_with(3, &[flag, "2 s"]);
     }
     cluster.done(cluster.submit("nqueens", &["8"]), "92\n");
+}
+
+/// What a host gives to one run may be bounded by its owner: others continue the run.
+#[test]
+fn a_host_gives_a_run_no_more_than_its_owner_allows() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("ada", "here", &url, &["--run-cpu-limit", "1s"]);
+    cluster.await_hosts(1);
+    let run = cluster.submit("nqueens", &["15", "--record-every", "50ms"]);
+    let long = cluster.submit("nqueens", &["20"]);
+    let is_left = |about: &serde_json::Value| {
+        about["waiting_for"].as_str().is_some_and(|why| why.contains("--run-cpu-limit"))
+    };
+    let about = cluster.api().run_until(long, "one that ada is done with", PATIENCE, is_left);
+    let work = work_of(&about, "ada");
+    assert!((1.0..3.0).contains(&work), "{about:#}");
+    cluster.start_host("bob", "here");
+    cluster.await_hosts(2);
+    cluster.await_work(long, &["bob"], 0.5);
+    cluster.done(run, "2279184\n");
+    assert_eq!(cluster.sateen(["cancel", &long.to_string()]).code, Some(0));
 }

@@ -14,6 +14,7 @@ mod direct;
 mod leave;
 mod limits;
 mod loss;
+mod missing;
 mod objects;
 mod replay;
 mod runs;

@@ -88,7 +88,11 @@ impl RunPage {
             "running" => Tone::Strong,
             _ => Tone::Warn,
         };
-        let elapsed = run.elapsed_s.map(|elapsed| format!(" for {}", seconds(elapsed))).unwrap_or_default();
+        let elapsed = run
+            .queued_s
+            .or(run.elapsed_s)
+            .map(|elapsed| format!(" for {}", seconds(elapsed)))
+            .unwrap_or_default();
         let elapsed = if run.is_over() { elapsed.replace("for", "after") } else { elapsed };
         Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, run.title()))
             .and(tone, &run.state)

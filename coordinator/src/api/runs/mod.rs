@@ -175,6 +175,7 @@ async fn change(
     match api.driver.ask(|reply| Request::Change { run, wish, reply }).await? {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(find(&api, run).await?))),
         Err(ChangeError::Refused(error)) => Err(Problem::conflict(error.to_string())),
+        Err(error @ ChangeError::Over { .. }) => Err(Problem::conflict(error.to_string())),
         Err(error @ ChangeError::Unsaved) => {
             Err(Problem::new(StatusCode::INSUFFICIENT_STORAGE, error.to_string()))
         }
@@ -366,6 +367,8 @@ fn shown(row: RunRow, live: Option<Live>) -> Run {
     };
     let until_ms = row.ended_at_ms.unwrap_or_else(unix_ms);
     let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));
+    let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
+    let queued_ms = is_queued.then(|| until_ms.saturating_sub(row.submitted_at_ms));
     Run {
         run: row.run.0,
         app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
@@ -377,6 +380,7 @@ fn shown(row: RunRow, live: Option<Live>) -> Run {
         started_at: row.started_at_ms.map(written),
         ended_at: row.ended_at_ms.map(written),
         elapsed_s: elapsed_ms as f64 / 1e3,
+        queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
         inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
         figures,
     }

@@ -35,6 +35,12 @@ pub async fn submit(
     let submission: Submission = serde_json::from_slice(&bytes)
         .map_err(|error| Problem::bad_request(format!("the request's body is no submission: {error}")))?;
     let app = apps::find(&api, &submission.app).await?;
+    if api.store.blob_length_bytes(app.hash).await.is_none() {
+        return Err(Problem::unprocessable(format!(
+            "the module of the app {} is no longer on the coordinator's disk; publish it again with `sateen publish`",
+            app.name
+        )));
+    }
     let inputs = inputs(&api, &submission).await?;
     let app_name = app.name.clone();
     let spec = Box::new(spec(submission, &app, inputs)?);

@@ -94,6 +94,10 @@ pub struct Run {
     pub ended_at: Option<String>,
     /// From its start to its end, or till now.
     pub elapsed_s: f64,
+    /// How long it has waited for its start; absent once it has started or is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub queued_s: Option<f64>,
     /// Hashes of its inputs, by name; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sateen_protocol::Time;
+use sateen_protocol::{Time, limits};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -11,8 +11,8 @@ use super::{Driver, Input, Stopped};
 use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
 use crate::grid::page::Page;
 
-/// Guests come to rest, the goodbye is answered, and some more.
-const LEAVE_MAX: Duration = Duration::from_secs(20);
+/// A machine that has not left by then does not.
+const LEAVE_MAX: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
 /// Who asks for a pause is not kept waiting longer; what it has is on its way back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -180,7 +180,7 @@ impl Driver {
             }
         }
         if now >= leaving.until && self.ended.is_none() {
-            let why = format!("the grid did not answer in {} s", LEAVE_MAX.as_secs());
+            let why = format!("the grid did not answer in {} s", LEAVE_MAX.as_secs_f64());
             self.ended = Some(Stopped::Abandoned(why));
         }
     }

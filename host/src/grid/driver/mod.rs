@@ -4,6 +4,7 @@
 //! threads. So all of this is one thread; what waits for it is taken in one go, and what it says to one
 //! receiver in that go travels in one frame.
 
+mod caps;
 mod control;
 mod coordinator;
 mod direct;
@@ -50,8 +51,12 @@ const NET_EVENTS_MAX: usize = 1024;
 const BATCH_MAX: usize = 64;
 /// What need not be exact is looked at so often.
 const TICK: Duration = Duration::from_millis(250);
-/// Entries and answers that are on their way at the end have so long.
-const END_MAX: Duration = Duration::from_secs(2);
+/// At the end, what is on its way to the coordinator has so long.
+const CLOSE_MAX: Duration = Duration::from_millis(400);
+/// And after that entries on their way to the disk.
+const END_MAX: Duration = Duration::from_millis(400);
+/// And at last answers on their way to users.
+const ANSWERS_MAX: Duration = Duration::from_millis(200);
 
 /// How a host takes part in a grid.
 pub struct Options {
@@ -69,6 +74,8 @@ pub struct Options {
     pub signals: bool,
     /// Where its own page is.
     pub page: PageListen,
+    /// Maximum processor time that it gives to one run.
+    pub run_work_max: Option<Duration>,
 }
 
 /// Why a host cannot begin.
@@ -184,6 +191,7 @@ struct Driver {
     threads: usize,
     may_use: MayUse,
     contribution: Contribution,
+    caps: caps::Caps,
     page: Option<Page>,
     reported_direct: Option<String>,
     way: Way,
@@ -260,6 +268,7 @@ impl Driver {
             threads,
             may_use,
             contribution,
+            caps: caps::Caps::new(options.run_work_max),
             page: None,
             reported_direct,
             way: Way::to(&options.coordinator),
@@ -406,7 +415,7 @@ impl Driver {
             Stopped::Failed(why) => error!(why, "the host ends"),
         }
         if let Some(link) = self.coordinator.take_link() {
-            link.close(END_MAX / 2).await;
+            link.close(CLOSE_MAX).await;
         }
         for run in self.runs.keys().copied().collect::<Vec<_>>() {
             self.contribute(run);
@@ -415,16 +424,14 @@ impl Driver {
         for run in std::mem::take(&mut self.runs).into_values() {
             run.stop();
         }
-        let end = async {
-            let keeper = self.keeper.clone();
-            let _ = tokio::task::spawn_blocking(move || keeper.flush()).await;
-            self.tell_those_who_wait(&stopped);
-            if let Some((alive, mut gone)) = self.alive.take() {
-                drop(alive);
-                let _ = gone.recv().await;
-            }
-        };
-        let _ = tokio::time::timeout(END_MAX, end).await;
+        let keeper = self.keeper.clone();
+        let flush = tokio::task::spawn_blocking(move || keeper.flush());
+        let _ = tokio::time::timeout(END_MAX, flush).await;
+        self.tell_those_who_wait(&stopped);
+        if let Some((alive, mut gone)) = self.alive.take() {
+            drop(alive);
+            let _ = tokio::time::timeout(ANSWERS_MAX, gone.recv()).await;
+        }
         stopped
     }
 

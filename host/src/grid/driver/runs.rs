@@ -52,9 +52,13 @@ impl Driver {
         if let Some(earlier) = self.runs.insert(run, here) {
             earlier.stop();
         }
+        let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
+        if let Some(why) = self.caps.refusal(stored) {
+            let _ = self.inputs.send(Input::Loaded { run, generation, loaded: Err(why) });
+            return;
+        }
         let notify = self.notify(run, generation);
         let (loader, keeper, inputs) = (self.loader.clone(), self.keeper.clone(), self.inputs.clone());
-        let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
         let work = move || {
             let (sender, restored) = mpsc::channel();
             keeper.restore(stored, move |entries| {
@@ -157,6 +161,16 @@ impl Driver {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.count_one(run);
+            self.bound(run);
+        }
+    }
+
+    /// A run that has had all that this host gives to one is left to others.
+    fn bound(&mut self, run: RunId) {
+        let Some(grid) = self.machine.grid().filter(|_| self.portion(run).is_some()) else { return };
+        if let Some(why) = self.caps.refusal(StoredRun { grid, run }) {
+            warn!(run = run.0, why, "this host cannot go on with run");
+            self.tell(|machine, now| machine.handle_notice(now, run, Notice::Unable(why)));
         }
     }
 
@@ -166,7 +180,11 @@ impl Driver {
         let counts = here.portion.as_ref()?.counts();
         let (work_ns, jobs) = here.contributed;
         here.contributed = (work_ns.max(counts.work_ns), jobs.max(counts.jobs.executed));
-        self.contribution.count(here.contributed.0 - work_ns, here.contributed.1 - jobs);
+        let more_ns = here.contributed.0 - work_ns;
+        self.contribution.count(more_ns, here.contributed.1 - jobs);
+        if let Some(grid) = self.machine.grid() {
+            self.caps.count(StoredRun { grid, run }, more_ns);
+        }
         Some(counts)
     }
 

@@ -89,6 +89,7 @@ impl Driver {
                 warn!(host = %id, "the coordinator had given this host up for a moment; it continues");
                 self.forget_all_peers();
             }
+            Event::Paused(id) => info!(host = %id, "has given back what it had"),
             Event::Refused(why) => self.on_refused(why),
             Event::RefusedBy(peer, why) => {
                 warn!(%peer, why = shortened(&why), "peer rejected this host");

@@ -56,7 +56,9 @@ impl Fetcher {
             match self.attempt(hash) {
                 Ok(bytes) => return Ok(bytes),
                 Err(Failure::Missing) => {
-                    return Err(format!("the coordinator does not have {what} ({hash})"));
+                    return Err(format!(
+                        "the coordinator no longer has {what} ({hash}); publish or submit it again, and the run continues"
+                    ));
                 }
                 Err(Failure::Wrong(why)) => {
                     wrong_answers += 1;

@@ -52,6 +52,10 @@ ended_at: string | null,
  */
 elapsed_s: number, 
 /**
+ * How long it has waited for its start; absent once it has started or is over.
+ */
+queued_s?: number, 
+/**
  * Hashes of its inputs, by name; absent in lists.
  */
 inputs?: { [key in string]: string }, 

@@ -1,0 +1,60 @@
+//! What is missing, and who does not answer: people are told, in a bounded time.
+
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON};
+use sateen_tests::command::app;
+
+/// Somebody deletes what a run needs from the coordinator's folder: the run says what is missing, and continues
+/// when it is there again.
+#[test]
+fn a_run_whose_module_and_input_were_deleted_says_so_and_continues_when_they_are_back() {
+    let mut cluster = Cluster::start(&[]);
+    let file = cluster.folder().join("small.cnf");
+    std::fs::write(&file, "p cnf 2 3\n1 2 0\n-1 2 0\n-2 1 0\n").expect("a file can be written");
+    let (input, module) = (format!("cnf={}", file.display()), app("sat").display().to_string());
+    let submit = |cluster: &Cluster| {
+        let ended = cluster.sateen(["submit", &module, "--input", &input]);
+        ended.result().trim().parse::<u64>().expect("a number")
+    };
+    let first = submit(&cluster);
+    let blobs = cluster.data_folder("coordinator").join("blobs");
+    let hash = cluster.api().run(first)["inputs"]["cnf"].as_str().expect("a hash").to_owned();
+    std::fs::remove_file(blobs.join(&hash)).expect("it was there");
+    cluster.start_host("ada", "here");
+    let about = cluster.api().run_until(first, "one that says what it lacks", SOON, |about| {
+        about["waiting_for"].as_str().is_some_and(|why| why.contains("the input \"cnf\""))
+    });
+    assert!(about["waiting_for"].as_str().is_some_and(|why| why.contains(&hash)), "{about:#}");
+    let status = cluster.sateen(["status", &first.to_string()]);
+    assert!(status.result().contains("no longer has the input"), "{status:?}");
+    // The module goes, too; whoever submits brings both back.
+    let app_hash = about["app"]["hash"].as_str().expect("a hash").to_owned();
+    std::fs::remove_file(blobs.join(&app_hash)).expect("it was there");
+    let by_name = cluster.sateen(["submit", "sat", "--input", &input]);
+    by_name.fails_with(2, &["publish it again"]);
+    let second = submit(&cluster);
+    for run in [second, first] {
+        assert_eq!(cluster.api().run_over(run, PATIENCE)["state"], "done");
+    }
+}
+
+/// A coordinator that is stopped does not answer, and the commands say so in their time.
+#[test]
+fn commands_do_not_wait_for_ever_for_one_that_is_stopped() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    cluster.host("ada").signal("STOP");
+    let asked = std::thread::scope(|scope| {
+        let cluster = &cluster;
+        let asked = ["status", "pause", "resume", "leave"]
+            .map(|word| scope.spawn(move || (word, cluster.tell_host("ada", &[word]))));
+        asked.map(|asked| asked.join().expect("it ends"))
+    });
+    for (word, told) in asked {
+        assert_eq!(told.code, Some(4), "{word}: {told:?}");
+        assert!(told.stderr.contains("no answer within 30 s"), "{word}: {told:?}");
+    }
+    cluster.host("ada").signal("CONT");
+    cluster.coordinator().signal("STOP");
+    let told = cluster.sateen(["ps"]);
+    cluster.coordinator().signal("CONT");
+    told.fails_with(4, &["no answer within 30 s"]);
+}
