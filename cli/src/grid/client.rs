@@ -90,6 +90,18 @@ impl Client {
         self.json(self.good(request.call())?)
     }
 
+    /// The answer to GET of a list, in JSON, and the path of its next page if there is one.
+    pub fn get_page(&self, path: &str, query: &[(&str, &str)]) -> Result<(Value, Option<String>), Refusal> {
+        let request = self.agent.get(self.at(path)).query_pairs(query.iter().copied());
+        let request = request.config().timeout_global(Some(SHORT)).build();
+        let response = self.good(request.call())?;
+        let link = response.headers().get("link").and_then(|link| link.to_str().ok());
+        let next =
+            link.and_then(|link| link.strip_prefix('<')?.split_once(">; rel=\"next\"")).map(|(path, _)| path);
+        let next = next.filter(|path| path.starts_with("/api/")).map(str::to_owned);
+        Ok((self.json(response)?, next))
+    }
+
     /// Whether HEAD finds something.
     pub fn has(&self, path: &str) -> Result<bool, Refusal> {
         let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
