@@ -44,7 +44,7 @@ impl Bed {
         };
         let machine = Coordinator::new(config, Vec::new(), clock.now());
         let (to_driver, from_links) = mpsc::unbounded_channel();
-        let known = Known { names: Vec::new(), chronicles: Vec::new() };
+        let known = Known { names: Vec::new(), chronicles: Vec::new(), trees_kept: 9 };
         let (drive, driver) =
             Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), from_links, known);
         let (stop, stopping) = watch::channel(false);
