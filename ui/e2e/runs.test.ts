@@ -20,7 +20,7 @@ let grid: Grid;
 
 beforeAll(async () => {
   browser = await launch();
-  grid = await Grid.start();
+  grid = await Grid.start('--trees-kept', '1');
   await grid.sateen('publish', app('fib'));
 });
 afterAll(async () => {
@@ -67,6 +67,24 @@ it('finds the oldest of many runs, and shows all of them page by page', async ()
   expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
   const numbers = await rows.locator('td:first-child').allInnerTexts();
   expect(numbers.map(Number)).toEqual(Array.from({ length: RUNS }, (_, at) => needle + RUNS - 1 - at));
+  expect(mistakes).toEqual([]);
+  await page.context().close();
+});
+
+it('says of an older run that its tree is no longer kept', async () => {
+  const [old, newer] = [await submit('6'), await submit('6')];
+  for (const run of [old, newer]) await grid.sateen('cancel', String(run));
+  await until('the older tree is gone', async () => (await fetch(`${grid.url}/api/v1/runs/${old}/tree`)).status === 410);
+  const { page, mistakes } = await open(browser);
+  for (const view of ['', '/tree', '/timeline']) {
+    await page.goto(`${grid.url}/runs/${old}${view}`);
+    await page.getByText(/no longer kept/).first().waitFor();
+    expect(await page.getByText(/Waiting for|has begun/).count()).toBe(0);
+    await page.screenshot({ path: `${SHOTS}/real-old${view.replace('/', '-')}.png` });
+  }
+  await page.goto(`${grid.url}/runs/${newer}`);
+  await page.getByRole('heading', { name: 'Events' }).waitFor();
+  expect(await page.getByText(/no longer kept/).count()).toBe(0);
   expect(mistakes).toEqual([]);
   await page.context().close();
 });

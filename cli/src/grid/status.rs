@@ -164,7 +164,7 @@ mod tests {
             ],
         }))
         .expect("a run");
-        let narrow = self::page(&run, Some(40));
+        let narrow = page(&run, Some(40));
         let (figures, _) = narrow.split_once("\n\n").expect("two parts");
         assert!(figures.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(

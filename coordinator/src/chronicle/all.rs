@@ -234,12 +234,16 @@ mod tests {
         for run in 1..=4 {
             chronicles.begin(RunId(run));
         }
-        [1, 2, 3].map(|run| chronicles.end(RunId(run), "it ended"));
+        for run in 1..=3 {
+            chronicles.end(RunId(run), "it ended");
+        }
         assert_eq!(kept(&chronicles), [4, 3, 2]);
         assert_eq!(chronicles.changes(9, false).1, [RunId(1)], "the disk forgets it as well");
         // A coordinator that is started anew with less room.
         let fewer = Chronicles::new(0);
-        [2, 3].map(|run| fewer.restore(RunId(run), true, Chronicle::default()));
+        for run in 2..=3 {
+            fewer.restore(RunId(run), true, Chronicle::default());
+        }
         fewer.restore(RunId(4), false, Chronicle::default());
         assert_eq!(kept(&fewer), [4, 3], "the newest that is over is kept");
         assert_eq!(fewer.changes(9, false).1, [RunId(2)]);

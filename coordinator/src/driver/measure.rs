@@ -71,7 +71,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
     };
     let machine = Coordinator::new(config, Vec::new(), clock.now());
     let (_to_driver, from_links) = mpsc::unbounded_channel();
-    let known = Known { names: Vec::new(), chronicles: Vec::new(), trees_kept: TREES_KEPT };
+    let known = Known { names: Vec::new(), chronicles: Vec::new(), trees_kept: crate::limits::TREES_KEPT };
     let (drive, _driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
     let permits = Arc::new(Semaphore::new(8));
     let mut bed = Bed { drive, permits, now_ns, times: Times::new() };

@@ -107,7 +107,8 @@ fn all_jobs_come_as_files() {
     let trace = server.json(&format!("/api/v1/runs/{run}/trace.json"));
     let events = trace["traceEvents"].as_array().expect("events");
     assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 4);
-    let named = |name: &str| events.iter().filter(|event| event["ph"] == "M" && event["name"] == name);
+    let named =
+        |name: &'static str| events.iter().filter(move |event| event["ph"] == "M" && event["name"] == name);
     assert_eq!(named("process_name").count(), 1);
     let lanes: Vec<&str> = named("thread_name").filter_map(|event| event["args"]["name"].as_str()).collect();
     assert_eq!(lanes[0], "worker 0", "{lanes:?}");

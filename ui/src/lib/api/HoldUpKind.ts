@@ -1,5 +1,4 @@
 // Made from the coordinator's types; see coordinator/src/api/types.
-
 /**
  * Kinds of what holds a run up.
  */
