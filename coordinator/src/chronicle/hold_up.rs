@@ -183,7 +183,7 @@ impl Evidence {
         let end = self.totals.get(..known)?.iter().rev().take_while(is_end).count();
         let end_s = end as f64 * self.bucket_s;
         let before = sum(self.totals.get(..known - end)?);
-        let last = sum(self.totals.get(known - end..)?);
+        let last = sum(self.totals.get(known - end..known)?);
         let was_busy = before.work + before.recover >= BEFORE_END_MIN * before.workers;
         if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
             return None;
