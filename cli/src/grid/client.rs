@@ -98,7 +98,7 @@ impl Client {
         let link = response.headers().get("link").and_then(|link| link.to_str().ok());
         let next =
             link.and_then(|link| link.strip_prefix('<')?.split_once(">; rel=\"next\"")).map(|(path, _)| path);
-        let next = next.filter(|path| path.starts_with("/api/")).map(str::to_owned);
+        let next = next.filter(|path| path.starts_with("/api/v1/")).map(str::to_owned);
         Ok((self.json(response)?, next))
     }
 
