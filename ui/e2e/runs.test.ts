@@ -79,7 +79,7 @@ it('says of an older run that its tree is no longer kept', async () => {
   for (const view of ['', '/tree', '/timeline']) {
     await page.goto(`${grid.url}/runs/${old}${view}`);
     await page.getByText(/no longer kept/).first().waitFor();
-    expect(await page.getByText(/Waiting for|has begun/).count()).toBe(0);
+    expect(await page.getByText(/Waiting for|No worker has begun/).count()).toBe(0);
     await page.screenshot({ path: `${SHOTS}/real-old${view.replace('/', '-')}.png` });
   }
   await page.goto(`${grid.url}/runs/${newer}`);

@@ -234,7 +234,7 @@ fn is_this_machine(host: &str) -> bool {
 
 fn not_an_address(url: &str) -> Failure {
     Failure::usage(format!(
-        "`{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
+        "--coordinator: `{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
     ))
 }
 

@@ -60,7 +60,7 @@ impl Chronicle {
         let waited = waited.fold((0.0, String::new()), |(sum, _), idle| {
             (sum + seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms)), idle.text.clone())
         });
-        let last = self.critical_path(names).into_iter().skip(1).last();
+        let last = self.critical_path(names).into_iter().skip(1).next_back();
         Evidence {
             is_over,
             passed_s: seconds(now_ms),

@@ -7,6 +7,8 @@ use sateen_tests::command::{Ended, ended, sateen};
 
 /// Values of which each flag must refuse each.
 const ABSURD: [&str; 6] = ["-1", "99999999999999999999999999", "nan", "1e999", "\u{1f980}", ""];
+/// The same for addresses: a word alone may be a machine's name.
+const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
 /// Names of values that may be anything: files and folders, names that others check, words of a search.
 const FREE: [&str; 9] = ["FILE", "FOLDER", "DIR", "NAME", "WHO", "TEXT", "FEATURES", "ARG", "APP.wasm"];
 /// What stands for a word that a command wants.
@@ -69,7 +71,8 @@ fn try_all(name: &str) -> (usize, Vec<String>) {
         let words = if name == "sateen" && command.is_empty() { continue } else { wanted(&help) };
         for flag in flags(&help).iter().filter(|flag| !FREE.contains(&flag.value.as_str())) {
             tried += 1;
-            for value in ABSURD {
+            let values = if flag.value == "URL" { NO_URLS.as_slice() } else { &ABSURD };
+            for value in values {
                 let all = [&command[..], &words, &[format!("{}={value}", flag.name)]].concat();
                 let ended = run(&program, &all);
                 let said = &ended.stderr;
