@@ -18,17 +18,24 @@ pub fn new(flags: &Flags) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is there already", folder.display())));
     }
 
-    let (source, example) = match flags.template {
+    let template = flags.template;
+    let (source, example) = match template {
         Template::Fib => (include_str!("../templates/fib.rs"), "40"),
         Template::Search => (include_str!("../templates/search.rs"), "12"),
         Template::Map => (include_str!("../templates/map.rs"), "1000000"),
+        Template::Optimise => (include_str!("../templates/optimise.rs"), "14"),
+        Template::Bag => (include_str!("../templates/bag.rs"), "--input tasks=tasks.csv"),
     };
     let write = |path: &str, text: &str| {
         let path = folder.join(path);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
         made.map_err(|error| Failure::usage(format!("{}: {}", path.display(), readable(&error))))
     };
-    write("Cargo.toml", &manifest(&name, &sdk))?;
+    let has_types = matches!(template, Template::Optimise | Template::Bag);
+    write("Cargo.toml", &manifest(&name, &sdk, has_types))?;
+    if matches!(template, Template::Bag) {
+        write("tasks.csv", include_str!("../templates/tasks.csv"))?;
+    }
     write("src/lib.rs", source)?;
     write("README.md", &readme(&name, example))?;
     write(".gitignore", "/target\n*.wasm\n")?;
@@ -62,7 +69,9 @@ fn find_sdk(path: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-fn manifest(name: &str, sdk: &Path) -> String {
+/// `has_types` of its own, which travel.
+fn manifest(name: &str, sdk: &Path, has_types: bool) -> String {
+    let serde = if has_types { "\nserde = { version = \"1\", features = [\"derive\"] }" } else { "" };
     let sdk = sdk.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
     format!(
         r#"[package]
@@ -74,7 +83,7 @@ edition = "2024"
 crate-type = ["cdylib", "rlib"] # the module, and a library for this machine's tests
 
 [dependencies]
-sateen = {{ path = "{sdk}" }}
+sateen = {{ path = "{sdk}" }}{serde}
 
 # An app stands alone, also inside another workspace.
 [workspace]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
-use sateen_coordinator::PublicName;
+use sateen_coordinator::{PublicName, TREES_KEPT};
 use sateen_log::LogFlags;
 
 /// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
@@ -27,9 +27,16 @@ pub struct Flags {
     /// What modules and inputs may take on the disk, like 500M or 64G; those that no app and no run needs make room for others
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub blobs_max: u64,
+    /// Finished runs whose trees, timelines and logs are kept, 1 to 10000: the newest, with two million jobs at most. Their
+    /// figures and results are kept until `sateen rm`
+    #[arg(long, value_name = "N", default_value_t = TREES_KEPT as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub trees_kept: u32,
     #[command(flatten)]
     pub log: LogFlags,
 }
+
+/// More than any disk has.
+const SIZE_MAX: u64 = 1 << 50;
 
 /// A number of bytes, with a unit if they are many.
 fn size(text: &str) -> Result<u64, String> {
@@ -39,7 +46,8 @@ fn size(text: &str) -> Result<u64, String> {
         None => (text, 0),
     };
     let bytes = digits.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "expected a size, for example, 500M or 64G".to_owned())
+    let bytes = bytes.filter(|bytes| (1..=SIZE_MAX).contains(bytes));
+    bytes.ok_or_else(|| "expected a size up to 1024T, for example, 500M or 64G".to_owned())
 }
 
 #[cfg(test)]

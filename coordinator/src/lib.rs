@@ -45,7 +45,7 @@ use store::Store;
 pub use api::{PublicName, types};
 #[doc(hidden)]
 pub use driver::measure::measure as measure_driver;
-pub use limits::BLOBS_BYTES_MAX;
+pub use limits::{BLOBS_BYTES_MAX, TREES_KEPT};
 pub use store::StoreError;
 
 /// How a coordinator is set up.
@@ -60,6 +60,8 @@ pub struct Config {
     pub public_names: Vec<PublicName>,
     /// What modules and inputs may take on the disk, in bytes; one address may have an eighth of it.
     pub blobs_bytes_max: u64,
+    /// Maximum finished runs whose trees, timelines and logs are kept.
+    pub trees_kept: usize,
 }
 
 /// Why a coordinator cannot run.
@@ -172,7 +174,8 @@ pub async fn run(
     let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, descriptors::raise()));
     let (from_links, to_driver) = mpsc::unbounded_channel();
     let (stop, stopping) = tokio::sync::watch::channel(false);
-    let known = Known { names: restored.names, chronicles: restored.chronicles };
+    let known =
+        Known { names: restored.names, chronicles: restored.chronicles, trees_kept: config.trees_kept };
     let (drive, driver) =
         Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;

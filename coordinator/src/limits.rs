@@ -91,6 +91,14 @@ pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
+/// Runs that are looked at for one answer, if only some are wanted.
+pub const RUNS_SCANNED_MAX: usize = 20_000;
+/// See [`RUNS_SCANNED_MAX`]: arguments and inputs of these runs.
+pub const RUNS_SCANNED_BYTES_MAX: usize = 16 << 20;
+/// Bytes of the words that runs are searched for.
+pub const SEARCH_BYTES_MAX: usize = 256;
+/// Traces on their way out at once: each keeps 12 bytes a job.
+pub const TRACES_MAX: usize = 8;
 /// Requests that wait for a run's end.
 pub const WAITS_MAX: usize = 2048;
 /// Of those, requests of one peer; the oldest are answered when others want to wait.
@@ -193,8 +201,8 @@ pub const TREE_PARAMETERS_BYTES_MAX: usize = 16 << 20;
 pub const LOG_LINES_MAX: usize = 10_000;
 /// See [`LOG_LINES_MAX`].
 pub const LOG_BYTES_MAX: usize = 4 << 20;
-/// Runs that are over and whose tree and log are still kept.
-pub const CHRONICLES_OF_ENDED_RUNS_MAX: usize = 32;
+/// Runs that are over and whose tree and log are still kept, unless the operator says otherwise.
+pub const TREES_KEPT: usize = 32;
 /// Nodes of all their trees; the oldest goes first.
 pub const NODES_OF_ENDED_RUNS_MAX: usize = 2_000_000;
 /// Hosts that are gone and whose names are still known, beside those that are there.

@@ -55,6 +55,7 @@ fn serve(flags: Flags) -> Result<()> {
         trusted_network: flags.trusted_network,
         public_names: flags.public_names,
         blobs_bytes_max: flags.blobs_max,
+        trees_kept: flags.trees_kept as usize,
     })?;
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())

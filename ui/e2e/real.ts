@@ -27,13 +27,17 @@ export class Grid {
   #coordinator: ChildProcess | null = null;
   #hosts = new Map<string, ChildProcess>();
 
-  private constructor(readonly port: number) {
+  private constructor(
+    readonly port: number,
+    /** Of the coordinator, beside those that each has. */
+    readonly flags: string[],
+  ) {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  static async start(): Promise<Grid> {
+  static async start(...flags: string[]): Promise<Grid> {
     if (!existsSync(join(DIST, 'sateen-coordinator'))) throw new Error(`there is no sateen-coordinator in ${DIST}; run cargo xtask build`);
-    const grid = new Grid(await freePort());
+    const grid = new Grid(await freePort(), flags);
     await grid.startCoordinator();
     return grid;
   }
@@ -44,7 +48,7 @@ export class Grid {
   }
 
   async startCoordinator(): Promise<void> {
-    this.#coordinator = this.#spawn('sateen-coordinator', 'coordinator', ['--listen', `127.0.0.1:${this.port}`]);
+    this.#coordinator = this.#spawn('sateen-coordinator', 'coordinator', ['--listen', `127.0.0.1:${this.port}`, ...this.flags]);
     await until('the coordinator is ready', async () => (await fetch(`${this.url}/readyz`)).ok, () => this.log('coordinator'));
   }
 

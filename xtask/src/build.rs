@@ -10,7 +10,7 @@ use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
 use crate::ui;
 
-const BINARIES: [&str; 3] = ["sateen", "sateen-host", "sateen-coordinator"];
+const BINARIES: [&str; 4] = ["sateen", "cargo-sateen", "sateen-host", "sateen-coordinator"];
 
 /// Where a built binary is.
 pub fn dist(name: &str) -> PathBuf {

@@ -1,4 +1,7 @@
-//! `cargo xtask docs`: the book under docs/, whose code is included from files that CI compiles.
+//! `cargo xtask docs`: the book under docs/, whose code is that of files that CI compiles.
+//!
+//! Pages are read as files, too, so the code stands in them, between `<!-- from FILE:ANCHOR -->` and `<!-- end -->`.
+//! `cargo xtask docs` writes it anew, and a test holds it against the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,15 @@ const MDBOOK: &str = "0.5.4";
 
 /// Checks the book and builds it under target/book; installs mdBook if it is missing.
 pub fn docs() -> Result<()> {
+    for page in pages(&root().join("docs"))? {
+        let text = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
+        let fresh = with_code(&text, page.parent().unwrap_or(&page))
+            .with_context(|| format!("the code of {}", page.display()))?;
+        if fresh != text {
+            fs::write(&page, fresh).with_context(|| page.display().to_string())?;
+            eprintln!("{}: its code was written anew", page.display());
+        }
+    }
     check()?;
     cargo_tool("mdbook", MDBOOK)?;
     run(command("mdbook", ["build", "docs"]))?;
@@ -41,8 +53,47 @@ pub fn check() -> Result<()> {
             }
         }
         all_there(page, links(&text))?;
+        let fresh = with_code(&text, beside).with_context(|| format!("the code of {}", page.display()))?;
+        ensure!(
+            fresh == text,
+            "code in {} is not that of the file it is from; `cargo xtask docs` writes it anew",
+            page.display()
+        );
     }
     Ok(())
+}
+
+/// A page in the folder `beside`, with the code that its comments name.
+fn with_code(text: &str, beside: &Path) -> Result<String> {
+    const BEGIN: &str = "<!-- from ";
+    const END: &str = "<!-- end -->";
+    let mut fresh = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let (name, after) =
+            after.split_once(" -->\n").context("`<!-- from FILE -->` has a line of its own")?;
+        let (_, after) = after.split_once(END).with_context(|| format!("no `{END}` after {name}"))?;
+        let (path, anchor) = name.split_once(':').unwrap_or((name, ""));
+        let source = fs::read_to_string(beside.join(path)).with_context(|| name.to_owned())?;
+        let code = part(&source, anchor).with_context(|| name.to_owned())?;
+        // The line of a closing anchor begins before it.
+        let code =
+            if anchor.is_empty() { code } else { code.rsplit_once('\n').map_or(code, |(code, _)| code) };
+        let code: Vec<&str> = code.lines().filter(|line| !line.contains("ANCHOR")).collect();
+        let code = code.join("\n");
+        let language = match path.rsplit('.').next() {
+            Some("rs") => "rust",
+            Some("ts") => "typescript",
+            other => other.unwrap_or_default(),
+        };
+        ensure!(!code.contains("```"), "{name} has a fence in it");
+        fresh.push_str(&format!(
+            "{before}{BEGIN}{name} -->\n```{language}\n{}\n```\n{END}",
+            code.trim_matches('\n')
+        ));
+        rest = after;
+    }
+    Ok(fresh + rest)
 }
 
 /// Whether the files are there that `page` links to. In the book, links of what a page includes are
@@ -101,6 +152,19 @@ mod tests {
         let text = "[a](a.md#part) {{#include ../b.rs:part}} [web](https://c.d) ![e](e.png)\n[f](#here)";
         assert_eq!(links(text).collect::<Vec<_>>(), ["a.md", "e.png"]);
         assert_eq!(includes(text).collect::<Vec<_>>(), [("../b.rs", "part")]);
+    }
+
+    #[test]
+    fn code_is_that_of_its_file() {
+        let folder = root().join("docs");
+        let page = "a\n<!-- from ../cli/templates/fib.rs -->\nold\n<!-- end -->\nb\n";
+        let fresh = with_code(page, &folder).expect("it is there");
+        assert!(fresh.starts_with("a\n<!-- from ../cli/templates/fib.rs -->\n```rust\n//! Fib"), "{fresh}");
+        assert!(fresh.ends_with("}\n```\n<!-- end -->\nb\n"), "{fresh}");
+        assert_eq!(with_code(&fresh, &folder).ok(), Some(fresh));
+        for wrong in ["<!-- from ../none.rs -->\n<!-- end -->", "<!-- from ../cli/templates/fib.rs -->\n"] {
+            assert!(with_code(wrong, &folder).is_err(), "{wrong}");
+        }
     }
 
     #[test]

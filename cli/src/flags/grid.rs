@@ -1,5 +1,6 @@
 //! The flags of the commands that talk to a coordinator.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -156,6 +157,12 @@ pub struct Ps {
     /// Those that are over as well
     #[arg(long, short)]
     pub all: bool,
+    /// Only those whose number, app, entry point or arguments contain this
+    #[arg(long, value_name = "TEXT", value_parser = parse_search)]
+    pub search: Option<String>,
+    /// Maximum runs to list, the newest first
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_limit)]
+    pub limit: usize,
     #[command(flatten)]
     pub list: List,
 }
@@ -187,7 +194,7 @@ pub struct Tree {
     #[command(flatten)]
     pub of: OfRun,
     /// How many levels to show
-    #[arg(long, value_name = "N", default_value = "8")]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = parse_width)]
     pub depth: usize,
     /// How many children of a job to show
     #[arg(long, value_name = "N", default_value = "12", value_parser = parse_width)]
@@ -282,7 +289,7 @@ fn parse_run(text: &str) -> Result<u64, String> {
 }
 
 /// Fewer digits of a key are too easily another's.
-const KEY_DIGITS: std::ops::RangeInclusive<usize> = 8..=64;
+const KEY_DIGITS: RangeInclusive<usize> = 8..=64;
 
 fn parse_key(text: &str) -> Result<String, String> {
     let is_key = KEY_DIGITS.contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -293,8 +300,28 @@ fn parse_key(text: &str) -> Result<String, String> {
     }
 }
 
+/// Levels of a tree, or children of a job: what a terminal shows.
 fn parse_width(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|width| *width > 0).ok_or_else(|| "a number from 1 is expected".to_owned())
+    parse_number(text, 1..=10_000)
+}
+
+fn parse_limit(text: &str) -> Result<usize, String> {
+    parse_number(text, 1..=1_000_000)
+}
+
+fn parse_number(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("a number from {} to {} is expected", range.start(), range.end()))
+}
+
+/// As long as a coordinator takes.
+fn parse_search(text: &str) -> Result<String, String> {
+    const BYTES_MAX: usize = 256;
+    if text.len() <= BYTES_MAX {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a search has at most {BYTES_MAX} bytes"))
+    }
 }
 
 #[cfg(test)]

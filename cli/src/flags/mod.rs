@@ -88,6 +88,10 @@ pub enum Template {
     Search,
     /// Many independent pieces of one whole: spawn over an iterator, collect in order
     Map,
+    /// The cheapest assignment: branch and bound with the best plan shared by all hosts
+    Optimise,
+    /// One job for each line of a CSV file: input, stream, progress, output
+    Bag,
 }
 
 #[derive(Args)]
@@ -99,7 +103,7 @@ pub struct Build {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The stack that the app keeps in its own memory
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_stack)]
     pub stack: usize,
     #[command(flatten)]
     pub cargo: CargoFlags,
@@ -213,16 +217,16 @@ pub struct LimitFlags {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_stack)]
     pub stack: usize,
     /// Jobs synced with try_sync that are within one another, over all workers
-    #[arg(long, value_name = "N", default_value = "1024")]
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_attempts)]
     pub attempts: usize,
-    /// Memory for the run's shared objects, one replica of each
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    /// Memory for the run's shared objects, one replica of each, at most 1024G
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_shared)]
     pub max_shared: usize,
     /// How long the guard of a job may be false
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub guard_limit: Duration,
-    /// Size of a result, a job's parameters, or the output
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
+    /// Size of a result, a job's parameters, or the output, at most 4G
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_here)]
     pub max_output: usize,
     /// Wall-clock time of the run, as 90, 90s, 5m or 1.5h
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -296,6 +300,17 @@ fn parse_size(text: &str) -> Result<usize, String> {
 /// What a grid takes.
 fn parse_output(text: &str) -> Result<usize, String> {
     parse_size_within(text, &RunLimits::OUTPUT_BYTES)
+}
+
+/// What an instance can hold.
+fn parse_output_here(text: &str) -> Result<usize, String> {
+    parse_size_within(text, &(1..=RunLimits::INSTANCE_BYTES.end().to_owned()))
+}
+
+fn parse_attempts(text: &str) -> Result<usize, String> {
+    const ATTEMPTS_MAX: usize = 1_000_000;
+    let attempts = text.parse().ok().filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
+    attempts.ok_or_else(|| format!("a number from 1 to {ATTEMPTS_MAX} is expected"))
 }
 
 fn parse_shared(text: &str) -> Result<usize, String> {

@@ -90,6 +90,18 @@ impl Client {
         self.json(self.good(request.call(), time)?, time)
     }
 
+    /// The answer to GET of a list, in JSON, and the path of its next page if there is one.
+    pub fn get_page(&self, path: &str, query: &[(&str, &str)]) -> Result<(Value, Option<String>), Refusal> {
+        let request = self.agent.get(self.at(path)).query_pairs(query.iter().copied());
+        let request = request.config().timeout_global(Some(SHORT)).build();
+        let response = self.good(request.call())?;
+        let link = response.headers().get("link").and_then(|link| link.to_str().ok());
+        let next =
+            link.and_then(|link| link.strip_prefix('<')?.split_once(">; rel=\"next\"")).map(|(path, _)| path);
+        let next = next.filter(|path| path.starts_with("/api/v1/")).map(str::to_owned);
+        Ok((self.json(response)?, next))
+    }
+
     /// Whether HEAD finds something.
     pub fn has(&self, path: &str) -> Result<bool, Refusal> {
         let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
@@ -230,7 +242,7 @@ fn is_this_machine(host: &str) -> bool {
 
 fn not_an_address(url: &str) -> Failure {
     Failure::usage(format!(
-        "`{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
+        "--coordinator: `{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
     ))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::wrap;
 use crate::exit::visible;
 
 /// Rows under their headings, each column as wide as its widest cell.
@@ -19,18 +20,53 @@ impl Columns {
         self.rows.push(cells.into_iter().map(|cell| visible(&cell)).collect());
     }
 
+    /// For stdout: as a table, or where that is wider than the terminal, row by row.
     pub fn text(&self) -> String {
+        self.within(wrap::width())
+    }
+
+    /// The same for a terminal of `width` columns, if it is one.
+    pub fn within(&self, width: Option<usize>) -> String {
+        let table = self.table();
+        match width.filter(|width| table.lines().any(|line| wrap::columns(line) > *width)) {
+            Some(width) => self.stacked(width),
+            None => table,
+        }
+    }
+
+    /// Of each row its first cell, and below it the others that are not empty, each behind its heading.
+    fn stacked(&self, width: usize) -> String {
+        let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
+        let names = headings.iter().skip(1).map(|name| wrap::columns(name)).max().unwrap_or(0);
+        let mut text = String::new();
+        for row in rows {
+            for (place, (name, cell)) in headings.iter().zip(row).enumerate() {
+                let line = match place {
+                    0 => format!("{name} {cell}"),
+                    _ if cell.is_empty() => continue,
+                    _ => format!("  {name:<names$} {cell}"),
+                };
+                for line in wrap::wrap(&line, names + 3, width) {
+                    let _ = writeln!(text, "{line}");
+                }
+            }
+        }
+        text
+    }
+
+    fn table(&self) -> String {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            cells.map(|cell| wrap::columns(cell)).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..count).map(width).collect();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                let _ = write!(line, "{cell:<width$}  ");
+                line.push_str(cell);
+                line.extend(std::iter::repeat_n(' ', width + 2 - wrap::columns(cell)));
             }
             let _ = writeln!(text, "{}", line.trim_end());
         }
@@ -64,6 +100,27 @@ mod tests {
         columns.row(["7".to_owned(), "running".to_owned()]);
         columns.row(["12345".to_owned(), "do\nne".to_owned()]);
         assert_eq!(columns.text(), "RUN    STATE\n7      running\n12345  do\\nne\n");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_shown_row_by_row() {
+        let mut columns = Columns::new(&["RUN", "APP", "WAITING FOR"]);
+        columns.row([
+            "7".to_owned(),
+            "fib 30".to_owned(),
+            "no host is connected; start one with sateen-host".to_owned(),
+        ]);
+        columns.row(["12".to_owned(), "世界".repeat(12), String::new()]);
+        let narrow = columns.within(Some(40));
+        assert!(narrow.lines().all(|line| wrap::columns(line) <= 40), "{narrow}");
+        assert!(
+            narrow.starts_with(
+                "RUN 7\n  APP         fib 30\n  WAITING FOR no host is connected;\n              start one"
+            ),
+            "{narrow}"
+        );
+        assert!(!narrow.ends_with("WAITING FOR\n"), "{narrow}");
+        assert_eq!(columns.within(Some(200)), columns.within(None));
     }
 
     #[test]

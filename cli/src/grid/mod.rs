@@ -13,6 +13,7 @@ mod submit;
 mod tree;
 mod view;
 mod watch;
+mod wrap;
 
 pub use apps::{apps, publish};
 pub use hosts::hosts;

@@ -12,22 +12,28 @@ use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
 use crate::flags::{GetResult, OfRun, Ps, Remove, Wait};
 
-/// So many runs are listed at most.
-const RUNS_MAX: usize = 1000;
+/// Maximum runs of one answer of a coordinator.
+const PAGE_MAX: usize = 1000;
+/// States of runs that are not over.
+const UNFINISHED: &str = "queued,running,suspending,suspended";
 
 pub fn ps(flags: &Ps) -> Result<(), Failure> {
     let client = Client::new(&flags.list.grid.coordinator)?;
-    let answer = client.get(&format!("/api/v1/runs?limit={RUNS_MAX}"))?;
-    let (mut values, mut runs): (Vec<&Value>, Vec<Run>) = (Vec::new(), Vec::new());
-    for value in answer.as_array().into_iter().flatten() {
-        let run: Run = read(value)?;
-        if flags.all || !run.is_over() {
-            values.push(value);
-            runs.push(run);
-        }
+    let states = if flags.all { "" } else { UNFINISHED };
+    let limit = flags.limit.min(PAGE_MAX).to_string();
+    let words = flags.search.as_deref().unwrap_or_default();
+    let query = [("state", states), ("q", words), ("limit", limit.as_str())];
+    let (mut page, mut next) = client.get_page("/api/v1/runs", &query)?;
+    let mut values: Vec<Value> = Vec::new();
+    loop {
+        values.extend(page.as_array_mut().map(std::mem::take).unwrap_or_default());
+        let Some(path) = next.filter(|_| values.len() < flags.limit) else { break };
+        (page, next) = client.get_page(&path, &[])?;
     }
+    values.truncate(flags.limit);
+    let runs = values.iter().map(read).collect::<Result<Vec<Run>, Failure>>()?;
     if flags.list.json {
-        return print_json(&Value::from_iter(values.into_iter().cloned()));
+        return print_json(&Value::from_iter(values));
     }
     let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"]);
     for run in &runs {
@@ -40,6 +46,9 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
             run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
             run.waiting_for.clone().unwrap_or_default(),
         ]);
+    }
+    if runs.len() == flags.limit {
+        say(format!("the newest {} are shown; --limit shows more", runs.len()));
     }
     if runs.is_empty() && !flags.all {
         say("nothing runs; `sateen ps --all` lists what is over as well");

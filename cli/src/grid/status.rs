@@ -8,6 +8,7 @@ use super::client::Client;
 use super::columns::{Columns, percent, seconds};
 use super::ended::failure;
 use super::view::{Run, id, read};
+use super::wrap;
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -18,13 +19,17 @@ pub fn status(flags: &OfRun) -> Result<(), Failure> {
     if flags.json {
         return print_json(&answer);
     }
-    print(page(&read(&answer)?).as_bytes())
+    print(page(&read(&answer)?, wrap::width()).as_bytes())
 }
 
-fn page(run: &Run) -> String {
+/// For a terminal of `width` columns, if it is one.
+fn page(run: &Run, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<12} {}", visible(&value));
+        let line = format!("{name:<12} {}", visible(&value));
+        for line in wrap::wrap(&line, 13, width.unwrap_or(usize::MAX)) {
+            let _ = writeln!(text, "{line}");
+        }
     };
     row("run", format!("{}: {}", run.run, run.title()));
     row("app", run.app.hash.clone());
@@ -34,6 +39,9 @@ fn page(run: &Run) -> String {
     }
     if let Some(failure) = failure(run) {
         row("error", failure.message);
+    }
+    if let Some(held_up_by) = &run.held_up_by {
+        row("held up by", held_up_by.text.clone());
     }
     if let Some(submitted) = &run.submitted_at {
         row("submitted", submitted.clone());
@@ -86,10 +94,11 @@ fn page(run: &Run) -> String {
             format!("{} in the result, {} lost, done twice or aborted", seconds(answer), seconds(lost));
         row("of that", text);
     }
-    row("hosts", format!("{} worked on it, {} threads", run.hosts, run.threads));
+    let threads = if run.threads == 1 { "thread" } else { "threads" };
+    row("hosts", format!("{} worked on it, {} {threads}", run.hosts, run.threads));
     if !run.by_host.is_empty() {
         text.push('\n');
-        text.push_str(&hosts(run));
+        text.push_str(&hosts(run, width));
     }
     text
 }
@@ -110,7 +119,7 @@ fn state(run: &Run) -> String {
 }
 
 /// What each host did.
-fn hosts(run: &Run) -> String {
+fn hosts(run: &Run, width: Option<usize>) -> String {
     let all: f64 = run.by_host.iter().map(|host| host.work_s).sum();
     let mut columns = Columns::new(&[
         "HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED",
@@ -132,7 +141,7 @@ fn hosts(run: &Run) -> String {
             host.jobs.recorded.to_string(),
         ]);
     }
-    columns.text()
+    columns.within(width)
 }
 
 #[cfg(test)]
@@ -148,14 +157,23 @@ mod tests {
             "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
             "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
+            "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
             "by_host": [
                 {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "busy": 2, "workers": 2},
                 {"host": 2, "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
             ],
         }))
         .expect("a run");
-        let page = page(&run);
+        let narrow = page(&run, Some(40));
+        let (figures, _) = narrow.split_once("\n\n").expect("two parts");
+        assert!(figures.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+        assert!(
+            narrow.contains("held up by   A straggler: for the last\n             2.0 s 1 of 6 workers"),
+            "{narrow}"
+        );
+        let page = page(&run, None);
         for row in [
+            "held up by   A straggler: for the last 2.0 s 1 of 6 workers have computed.\n",
             "run          17: nqueens 15\n",
             "state        running, for 2.5 s\n",
             "waiting for  hosts\\u{1b}\n",

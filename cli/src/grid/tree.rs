@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::client::Client;
 use super::columns::seconds;
 use super::view::{Node, Nodes, id, read};
+use super::wrap;
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
@@ -17,7 +18,8 @@ pub fn tree(flags: &Flags) -> Result<(), Failure> {
         return print_json(&answer);
     }
     let nodes: Nodes = read(&answer)?;
-    print(Drawing::of(&nodes, flags.depth, flags.width).text.as_bytes())
+    let drawing = Drawing::of(&nodes, flags.depth, flags.width);
+    print(drawing.text(wrap::width()).as_bytes())
 }
 
 /// A job's children, by its id; those of the root's parent, which is nobody, among them.
@@ -48,6 +50,16 @@ impl<'a> Drawing<'a> {
             let _ = writeln!(drawing.text, "{} more jobs were left out by the coordinator", nodes.left_out);
         }
         drawing
+    }
+
+    /// For a terminal of `width` columns, if it is one: a line goes on below its job's name.
+    fn text(&self, width: Option<usize>) -> String {
+        let Some(width) = width else { return self.text.clone() };
+        let lines = self.text.lines().flat_map(|line| {
+            let indent = line.len() - line.trim_start().len();
+            wrap::wrap(line, indent + 4, width)
+        });
+        lines.map(|line| line + "\n").collect()
     }
 
     /// Draws the children of `parent`, which is drawn once only: what is drawn is taken away, so that a
@@ -114,6 +126,10 @@ mod tests {
             "f main @ h: done, 500 ms\n  f a @ h: done, 500 ms\n    f c @ h: done, 500 ms\n  f b @ h: done, redone, 500 ms\n\
              2 more jobs were left out by the coordinator\n"
         );
+        let read_nodes: Nodes = read(&json!({"nodes": nodes, "left_out": 2})).expect("nodes");
+        let terminal = Drawing::of(&read_nodes, 8, 8).text(Some(24));
+        assert!(terminal.lines().all(|line| line.len() <= 24), "{terminal}");
+        assert!(terminal.contains("\n    f c @ h: done, 500\n        ms\n"), "{terminal}");
         let narrow = drawn(nodes.clone(), 8, 1);
         assert!(narrow.contains("  1 of 2 shown; --width shows more\n"), "{narrow}");
         let flat = drawn(nodes, 2, 8);

@@ -95,6 +95,15 @@ pub struct Run {
     pub table: Option<Table>,
     #[serde(default)]
     pub by_host: Vec<HostOfRun>,
+    #[serde(default)]
+    pub held_up_by: Option<HoldUp>,
+}
+
+/// What keeps a run from being faster.
+#[derive(Debug, Deserialize)]
+pub struct HoldUp {
+    /// In a sentence, with figures.
+    pub text: String,
 }
 
 impl Run {

@@ -25,11 +25,29 @@ pub async fn upload(
     content: Body,
 ) -> Result<(StatusCode, Json<Blob>), Problem> {
     let hash = parse(&hash)?;
-    let _turn = turn(&api, &connection, Kind::Transfer).await?;
-    let incoming = body::in_file(&api, &connection, content).await?;
-    let (found, length_bytes) = (incoming.hash(), incoming.length_bytes());
-    if found != hash {
-        return Err(Problem::unprocessable(format!("the blake3 hash of what came is {found}, not {hash}")));
+    keep(&api, &connection, Some(hash), content).await
+}
+
+/// For those who cannot compute blake3, as pages and scripts.
+pub async fn add(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    content: Body,
+) -> Result<(StatusCode, Json<Blob>), Problem> {
+    keep(&api, &connection, None, content).await
+}
+
+async fn keep(
+    api: &Api,
+    connection: &Arc<Connection>,
+    wanted: Option<BlobHash>,
+    content: Body,
+) -> Result<(StatusCode, Json<Blob>), Problem> {
+    let _turn = turn(api, connection, Kind::Transfer).await?;
+    let incoming = body::in_file(api, connection, content).await?;
+    let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != hash) {
+        return Err(Problem::unprocessable(format!("the blake3 hash of what came is {hash}, not {wanted}")));
     }
     let is_new = api.store.keep_blob(incoming).await.map_err(|error| Problem::unsaved(&error))?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

@@ -86,6 +86,7 @@ fn has_its_own_turn(request: &Request) -> bool {
     let is_websocket = request.headers().contains_key(header::UPGRADE) && path.starts_with("/ws/");
     is_publication
         || is_websocket
+        || path == "/api/v1/blobs"
         || path == "/healthz"
         || path.starts_with("/api/v1/blobs/")
         || (path.starts_with("/api/v1/runs/") && path.ends_with("/wait"))

@@ -50,7 +50,7 @@ pub use service::status_of as status;
 
 /// Runs that pages list.
 pub async fn runs(api: &Api) -> Result<Vec<types::Run>, Problem> {
-    runs::newest(api, None, RUNS_WATCHED_MAX).await
+    runs::newest(api, RUNS_WATCHED_MAX).await
 }
 
 /// What requests need.
@@ -101,6 +101,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/openapi.json", get(openapi::show))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
         .route("/api/v1/apps/{app}", get(apps::show))
+        .route("/api/v1/blobs", post(blobs::add))
         .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
         .route("/api/v1/runs", post(runs::submit::submit).get(runs::list))
         .route("/api/v1/runs/{run}", get(runs::show).delete(runs::delete))

@@ -46,7 +46,7 @@ const WASM: &str = "application/wasm";
 const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
-const OPERATIONS: [Operation; 34] = [
+const OPERATIONS: [Operation; 35] = [
     get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
     get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
     get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
@@ -72,6 +72,16 @@ const OPERATIONS: [Operation; 34] = [
         ..get("/api/v1/apps", "Publishes a module; 200 if it was published before.", Content::Json("App"))
     },
     get("/api/v1/apps/{app}", "An app by its name, hash, or the beginning of that.", Content::Json("App")),
+    Operation {
+        method: "post",
+        body: Content::Other(BYTES),
+        status: 201,
+        ..get(
+            "/api/v1/blobs",
+            "Uploads an input whose hash is not known; 200 if it was there before.",
+            Content::Json("Blob"),
+        )
+    },
     get("/api/v1/blobs/{hash}", "A module or an input.", Content::Other(BYTES)),
     Operation {
         method: "head",
@@ -84,8 +94,17 @@ const OPERATIONS: [Operation; 34] = [
         ..get("/api/v1/blobs/{hash}", "Uploads an input; 200 if it was there before.", Content::Json("Blob"))
     },
     Operation {
-        query: &[("state", "Only runs in this state."), ("limit", "At most so many.")],
-        ..get("/api/v1/runs", "Runs, the newest first, without what each host did.", Content::Jsons("Run"))
+        query: &[
+            ("state", "Only runs in this state, or in one of several, with commas between them."),
+            ("q", "Only runs whose number, app, entry point or arguments contain this."),
+            ("before", "Only runs with smaller numbers."),
+            ("limit", "Maximum runs of the answer, 100 if not given."),
+        ],
+        ..get(
+            "/api/v1/runs",
+            "Runs, the newest first, without what each host did. The header Link has the next page, if there is one.",
+            Content::Jsons("Run"),
+        )
     },
     Operation {
         method: "post",
@@ -210,7 +229,7 @@ fn schemas() -> serde_json::Map<String, Value> {
     }
     add!(
         App, Blob, Grid, Host, Job, JobDetails, Log, Run, RunDetails, Status, Submitted, Timeline, Tree,
-        TreeTable, Version,
+        TreeTable, Version, HoldUp,
     );
     let mut schemas = given.take_definitions(true);
     schemas.extend(taken.take_definitions(true));

@@ -6,12 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 
 use super::{Chronicle, ChronicleChanges, Going, Missing, Source};
-use crate::limits::{CHRONICLES_OF_ENDED_RUNS_MAX, NODES_OF_ENDED_RUNS_MAX};
+use crate::limits::{NODES_OF_ENDED_RUNS_MAX, TREES_KEPT};
 
 /// The chronicles of all runs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Chronicles {
     runs: Mutex<Runs>,
+    /// Maximum runs that are over and have one.
+    ended_max: usize,
+}
+
+impl Default for Chronicles {
+    fn default() -> Self {
+        Self::new(TREES_KEPT)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +58,11 @@ impl FoundJob {
 }
 
 impl Chronicles {
+    /// Those of at most `ended_max` runs that are over are kept, and always that of the newest.
+    pub fn new(ended_max: usize) -> Self {
+        Self { runs: Mutex::default(), ended_max }
+    }
+
     /// The run begins.
     pub fn begin(&self, run: RunId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,6 +105,7 @@ impl Chronicles {
         runs.of.insert(run, Arc::new(Mutex::new(chronicle)));
         if is_over {
             runs.ended.push_back(run);
+            runs.drop_oldest(self.ended_max);
         }
     }
 
@@ -132,11 +146,7 @@ impl Chronicles {
         }
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.ended.push_back(run);
-        while runs.has_too_many() {
-            let Some(oldest) = runs.ended.pop_front() else { break };
-            runs.of.remove(&oldest);
-            runs.dropped.push(oldest);
-        }
+        runs.drop_oldest(self.ended_max);
     }
 
     /// A host has gone: the run loses it, if it had to do with it.
@@ -175,13 +185,20 @@ impl Chronicles {
 }
 
 impl Runs {
+    fn drop_oldest(&mut self, ended_max: usize) {
+        while self.has_too_many(ended_max) {
+            let Some(oldest) = self.ended.pop_front() else { break };
+            self.of.remove(&oldest);
+            self.dropped.push(oldest);
+        }
+    }
+
     /// The newest is always kept.
-    fn has_too_many(&self) -> bool {
+    fn has_too_many(&self, ended_max: usize) -> bool {
         let nodes = self.ended.iter().filter_map(|run| self.of.get(run));
         let nodes: usize =
             nodes.map(|chronicle| chronicle.lock().unwrap_or_else(PoisonError::into_inner).nodes()).sum();
-        self.ended.len() > CHRONICLES_OF_ENDED_RUNS_MAX
-            || (self.ended.len() > 1 && nodes > NODES_OF_ENDED_RUNS_MAX)
+        self.ended.len() > ended_max.max(1) || (self.ended.len() > 1 && nodes > NODES_OF_ENDED_RUNS_MAX)
     }
 }
 
@@ -200,5 +217,35 @@ impl Chronicle {
             })
         });
         found.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(chronicles: &Chronicles) -> Vec<u64> {
+        chronicles.all().into_iter().map(|(run, _)| run.0).collect()
+    }
+
+    #[test]
+    fn as_many_trees_are_kept_as_the_operator_says() {
+        let chronicles = Chronicles::new(2);
+        for run in 1..=4 {
+            chronicles.begin(RunId(run));
+        }
+        for run in 1..=3 {
+            chronicles.end(RunId(run), "it ended");
+        }
+        assert_eq!(kept(&chronicles), [4, 3, 2]);
+        assert_eq!(chronicles.changes(9, false).1, [RunId(1)], "the disk forgets it as well");
+        // A coordinator that is started anew with less room.
+        let fewer = Chronicles::new(0);
+        for run in 2..=3 {
+            fewer.restore(RunId(run), true, Chronicle::default());
+        }
+        fewer.restore(RunId(4), false, Chronicle::default());
+        assert_eq!(kept(&fewer), [4, 3], "the newest that is over is kept");
+        assert_eq!(fewer.changes(9, false).1, [RunId(2)]);
     }
 }

@@ -2,11 +2,12 @@
 //! that a restart forgets no more than the last moment.
 //!
 //! `tree` keeps the jobs and what is counted of them; `timeline` what workers did when; `series` and `pace` how
-//! the run goes; `events` and `log` what was said of it. `saved` is what the store gets of all that; `all` has the
+//! the run goes, `hold_up` what keeps it from being faster; `events` and `log` what was said of it. `saved` is what the store gets of all that; `all` has the
 //! chronicles of all runs; `shown` makes of them what pages get.
 
 mod all;
 mod events;
+mod hold_up;
 mod log;
 mod pace;
 mod saved;

@@ -132,6 +132,45 @@ impl Timeline {
     }
 }
 
+/// What all workers did in one stretch, in workers: 2.5 of `work` is as much as two and a half workers do in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// Workers that were connected.
+    pub workers: f64,
+    /// They computed.
+    pub work: f64,
+    /// They computed what had been lost.
+    pub recover: f64,
+    /// They looked for work.
+    pub steal: f64,
+    /// They waited for results.
+    pub wait: f64,
+}
+
+impl Timeline {
+    /// All workers together, stretch by stretch, from the run's submission on.
+    pub fn totals(&self) -> Vec<Totals> {
+        let mut totals = Vec::new();
+        for lane in self.lanes.values() {
+            if totals.len() < lane.shares.len() {
+                totals.resize(lane.shares.len(), Totals::default());
+            }
+            for (total, shares) in totals.iter_mut().zip(&lane.shares) {
+                if shares[0].is_nan() {
+                    continue;
+                }
+                let [work, recover, steal, wait] = shares.map(f64::from);
+                total.workers += 1.0;
+                total.work += work;
+                total.recover += recover;
+                total.steal += steal;
+                total.wait += wait;
+            }
+        }
+        totals
+    }
+}
+
 /// Over stretches, of which those count as nothing in which it was not there.
 fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
     if part.iter().all(|shares| shares[0].is_nan()) {

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
-use sateen_protocol::{HostId, JobTag};
+use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 use thiserror::Error;
 
 use super::state::{Group, JobState};
@@ -83,6 +83,8 @@ pub struct Tree {
     ending: VecDeque<(u32, JobState, u32)>,
     parameters: HashMap<u32, Box<[u8]>>,
     parameters_bytes: usize,
+    /// Jobs below the root that a worker has begun, and of these, jobs whose parameters were too long to be sent here.
+    begun: (u64, u64),
     /// Jobs whose parents are not known yet, both ways.
     parent_of: HashMap<u32, JobTag>,
     waiting: BTreeSet<(JobTag, u32)>,
@@ -205,6 +207,9 @@ impl Tree {
             && (self.place(note.job).is_some() || self.is_rolled(note.job));
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
+        if matches!(note.what, NoteKind::Begun { .. }) && note.kind != ROOT_KIND {
+            self.count_begun(note.parameters.is_none());
+        }
         let Some(node) = self.get_mut(place) else { return };
         node.flags |= if note.shares { SHARES } else { 0 };
         let before = node.state.group();
@@ -425,6 +430,17 @@ impl Tree {
         if let Some(node) = self.get_mut(place) {
             node.flags |= if has_room { HAS_PARAMETERS } else { NO_ROOM };
         }
+    }
+
+    fn count_begun(&mut self, is_long: bool) {
+        self.begun.0 += 1;
+        self.begun.1 += u64::from(is_long);
+    }
+
+    /// Jobs below the root that a worker has begun, and of these, jobs with parameters of more than
+    /// `NOTED_PARAMETERS_BYTES_MAX`.
+    pub fn begun(&self) -> (u64, u64) {
+        self.begun
     }
 
     /// Whether the host has to do with the run.

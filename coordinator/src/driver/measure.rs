@@ -188,7 +188,8 @@ impl New {
         };
         let machine = Coordinator::new(config, Vec::new(), clock.now());
         let (to_driver, from_links) = mpsc::unbounded_channel();
-        let known = Known { names: Vec::new(), chronicles: Vec::new() };
+        let known =
+            Known { names: Vec::new(), chronicles: Vec::new(), trees_kept: crate::limits::TREES_KEPT };
         let (drive, driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
         Ok(Self { drive, driver, to_driver })
     }

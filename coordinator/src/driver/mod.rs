@@ -67,6 +67,8 @@ pub struct Known {
     pub names: Vec<(HostId, String, String)>,
     /// Trees and logs of runs, and whether the runs are over; those that ended first come first.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
+    /// Maximum runs that are over and whose chronicles are kept.
+    pub trees_kept: usize,
 }
 
 /// What there is to do next.
@@ -133,7 +135,7 @@ impl Drive {
     ) -> (Self, Driver) {
         let (to_driver, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
         let ends = watch::Sender::new(0);
-        let chronicles = Arc::new(Chronicles::default());
+        let chronicles = Arc::new(Chronicles::new(known.trees_kept));
         for (run, is_over, chronicle) in known.chronicles {
             chronicles.restore(run, is_over, chronicle);
         }

@@ -16,6 +16,7 @@ pub mod chronicle;
 mod error;
 mod lane;
 mod ledger;
+pub mod listing;
 mod private;
 mod schema;
 pub mod sql;

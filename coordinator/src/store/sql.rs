@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, is_of_row};
 use crate::api::types::Figures;
-use crate::limits::ARGUMENTS_LISTED_BYTES_MAX;
 use crate::module::About;
 use crate::peer::Peer;
 
@@ -354,10 +353,10 @@ pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
     bytes.map(|bytes: Vec<u8>| decode(&bytes, "the end of a run")).transpose()
 }
 
-const RUN: &str =
+pub(super) const RUN: &str =
     "SELECT run, app_name, spec, state, submitted_at_ms, started_at_ms, ended_at_ms, figures FROM runs";
 
-fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let unreadable = |column, what: &'static str| {
         rusqlite::Error::FromSqlConversionFailure(
             column,
@@ -384,42 +383,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
     let sql = format!("{RUN} WHERE run = ?1");
     Ok(connection.prepare(&sql)?.query_row([run.0 as i64], run_row).optional()?)
-}
-
-/// Runs, newest first, at most `limit`; of one state, if given.
-///
-/// They are for lists: of long arguments only the beginning is given, and no inputs.
-pub fn runs(connection: &Connection, state: Option<RunState>, limit: u32) -> Result<Vec<RunRow>> {
-    let sql = format!("{RUN} WHERE ?1 IS NULL OR state = ?1 ORDER BY run DESC LIMIT ?2");
-    let mut statement = connection.prepare(&sql)?;
-    let listed = |row: &Row<'_>| {
-        let mut row = run_row(row)?;
-        shorten(&mut row.spec.arguments, ARGUMENTS_LISTED_BYTES_MAX);
-        row.spec.arguments.shrink_to_fit();
-        row.spec.inputs = Vec::new();
-        if let Some(figures) = &mut row.figures {
-            // A thousand runs of a thousand hosts would be a million lines.
-            figures.by_host = Vec::new();
-        }
-        Ok(row)
-    };
-    readable(statement.query(params![state.map(state_word), limit])?, listed, || "a run".to_owned())
-}
-
-/// Cuts words after `bytes_max`, and says so with an ellipsis.
-fn shorten(words: &mut Vec<String>, mut bytes_max: usize) {
-    for place in 0..words.len() {
-        let word = &mut words[place];
-        // What an empty word takes in an answer counts as well.
-        if word.len() + 4 > bytes_max {
-            word.truncate(word.floor_char_boundary(bytes_max));
-            word.push('…');
-            word.shrink_to_fit();
-            words.truncate(place + 1);
-            return;
-        }
-        bytes_max -= word.len() + 4;
-    }
 }
 
 /// Runs that are not over, and the bytes that each was submitted with.

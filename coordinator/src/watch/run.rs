@@ -44,6 +44,7 @@ impl RunFeed {
             ("critical_path", json(&details.critical_path)),
             ("events", json(&details.events)),
             ("kinds", json(&details.kinds)),
+            ("is_kept", json(&details.is_kept)),
         ] {
             self.value.set(name, json);
         }

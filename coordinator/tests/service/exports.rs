@@ -107,7 +107,11 @@ fn all_jobs_come_as_files() {
     let trace = server.json(&format!("/api/v1/runs/{run}/trace.json"));
     let events = trace["traceEvents"].as_array().expect("events");
     assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 4);
-    assert_eq!(events.iter().filter(|event| event["ph"] == "M").count(), 1);
+    let named =
+        |name: &'static str| events.iter().filter(move |event| event["ph"] == "M" && event["name"] == name);
+    assert_eq!(named("process_name").count(), 1);
+    let lanes: Vec<&str> = named("thread_name").filter_map(|event| event["args"]["name"].as_str()).collect();
+    assert_eq!(lanes[0], "worker 0", "{lanes:?}");
     for event in events.iter().filter(|event| event["ph"] == "X") {
         assert!(
             event["ts"].is_u64() && event["dur"].is_u64() && event["pid"] == 1 && event["name"].is_string()
@@ -138,4 +142,70 @@ fn a_run_that_is_over_can_be_deleted_and_is_gone() {
     let server = server.kill_and_restart();
     assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}"))).0, 404);
     assert_eq!(server.json("/api/v1/runs").as_array().map(Vec::len), Some(1));
+}
+
+/// One worker runs the root, which waits, and meanwhile jobs that end one after another's beginning.
+#[test]
+fn slices_of_a_trace_lie_within_one_another_or_apart() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server.address, "one");
+    let (given, number) = host.take_root();
+    let note = |job: u64, ago_ms, what| JobNote {
+        job: JobTag(job),
+        parent: (job > 1).then_some(JobTag(1)),
+        kind: if job == 1 { ROOT_KIND } else { 0 },
+        depth: u32::from(job > 1),
+        what,
+        ago_ms,
+        parameters: None,
+        shares: false,
+    };
+    let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
+    let done = NoteKind::Done { work_ns: 1 };
+    // Moments count from the run's submission, so some time has to pass.
+    std::thread::sleep(std::time::Duration::from_millis(900));
+    let notes = vec![
+        note(1, 800, begun),
+        note(2, 700, begun),
+        note(3, 600, begun),
+        note(2, 500, done),
+        note(4, 450, begun),
+        note(3, 400, done),
+        note(4, 300, done),
+    ];
+    host.send(&[ToCoordinator::Counts {
+        run: given,
+        series: 1,
+        counts: Box::default(),
+        progress: None,
+        notes,
+        notes_dropped: 0,
+        workers: Vec::new(),
+    }]);
+    host.finish(given, number, text("42"));
+    host.await_acknowledgement(given);
+    let trace = eventually("the trace", || {
+        let trace = server.json(&format!("/api/v1/runs/{run}/trace.json"));
+        let slices = trace["traceEvents"].as_array()?.iter().filter(|event| event["ph"] == "X").count();
+        (slices == 4).then_some(trace)
+    });
+    let slices: Vec<(u64, u64, u64)> = (trace["traceEvents"].as_array().expect("events").iter())
+        .filter(|event| event["ph"] == "X")
+        .map(|event| {
+            let (track, from) =
+                (event["tid"].as_u64().expect("a number"), event["ts"].as_u64().expect("a number"));
+            (track, from, from + event["dur"].as_u64().expect("a number"))
+        })
+        .collect();
+    for (at, a) in slices.iter().enumerate() {
+        for b in &slices[at + 1..] {
+            let is_apart = a.2 <= b.1 || b.2 <= a.1;
+            let is_within = (a.1 <= b.1 && b.2 <= a.2) || (b.1 <= a.1 && a.2 <= b.2);
+            assert!(a.0 != b.0 || is_apart || is_within, "{slices:?}");
+        }
+    }
+    let tracks: std::collections::BTreeSet<u64> = slices.iter().map(|slice| slice.0).collect();
+    assert_eq!(tracks.len(), 2, "{slices:?}");
 }

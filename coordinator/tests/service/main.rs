@@ -8,6 +8,7 @@ mod exports;
 mod folder;
 mod host;
 mod links;
+mod listing;
 mod metrics;
 mod openapi;
 mod restart;

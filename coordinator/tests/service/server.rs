@@ -67,6 +67,15 @@ impl Server {
         answer(agent.get(self.url(path)).call())
     }
 
+    /// What GET answers in JSON, and its header `Link`.
+    pub fn json_and_link(&self, path: &str) -> (Value, Option<String>) {
+        let mut response = agent().get(self.url(path)).call().expect("an answer");
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        let link = response.headers().get("link").map(|link| link.to_str().expect("text").to_owned());
+        let body = response.body_mut().read_to_vec().expect("a body");
+        (serde_json::from_slice(&body).expect("JSON"), link)
+    }
+
     pub fn get_with(&self, path: &str, header: (&str, &str)) -> Answer {
         answer(agent().get(self.url(path)).header(header.0, header.1).call())
     }

@@ -122,8 +122,10 @@ pub trait Updates<T: SharedObject> {
 /// * Updates bear to come twice, and not at all: a job that is run again after a crash makes its updates
 ///   again, and one whose result was saved does not. So a guard waits for what the job's spawner, or those
 ///   above it, have done before the spawn, and for nothing that other jobs do.
-/// * A job that is run again may find what it told itself: whoever prunes with a shared bound goes on where
-///   it could do *as well* as the bound, or nobody will return what set it.
+/// * A job that is run again may find what it told itself. So a search that prunes with a shared bound keeps
+///   the best answer itself in the object, and each job returns the best answer that it knows. With the bound
+///   alone, the search must go on wherever it could do *as well*, or no job returns what set the bound: 2 to
+///   24 times as many nodes.
 /// * A job's result may depend on how new its replica was only as far as any of these results is
 ///   right: after a crash, one that another replica gave may be used.
 /// * What is not serialised (`#[serde(skip)]`) is not shared: each replica begins with the default.

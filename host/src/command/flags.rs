@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use sateen_host::Priority;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
 use sateen_log::LogFlags;
+use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::say::{USAGE, fail, result};
@@ -33,7 +34,7 @@ pub enum Command {
     },
     /// Give back the work and take none, until `resume` or for a time
     Pause {
-        /// For so long, as 90s, 30m or 2h
+        /// For so long, as 90s, 30m or 2h, at most a year
         #[arg(value_name = "TIME", value_parser = parse_duration)]
         time: Option<Duration>,
     },
@@ -71,7 +72,7 @@ pub struct Host {
     /// coordinator passes on only an address from which it sees this host come
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
-    /// What the guests of all runs may take together; runs that ask for more for one instance are refused
+    /// What the guests of all runs may take together, 64K or more; runs that ask for more for one instance are refused
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Maximum processor time that this host gives to one run, as 90s, 30m or 2h; others continue the run [default:
@@ -206,8 +207,19 @@ fn parse_size(text: &str) -> Result<u64, String> {
         _ => (bare, 0),
     };
     let number: u64 = digits.trim().parse().map_err(|_| expected())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
+    let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
+    if RunLimits::INSTANCE_BYTES.start() <= &bytes && bytes <= MEMORY_BYTES_MAX {
+        Ok(bytes)
+    } else {
+        Err("64K to 1048576G is expected".to_owned())
+    }
 }
+
+/// Maximum of `--memory`: more than any machine has.
+const MEMORY_BYTES_MAX: u64 = 1 << 50;
+
+/// Maximum of a pause.
+const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "a time like 90s, 30m or 2h is expected".to_owned();
@@ -219,7 +231,13 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| expected())?;
     let time = Duration::try_from_secs_f64(number * factor).map_err(|_| expected())?;
-    if time.is_zero() { Err(expected()) } else { Ok(time) }
+    if time.is_zero() {
+        return Err(expected());
+    }
+    if time > PAUSE_MAX {
+        return Err("a pause is at most a year; leave the time out, or leave the grid".to_owned());
+    }
+    Ok(time)
 }
 
 #[cfg(test)]

@@ -78,6 +78,38 @@ fn the_template_fib_adds() {
 }
 
 #[test]
+fn the_template_optimise_finds_the_cheapest_plan() {
+    // By dynamic programming over sets of tasks, in another language.
+    from_nothing_to("optimise", "14", "163: [2, 12, 5, 11, 7, 13, 9, 3, 1, 0, 10, 4, 8, 6]\n");
+}
+
+#[test]
+fn the_template_bag_reads_and_writes_csv() {
+    let rows = "mersenne,2147483647,2147483647\nfermat,4294967297,641\nsquare,9999800001,3\nsmall,91,7\n";
+    from_nothing_to("bag", "--input=tasks=tasks.csv", &format!("name,number,factor\n{rows}"));
+}
+
+#[test]
+fn cargo_finds_sateen() {
+    let outside = folder();
+    let binaries = sateen().parent().expect("it is in a folder").to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path =
+        std::env::join_paths(std::iter::once(binaries).chain(std::env::split_paths(&path))).expect("paths");
+    let cargo = |words: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.args(words).env("PATH", &path).current_dir(outside.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ended(command)
+    };
+    assert!(cargo(&["sateen", "--version"]).result().starts_with("sateen "));
+    let made = cargo(&["sateen", "new", "mine"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(outside.path().join("mine/Cargo.toml").is_file());
+    assert_eq!(cargo(&["sateen", "new", "mine"]).code, Some(2), "the exit code is that of sateen");
+}
+
+#[test]
 fn what_cannot_be_a_name_is_refused() {
     let outside = folder();
     for name in [
@@ -98,7 +130,8 @@ fn what_cannot_be_a_name_is_refused() {
     }
     at_home(sateen(), &["new", "--", "-x"], outside.path()).fails_with(2, &["cannot be an app's name"]);
     at_home(sateen(), &["new"], outside.path()).fails_with(2, &["NAME"]);
-    at_home(sateen(), &["new", "a", "--template", "b"], outside.path()).fails_with(2, &["fib, search, map"]);
+    at_home(sateen(), &["new", "a", "--template", "b"], outside.path())
+        .fails_with(2, &["fib, search, map, optimise, bag"]);
     assert_eq!(std::fs::read_dir(outside.path()).expect("it is there").count(), 0, "nothing was made");
 }
 

@@ -47,3 +47,24 @@ fn a_hostile_result_steers_no_terminal() {
     let shown = OnTerminal::start(&cluster, 30, 200, &format!("$SATEEN result --json {text}")).ended();
     assert!(shown.contains("\\u001b[2J") && shown.contains("\\u202ethree\\u009b"), "{shown:?}");
 }
+
+#[test]
+fn forty_columns_are_enough() {
+    let cluster = Cluster::start(&[("a-volunteer-with-a-long-name", "here")]);
+    let run = cluster.submit("fib", &["25"]);
+    cluster.done(run, "75025\n");
+    for (command, words) in [
+        (format!("status {run}"), "state        done"),
+        (format!("tree {run}"), "main"),
+        ("hosts".to_owned(), "NAME"),
+        ("ps --all".to_owned(), "STATE"),
+        ("apps".to_owned(), "fib"),
+    ] {
+        let shown = OnTerminal::start(&cluster, 30, 40, &format!("$SATEEN {command}")).ended();
+        let (shown, _) = shown.rsplit_once("code ").expect("the shell's last line");
+        assert!(shown.contains(words), "{command}: {shown}");
+        for line in shown.lines() {
+            assert!(line.trim_end().chars().count() <= 40, "{command}: {line:?} of {shown}");
+        }
+    }
+}

@@ -70,6 +70,13 @@ export const APPS: App[] = ['nqueens', 'knapsack', 'raytracer', 'sat', 'othello'
 const STATES: RunState[] = ['running', 'done', 'queued', 'failed', 'suspended', 'running', 'cancelled'];
 const ARGUMENTS = ['17', '--items 40 --capacity 21000', 'scene.txt 1920 1080', 'uf250.cnf', '12', '20', '8'];
 
+/** By the number of the run. */
+const HELD_UP_BY: { [run: number]: Run['held_up_by'] } = {
+  1: { kind: 'straggler', text: 'A straggler: for the last 9.2 s only 1 of 40 workers have computed; the job place 00c5e30f5a04e9d4 has run for 24.1 s on dee.' },
+  2: { kind: 'nothing', text: 'Nothing: 36.2 of 40 workers computed on average; more would have made it faster.' },
+  3: { kind: 'waiting', text: 'It waits, 3 min of 3 min so far: no host has joined that has 4 GiB of memory for it.' },
+};
+
 /** Runs 1 to 7, of one state each. */
 export function run(number: number, seconds: number, executed: number): Run {
   const state = STATES[number - 1] ?? 'done';
@@ -129,6 +136,7 @@ export function run(number: number, seconds: number, executed: number): Run {
             shared_bytes: 0,
           })),
     inputs: number === 4 ? { cnf: hash(99) } : {},
+    held_up_by: HELD_UP_BY[number],
   };
 }
 
@@ -183,6 +191,7 @@ export function runValue(number: number, seconds: number, executed: number): Run
     },
     events: about.state === 'queued' ? events(0).slice(0, 1) : events(isOver ? 0 : seconds),
     kinds: KINDS,
+    is_kept: number !== 7,
   };
 }
 

@@ -55,7 +55,15 @@ async function json<T>(path: string, init?: RequestInit): Promise<T> {
 
 export const api = {
   apps: (signal?: AbortSignal) => json<App[]>('apps', { signal }),
-  runs: (limit: number, signal?: AbortSignal) => json<Run[]>(`runs?limit=${limit}`, { signal }),
+  /** Runs older than `before` that have a state and contain words, and before which to look for more, if there may be. */
+  async runs(before: number, state: string, words: string, limit: number, signal?: AbortSignal): Promise<{ runs: Run[]; next: number | null }> {
+    const query = new URLSearchParams({ before: String(before), state, q: words, limit: String(limit) });
+    const response = await ask(`runs?${query.toString()}`, { signal });
+    const next = /before=(\d+)[^>]*>; rel="next"/.exec(response.headers.get('link') ?? '');
+    return { runs: (await response.json()) as Run[], next: next ? Number(next[1]) : null };
+  },
+  /** Gives the hash of what was uploaded. */
+  upload: async (file: Blob) => (await json<{ hash: string }>('blobs', { method: 'POST', body: file })).hash,
   job: (run: number, tag: string, signal?: AbortSignal) =>
     json<JobDetail>(`runs/${run}/jobs/${encodeURIComponent(tag)}`, { signal }),
   log: (run: number, after: number, signal?: AbortSignal) => json<Log>(`runs/${run}/log?after=${after}`, { signal }),
@@ -63,7 +71,7 @@ export const api = {
   change: (run: number, wish: 'cancel' | 'suspend' | 'resume') => json<Run>(`runs/${run}/${wish}`, { method: 'POST' }),
   publish: (name: string, module: Blob) =>
     json<App>(`apps?name=${encodeURIComponent(name)}`, { method: 'POST', body: module }),
-  submit: (submission: { app: string; function?: string; arguments: string[] }) =>
+  submit: (submission: { app: string; function?: string; arguments: string[]; inputs?: Record<string, string> }) =>
     json<{ run: number }>('runs', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -19,6 +19,7 @@ export interface Palette {
   away: Paint;
   text: string;
   muted: string;
+  bad: string;
   surface: string;
   line: string;
   select: string;
@@ -55,6 +56,7 @@ export function palette(key: string): Palette {
     away: { fill: colour('sunken'), pattern: pattern('sparse', colour('line-strong')) },
     text: colour('cell-text'),
     muted: colour('muted'),
+    bad: colour('bad'),
     surface: colour('surface'),
     line: colour('line'),
     select: colour('text'),

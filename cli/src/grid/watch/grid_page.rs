@@ -10,7 +10,7 @@ use super::super::hosts;
 use super::super::view::{Host, Run, id, read};
 use super::Page;
 use super::events::counted;
-use super::row::{Row, Tone, table};
+use super::row::{Row, Table, Tone, table};
 use super::source::News;
 
 /// The grid, as far as is known.
@@ -43,7 +43,7 @@ impl GridPage {
     }
 
     /// Runs that are under way first, then the newest.
-    fn run_rows(&self, rows_max: usize) -> Vec<Row> {
+    fn run_rows(&self, rows_max: usize, width: usize) -> Table {
         let mut runs: Vec<&Run> = self.runs.iter().collect();
         runs.sort_by_key(|run| (run.is_over(), std::cmp::Reverse(run.run)));
         let cells = runs.iter().map(|run| {
@@ -58,10 +58,10 @@ impl GridPage {
             ]
         });
         let headings = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
-        some_of(&headings, cells.collect(), rows_max, "runs")
+        some_of(&headings, cells.collect(), (rows_max, width), "runs")
     }
 
-    fn host_rows(&self, rows_max: usize) -> Vec<Row> {
+    fn host_rows(&self, rows_max: usize, width: usize) -> Table {
         let cells = self.hosts.iter().map(|host| {
             let runs: Vec<String> = host.runs.iter().map(id).collect();
             vec![
@@ -73,7 +73,8 @@ impl GridPage {
                 hosts::state(host),
             ]
         });
-        some_of(&["HOST", "NAME", "SITE", "BUSY", "RUNS", "STATE"], cells.collect(), rows_max, "hosts")
+        let headings = ["HOST", "NAME", "SITE", "BUSY", "RUNS", "STATE"];
+        some_of(&headings, cells.collect(), (rows_max, width), "hosts")
     }
 
     fn footer(&self) -> Row {
@@ -87,14 +88,19 @@ impl GridPage {
     }
 }
 
-/// As many rows as fit, and how many do not.
-fn some_of(headings: &[&str], cells: Vec<Vec<String>>, rows_max: usize, what: &str) -> Vec<Row> {
+/// As many rows and columns as fit, and how many do not.
+fn some_of(
+    headings: &[&str],
+    cells: Vec<Vec<String>>,
+    (rows_max, width): (usize, usize),
+    what: &str,
+) -> Table {
     let shown = if cells.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { cells.len() };
-    let mut rows = table(headings, &cells[..shown]);
+    let mut table = table(headings, &cells[..shown], width);
     if shown < cells.len() {
-        rows.push(Row::of(Tone::Dim, &format!("{shown} of {} {what} shown", cells.len())));
+        table.rows.push(Row::of(Tone::Dim, &format!("{shown} of {} {what} shown", cells.len())));
     }
-    rows
+    table
 }
 
 impl Page for GridPage {
@@ -123,18 +129,18 @@ impl Page for GridPage {
         false
     }
 
-    fn rows(&self, _width: usize, height: usize) -> Vec<Row> {
-        let mut rows = vec![Row::of(Tone::Strong, "Sateen  ").and(Tone::Plain, &self.summary())];
+    fn rows(&self, width: usize, height: usize) -> Vec<Row> {
+        let mut rows = Row::of(Tone::Strong, "Sateen  ").and(Tone::Plain, &self.summary()).wrap(8, width);
         if let Some(trouble) = self.status["trouble"].as_str() {
-            rows.push(Row::of(Tone::Bad, trouble));
+            rows.extend(Row::of(Tone::Bad, trouble).wrap(0, width));
         }
         let left = height.saturating_sub(rows.len() + 1 + 4);
-        rows.extend([Row::default(), Row::of(Tone::Strong, "Runs")]);
-        let runs = self.run_rows((left / 2).max(left.saturating_sub(self.hosts.len() + 1)));
-        let hosts = self.host_rows(left.saturating_sub(runs.len()));
-        rows.extend(runs);
-        rows.extend([Row::default(), Row::of(Tone::Strong, "Hosts")]);
-        rows.extend(hosts);
+        let runs = self.run_rows((left / 2).max(left.saturating_sub(self.hosts.len() + 1)), width);
+        let hosts = self.host_rows(left.saturating_sub(runs.rows.len()), width);
+        for (title, table) in [("Runs", runs), ("Hosts", hosts)] {
+            rows.extend([Row::default(), Row::of(Tone::Strong, &format!("{title}{}", table.left_out()))]);
+            rows.extend(table.rows);
+        }
         rows.truncate(height.saturating_sub(1));
         rows.resize_with(height.saturating_sub(1), Row::default);
         rows.push(self.footer());

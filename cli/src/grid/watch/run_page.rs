@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::columns::{percent, seconds};
 use super::super::view::{Log, Run, read};
 use super::events::{Events, counted};
-use super::row::{Row, Tone, table};
+use super::row::{Row, Table, Tone, table};
 use super::source::News;
 use super::{Page, screen_bar};
 use crate::progress::short;
@@ -18,6 +18,9 @@ use crate::progress::short;
 const LINES_EVERY: Duration = Duration::from_secs(5);
 /// Lines of the log that are kept.
 const LOG_LINES_MAX: usize = 1000;
+
+/// Where figures begin, behind their names.
+const FIGURES_INDENT: usize = 10;
 
 /// A run, as far as is known.
 pub struct RunPage {
@@ -178,8 +181,16 @@ impl RunPage {
             (
                 "recovery",
                 format!(
-                    "{} lost and redone, {} reused, {} adopted, {} recorded; the root was lost {} times",
-                    jobs.redone, jobs.reused, jobs.adopted, jobs.recorded, run.root_losses
+                    "{} lost and redone, {} reused, {} adopted, {} recorded; the root was lost {}",
+                    jobs.redone,
+                    jobs.reused,
+                    jobs.adopted,
+                    jobs.recorded,
+                    match run.root_losses {
+                        0 => "never".to_owned(),
+                        1 => "once".to_owned(),
+                        times => format!("{times} times"),
+                    }
                 ),
             ),
             ("work", self.work(run)),
@@ -187,7 +198,10 @@ impl RunPage {
         rows.extend(
             figures.map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
         );
-        rows
+        rows.extend(
+            run.held_up_by.as_ref().map(|why| Row::of(Tone::Dim, "held up   ").and(Tone::Plain, &why.text)),
+        );
+        rows.into_iter().flat_map(|row| row.wrap(FIGURES_INDENT, width)).collect()
     }
 
     fn work(&self, run: &Run) -> String {
@@ -204,7 +218,7 @@ impl RunPage {
         text
     }
 
-    fn hosts(run: &Run, rows_max: usize) -> Vec<Row> {
+    fn hosts(run: &Run, rows_max: usize, width: usize) -> Table {
         let mut hosts: Vec<_> = run.by_host.iter().collect();
         hosts.sort_by(|one, other| {
             let key = |host: &super::super::view::HostOfRun| (host.there, host.work_s);
@@ -235,11 +249,11 @@ impl RunPage {
             .collect();
         let headings =
             ["HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED"];
-        let mut rows = table(&headings, &cells);
+        let mut table = table(&headings, &cells, width);
         if shown < hosts.len() {
-            rows.push(Row::of(Tone::Dim, &format!("{shown} of {} hosts shown", hosts.len())));
+            table.rows.push(Row::of(Tone::Dim, &format!("{shown} of {} hosts shown", hosts.len())));
         }
-        rows
+        table
     }
 
     fn footer(&self) -> Row {
@@ -295,9 +309,13 @@ impl Page for RunPage {
             }
         };
         let third = (left / 3).saturating_sub(2);
-        let hosts = if run.by_host.is_empty() || third < 2 { Vec::new() } else { Self::hosts(run, third) };
-        let used = if hosts.is_empty() { 0 } else { hosts.len() + 2 };
-        section(format!("Hosts ({})", run.by_host.len()), hosts);
+        let hosts = if run.by_host.is_empty() || third < 2 {
+            Table::default()
+        } else {
+            Self::hosts(run, third, width)
+        };
+        let used = if hosts.rows.is_empty() { 0 } else { hosts.rows.len() + 2 };
+        section(format!("Hosts ({}){}", run.by_host.len(), hosts.left_out()), hosts.rows);
         let half = (left.saturating_sub(used) / 2).saturating_sub(2);
         let events: Vec<Row> =
             (self.events.last(half)).map(|event| Row::of(event.tone, &event.text)).collect();

@@ -2,21 +2,28 @@
 //!
 //! There may be a million: they are written a few thousand at a time, and nothing is locked in between.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use sateen_protocol::RunId;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::super::Api;
 use super::super::extract::Path;
 use super::super::problem::Problem;
+use super::lanes::{Laid, Span, lay_out};
 use super::{chronicle, names, parse};
 use crate::chronicle::{Chronicle, Names, Shown};
+use crate::driver::Gone;
+use crate::limits::{TRACES_MAX, TURN_TIMEOUT};
 
 /// Jobs that are written at once.
 const AT_ONCE: usize = 4096;
@@ -38,8 +45,34 @@ pub async fn csv(State(api): State<Api>, Path(run): Path<String>) -> Result<Resp
 /// `trace.json`, which Perfetto and chrome://tracing open.
 pub async fn trace(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
     let run = parse(&run)?;
-    let format = Trace { names: names(&api, run).await?, run, hosts: 0, is_first: true };
+    let names = names(&api, run).await?;
+    let turn = timeout(TURN_TIMEOUT, TRACES.acquire()).await.ok().and_then(Result::ok).ok_or_else(|| {
+        let why = "too many traces are being downloaded; try again later";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
+    })?;
+    let of = chronicle(&api, run).await?;
+    let laid = spawn_blocking(move || lay_out(&spans(&of))).await.map_err(|_| Gone)?;
+    let format =
+        Trace { names, run, laid, place: 0, hosts: 0, tracks: BTreeSet::new(), is_first: true, _turn: turn };
     answer(&api, run, "application/json", &format!("run-{run}-trace.json"), format).await
+}
+
+/// When and where each job ran, up to now if it still runs.
+fn spans(chronicle: &Mutex<Chronicle>) -> Vec<Span> {
+    let mut spans = Vec::new();
+    loop {
+        let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        let (now_ms, jobs) = (chronicle.now_ms(), chronicle.shown(spans.len() as u32, AT_ONCE));
+        spans.extend(jobs.iter().map(|job| Span {
+            host: job.host,
+            worker: job.worker.unwrap_or(u16::MAX),
+            begun_ms: job.begun_ms,
+            ended_ms: job.ended_ms.unwrap_or(now_ms).max(job.begun_ms),
+        }));
+        if jobs.len() < AT_ONCE {
+            return spans;
+        }
+    }
 }
 
 async fn answer(
@@ -131,15 +164,46 @@ fn field(text: &str) -> String {
     text
 }
 
+/// Bounds the memory of lanes.
+static TRACES: Semaphore = Semaphore::const_new(TRACES_MAX);
+
 struct Trace {
     names: Names,
     run: RunId,
+    /// By the places of jobs.
+    laid: Vec<Laid>,
+    /// Of the next job.
+    place: usize,
+    /// Lanes that have been named.
+    tracks: BTreeSet<(u32, u32)>,
+    _turn: SemaphorePermit<'static>,
     /// Hosts that have been named.
     hosts: u32,
     is_first: bool,
 }
 
+/// Numbers of a worker's lanes.
+const TRACKS_PER_WORKER: u32 = 256;
+
 impl Trace {
+    /// Workers in their order, and below each its lanes.
+    fn name_track(&mut self, text: &mut String, process: u32, track: u32) {
+        let name = match (track / TRACKS_PER_WORKER, track % TRACKS_PER_WORKER) {
+            (0, 0) => "unknown worker".to_owned(),
+            (0, lane) => format!("unknown worker, lane {}", lane + 1),
+            (worker, 0) => format!("worker {}", worker - 1),
+            (worker, lane) => format!("worker {}, lane {}", worker - 1, lane + 1),
+        };
+        for (what, args) in [
+            ("thread_name", serde_json::json!({"name": name})),
+            ("thread_sort_index", serde_json::json!({"sort_index": track})),
+        ] {
+            let named =
+                serde_json::json!({"ph": "M", "name": what, "pid": process, "tid": track, "args": args});
+            self.add(text, &named);
+        }
+    }
+
     fn add(&mut self, text: &mut String, event: &serde_json::Value) {
         if !std::mem::take(&mut self.is_first) {
             text.push_str(",\n");
@@ -163,15 +227,25 @@ impl Format for Trace {
                 "args": {"name": name}});
             self.add(text, &named);
         }
-        let until_ms = job.ended_ms.unwrap_or(job.begun_ms);
+        // Jobs that came since, or were begun anew, have no lane.
+        let laid = self.laid.get(self.place).filter(|laid| laid.begun_ms == job.begun_ms).copied();
+        self.place += 1;
+        let Some(Laid { begun_ms, ended_ms, lane }) = laid else { return };
+        let worker = job.worker.map_or(0, |worker| u32::from(worker) + 1);
+        let track = worker * TRACKS_PER_WORKER + lane.map_or(0, u32::from);
+        if self.tracks.insert((process, track)) {
+            self.name_track(text, process, track);
+        }
         let event = serde_json::json!({
-            "ph": "X",
+            // A job that fits into no lane is a mark.
+            "ph": if lane.is_some() { "X" } else { "i" },
             "name": self.names.of(job.kind),
             "cat": job.state,
             "pid": process,
-            "tid": job.worker.map_or(0, |worker| u32::from(worker) + 1),
-            "ts": u64::from(job.begun_ms) * 1000,
-            "dur": u64::from(until_ms.saturating_sub(job.begun_ms)) * 1000,
+            "tid": track,
+            "ts": u64::from(begun_ms) * 1000,
+            "dur": u64::from(ended_ms - begun_ms) * 1000,
+            "s": "t",
             "args": {
                 "job": job.job.to_string(),
                 "parent": job.parent.map(|parent| parent.to_string()),

@@ -2,9 +2,10 @@
 
 pub mod export;
 pub mod job;
+mod lanes;
+mod list;
 pub mod submit;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,49 +25,13 @@ use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use crate::chronicle::{Chronicle, Names};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
-use crate::limits::{RUNS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
+use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::server::{Connection, Kind};
-use crate::store::sql::{self, RunRow, state_of, state_word};
+use crate::store::sql::{self, RunRow, state_word};
 
-const RUNS_LISTED: u32 = 100;
+pub use list::{list, newest};
+
 const WAIT_S: f64 = 30.0;
-
-#[derive(Deserialize)]
-pub struct Filter {
-    state: Option<String>,
-    limit: Option<u32>,
-}
-
-/// Runs, newest first, without what each host did.
-pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Result<Json<Vec<Run>>, Problem> {
-    let limit = filter.limit.unwrap_or(RUNS_LISTED).min(RUNS_LISTED_MAX);
-    let state = match filter.state {
-        None => None,
-        Some(word) => Some(state_of(&word).ok_or_else(|| {
-            Problem::bad_request(format!(
-                "`{}` is no state of a run; they are queued, running, suspending, suspended, done, failed and cancelled",
-                word.escape_debug()
-            ))
-        })?),
-    };
-    Ok(Json(newest(&api, state, limit).await?))
-}
-
-/// The newest runs, without what each host did.
-pub async fn newest(api: &Api, state: Option<RunState>, limit: u32) -> Result<Vec<Run>, Problem> {
-    let live = api.driver.ask(Request::Runs).await?;
-    let mut live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
-    let rows = api.store.read(move |connection| sql::runs(connection, state, limit)).await?;
-    let runs = rows.into_iter().map(|row| {
-        let live = live.remove(&row.run);
-        let mut run = shown(row, live);
-        // A thousand runs of a thousand hosts would be a million lines.
-        run.figures.by_host.clear();
-        run.inputs = None;
-        run
-    });
-    Ok(runs.collect())
-}
 
 pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Run>, Problem> {
     Ok(Json(find(&api, parse(&run)?).await?))
@@ -240,8 +205,9 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
     let row = row(api, run).await?;
     let names = names_of(api, &row).await?;
-    let shown = shown(row, live);
+    let mut shown = shown(row, live);
     let chronicle = api.driver.chronicles.get(run);
+    let is_kept = chronicle.is_some() || shown.ended_at.is_none();
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
     let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
     let (remaining, remaining_why) = match chronicle.remaining() {
@@ -249,6 +215,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Ok(remaining) => (Some(remaining), None),
         Err(why) => (None, Some(why)),
     };
+    shown.held_up_by = chronicle.hold_up(&shown, &names);
     let mean_busy = (shown.elapsed_s > 0.0).then(|| shown.figures.work_s / shown.elapsed_s);
     Ok(RunDetails {
         depths: chronicle.depths(),
@@ -259,6 +226,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         series: chronicle.series(),
         events: chronicle.events(),
         kinds: names.kinds,
+        is_kept,
         run: shown,
     })
 }
@@ -356,7 +324,15 @@ fn unknown(run: RunId) -> Problem {
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     // First the driver, then the store: what ends in between is found over.
     let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
-    Ok(shown(row(api, run).await?, live))
+    let row = row(api, run).await?;
+    let chronicle = api.driver.chronicles.get(run);
+    let names = if chronicle.is_some() { names_of(api, &row).await? } else { Names::default() };
+    let mut shown = shown(row, live);
+    if let Some(chronicle) = chronicle {
+        let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.held_up_by = chronicle.hold_up(&shown, &names);
+    }
+    Ok(shown)
 }
 
 fn shown(row: RunRow, live: Option<Live>) -> Run {
@@ -382,6 +358,7 @@ fn shown(row: RunRow, live: Option<Live>) -> Run {
         elapsed_s: elapsed_ms as f64 / 1e3,
         queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
         inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
+        held_up_by: None,
         figures,
     }
 }

@@ -14,8 +14,8 @@ pub use run::{
     SubmittedLimits, TableSize, seconds,
 };
 pub use watch::{
-    Alert, CriticalJob, Depth, EventKind, Grid, IdleWhy, Remaining, RunDetails, RunEvent, SeriesOfRun,
-    Timeline, TimelineRow, TreeHost, TreeTable,
+    Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
+    SeriesOfRun, Timeline, TimelineRow, TreeHost, TreeTable,
 };
 
 #[cfg(test)]
@@ -53,6 +53,8 @@ mod tests {
             Depth,
             EventKind,
             Grid,
+            HoldUp,
+            HoldUpKind,
             Host,
             HostOfRun,
             IdleWhy,

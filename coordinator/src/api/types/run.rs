@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use super::HoldUp;
 use crate::driver::HostName;
 
 /// `POST /api/v1/runs`.
@@ -102,6 +103,10 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub inputs: Option<BTreeMap<String, String>>,
+    /// What keeps it from being faster, or kept it; absent in lists, and where too little is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub held_up_by: Option<HoldUp>,
     /// The rest.
     #[serde(flatten)]
     pub figures: Figures,

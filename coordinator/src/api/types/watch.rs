@@ -63,6 +63,37 @@ pub struct RunDetails {
     pub events: Vec<RunEvent>,
     /// Names of its jobs.
     pub kinds: Vec<String>,
+    /// Whether its tree, timeline, series, events and log are kept. Of old runs they are not.
+    pub is_kept: bool,
+}
+
+/// What keeps a run from being faster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS, JsonSchema)]
+pub struct HoldUp {
+    /// What it is.
+    pub kind: HoldUpKind,
+    /// In a sentence, with the figures behind it.
+    pub text: String,
+}
+
+/// Kinds of what holds a run up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldUpKind {
+    /// Its workers compute.
+    Nothing,
+    /// It waits, or waited, for hosts, its turn, or somebody.
+    Waiting,
+    /// The hosts' processors do other things.
+    Starved,
+    /// It computes what was lost in crashes.
+    Recovery,
+    /// One job, or few, while all others are done.
+    Straggler,
+    /// Jobs' parameters take time to travel.
+    Parameters,
+    /// There are fewer jobs than workers.
+    Parallelism,
 }
 
 /// Jobs of one depth.

@@ -3,7 +3,9 @@
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
-use super::node::{HAS_PARAMETERS, NO_ROOM, NOWHERE, Node, SHARES, SHOWN_FLAGS, UNKNOWN_WORK};
+use super::node::{
+    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, ROOT, SHARES, SHOWN_FLAGS, UNKNOWN_WORK,
+};
 use super::{DepthCounts, PARAMETERS_OVERHEAD, Tree};
 use crate::chronicle::state::JobState;
 
@@ -113,6 +115,9 @@ impl Tree {
             state: saved.state,
             flags: saved.flags,
         });
+        if saved.kind != ROOT && saved.worker != NO_WORKER {
+            self.count_begun(saved.flags & (HAS_PARAMETERS | NO_ROOM) == 0);
+        }
         if let Some(parameters) = saved.parameters {
             self.parameters_bytes += parameters.len() + PARAMETERS_OVERHEAD;
             self.parameters.insert(place, parameters.into());

@@ -1,5 +1,6 @@
 // Made from the coordinator's types; see coordinator/src/api/types.
 import type { AppOfRun } from "./AppOfRun";
+import type { HoldUp } from "./HoldUp";
 import type { HostOfRun } from "./HostOfRun";
 import type { JobCounts } from "./JobCounts";
 import type { Progress } from "./Progress";
@@ -59,6 +60,10 @@ queued_s?: number,
  * Hashes of its inputs, by name; absent in lists.
  */
 inputs?: { [key in string]: string }, 
+/**
+ * What keeps it from being faster, or kept it; absent in lists, and where too little is known.
+ */
+held_up_by?: HoldUp, 
 /**
  * Hosts that worked on it.
  */

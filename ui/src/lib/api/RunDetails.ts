@@ -45,4 +45,8 @@ events: Array<RunEvent>,
 /**
  * Names of its jobs.
  */
-kinds: Array<string>, };
+kinds: Array<string>, 
+/**
+ * Whether its tree, timeline, series, events and log are kept. Of old runs they are not.
+ */
+is_kept: boolean, };

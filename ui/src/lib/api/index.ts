@@ -8,6 +8,8 @@ export type { CriticalJob } from './CriticalJob';
 export type { Depth } from './Depth';
 export type { EventKind } from './EventKind';
 export type { Grid } from './Grid';
+export type { HoldUp } from './HoldUp';
+export type { HoldUpKind } from './HoldUpKind';
 export type { Host } from './Host';
 export type { HostOfRun } from './HostOfRun';
 export type { IdleWhy } from './IdleWhy';

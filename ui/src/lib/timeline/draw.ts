@@ -2,6 +2,7 @@
 
 import { ACTIVITIES, type Palette } from '../palette.ts';
 import type { TimelineRow, TimelineValue } from '../types.ts';
+import type { Placed } from '../marks.ts';
 import { ROW_GAP_PX, ROW_PX, type Window } from './model.ts';
 
 export interface Chosen {
@@ -17,6 +18,8 @@ export function draw(
   window: Window,
   /** Where the axis has its marks. */
   marksPx: number[],
+  /** Who came and went, and what was lost. */
+  events: Placed[],
   chosen: Chosen | null,
   /** Pixels of the screen in one of the page. */
   scale: number,
@@ -77,6 +80,10 @@ export function draw(
     if (pattern) fill(pattern, boxes);
   });
   if (palette.away.pattern) fill(palette.away.pattern, away);
+  for (const event of events) {
+    context.fillStyle = event.isBad ? palette.bad : palette.muted;
+    context.fillRect(Math.round(event.x), 0, 1, heightPx);
+  }
   if (chosen && chosen.row < rows.length) {
     const x = window.x(value.from_ms + chosen.bucket * value.bucket_ms);
     const width = Math.max(3, window.x(value.from_ms + (chosen.bucket + 1) * value.bucket_ms) - x);

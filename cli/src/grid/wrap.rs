@@ -1,0 +1,81 @@
+//! Text that fits a terminal.
+
+use std::io::IsTerminal;
+
+use rustix::termios;
+use unicode_width::UnicodeWidthChar;
+
+/// Narrower terminals get text as if they had so many columns.
+const WIDTH_MIN: usize = 20;
+
+/// Narrower lines are not indented.
+const INDENTED_MIN: usize = 8;
+
+/// Columns of the terminal that stdout is; none where it is a pipe or a file, whose readers want whole lines.
+pub fn width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let size = stdout.is_terminal().then(|| termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col).max(WIDTH_MIN))
+}
+
+/// Columns that a terminal takes for a text.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(|character| character.width().unwrap_or(0)).sum()
+}
+
+/// A line in lines of at most `width` columns, all but the first behind `indent` spaces. What is longer than a line is
+/// cut anywhere.
+pub fn wrap(line: &str, indent: usize, width: usize) -> Vec<String> {
+    let indent = if width < INDENTED_MIN { 0 } else { indent.min(width / 2) };
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    let mut used = 0;
+    for word in line.split_inclusive(' ') {
+        let bare = columns(word.trim_end());
+        if used > indent && used + bare > width {
+            lines.push(std::mem::take(&mut current));
+            current = " ".repeat(indent);
+            used = indent;
+        }
+        for character in word.chars() {
+            let wide = character.width().unwrap_or(0);
+            if used + wide > width {
+                // A blank that does not fit is what the line ends with.
+                if character == ' ' {
+                    continue;
+                }
+                lines.push(std::mem::take(&mut current));
+                current = " ".repeat(indent);
+                used = indent;
+            }
+            current.push(character);
+            used += wide;
+        }
+    }
+    lines.push(current);
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let line = "state        running, for 2.5 s, and 世界 more";
+        assert_eq!(wrap(line, 13, 80), [line]);
+        assert_eq!(wrap(line, 13, 30), ["state        running, for 2.5", "             s, and 世界 more"]);
+        assert_eq!(wrap("", 4, 40), [""]);
+    }
+
+    #[test]
+    fn words_that_are_too_long_are_cut() {
+        assert_eq!(wrap("app  abcdefghij", 5, 10), ["app  abcde", "     fghij"]);
+        let hostile = "世".repeat(100);
+        for width in 2..40 {
+            let lines = wrap(&hostile, 30, width);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
+            assert_eq!(lines.concat().replace(' ', ""), hostile);
+        }
+    }
+}

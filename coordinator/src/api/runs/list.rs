@@ -1,0 +1,128 @@
+//! Runs in lists, page by page.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use sateen_protocol::{RunId, RunState};
+use serde::Deserialize;
+
+use super::super::Api;
+use super::super::extract::Query;
+use super::super::problem::Problem;
+use super::super::types::Run;
+use super::shown;
+use crate::driver::{Live, Request};
+use crate::limits::{RUNS_LISTED_MAX, SEARCH_BYTES_MAX};
+use crate::store::listing::{self, Wanted};
+use crate::store::sql::{state_of, state_word};
+
+const RUNS_LISTED: u32 = 100;
+
+#[derive(Deserialize)]
+pub struct Filter {
+    state: Option<String>,
+    q: Option<String>,
+    before: Option<u64>,
+    limit: Option<u32>,
+}
+
+/// Runs, newest first, without what each host did. Where there may be more, the header `Link` has the next page.
+pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Result<Response, Problem> {
+    let wanted = filter.wanted()?;
+    let (runs, next) = page(&api, wanted.clone()).await?;
+    let link = next.map(|before| [(header::LINK, link(&wanted, before))]);
+    Ok((link, Json(runs)).into_response())
+}
+
+/// The newest runs.
+pub async fn newest(api: &Api, limit: u32) -> Result<Vec<Run>, Problem> {
+    Ok(page(api, Wanted { limit, ..Wanted::default() }).await?.0)
+}
+
+async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Problem> {
+    let live = api.driver.ask(Request::Runs).await?;
+    let mut live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
+    let page = api.store.read(move |connection| listing::page(connection, &wanted)).await?;
+    let runs = page.runs.into_iter().map(|row| {
+        let live = live.remove(&row.run);
+        let mut run = shown(row, live);
+        // A thousand runs of a thousand hosts would be a million lines.
+        run.figures.by_host.clear();
+        run.inputs = None;
+        run
+    });
+    Ok((runs.collect(), page.next))
+}
+
+impl Filter {
+    fn wanted(&self) -> Result<Wanted, Problem> {
+        let words = self.state.as_deref().filter(|words| !words.is_empty());
+        let words = words.into_iter().flat_map(|words| words.split(','));
+        let states = words.map(|word| state_of(word).ok_or_else(|| not_a_state(word)));
+        let words = self.q.as_deref().unwrap_or_default().trim();
+        if words.len() > SEARCH_BYTES_MAX {
+            return Err(Problem::bad_request(format!(
+                "q has {} bytes; a search has at most {SEARCH_BYTES_MAX}",
+                words.len()
+            )));
+        }
+        Ok(Wanted {
+            states: states.collect::<Result<Vec<RunState>, Problem>>()?,
+            before: self.before,
+            words: words.to_lowercase(),
+            limit: self.limit.unwrap_or(RUNS_LISTED).clamp(1, RUNS_LISTED_MAX),
+        })
+    }
+}
+
+fn not_a_state(word: &str) -> Problem {
+    Problem::bad_request(format!(
+        "`{}` is not a state of a run; these are queued, running, suspending, suspended, done, failed and cancelled",
+        word.escape_debug()
+    ))
+}
+
+/// As RFC 8288 has it.
+fn link(wanted: &Wanted, before: u64) -> String {
+    let states: Vec<&str> = wanted.states.iter().map(|state| state_word(*state)).collect();
+    let mut words = String::new();
+    for byte in wanted.words.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            words.push(char::from(byte));
+        } else {
+            words.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    format!(
+        "</api/v1/runs?before={before}&limit={}&state={}&q={words}>; rel=\"next\"",
+        wanted.limit,
+        states.join(",")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(state: &str, q: &str) -> Filter {
+        Filter { state: Some(state.to_owned()), q: Some(q.to_owned()), before: None, limit: Some(0) }
+    }
+
+    #[test]
+    fn a_next_page_is_asked_for_in_the_same_words() {
+        let wanted = filter("done,failed", " N Queens&x=ü ").wanted().expect("states");
+        let expected =
+            "</api/v1/runs?before=7&limit=1&state=done,failed&q=n%20queens%26x%3D%C3%BC>; rel=\"next\"";
+        assert_eq!(link(&wanted, 7), expected);
+    }
+
+    #[test]
+    fn what_is_not_a_filter_is_refused() {
+        assert!(filter("done,ended", "").wanted().is_err());
+        assert!(filter("", &"x".repeat(SEARCH_BYTES_MAX + 1)).wanted().is_err());
+        assert!(filter("", "").wanted().is_ok_and(|wanted| wanted.states.is_empty()));
+    }
+}

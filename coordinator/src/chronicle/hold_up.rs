@@ -1,0 +1,341 @@
+//! What keeps a run from being faster: one sentence, with the figures behind it.
+//!
+//! What workers did decides: the first of these that explains enough of the time that they did not compute.
+
+use super::Chronicle;
+use super::shown::Names;
+use super::timeline::Totals;
+use crate::api::types::{HoldUp, HoldUpKind, Run};
+
+/// In less time too few figures come in.
+const TIME_S_MIN: f64 = 2.0;
+/// From this share of the workers' time on, nothing holds the run up that is worth a word.
+const COMPUTED_ENOUGH: f64 = 0.85;
+/// Share of its time that a run waited for hosts.
+const WAITED_MIN: f64 = 0.2;
+/// Processor time for the time in which workers computed: below, others had the processors.
+const PROCESSOR_ENOUGH: f64 = 0.75;
+/// Share of the computing that was done before.
+const RECOVERED_MIN: f64 = 0.25;
+/// A run's end is when no more than so many workers, and this share of them, compute.
+const LAST_WORKERS: f64 = 1.5;
+const LAST_SHARE: f64 = 0.25;
+/// Share of a run's time that its end takes, if a straggler is to blame; before it, workers computed this share.
+const END_MIN: f64 = 0.15;
+const BEFORE_END_MIN: f64 = 0.5;
+/// Share of jobs with parameters too long for the coordinator.
+const LONG_PARAMETERS_MIN: f64 = 0.5;
+/// Share of the time of which nothing is known.
+const UNKNOWN_MIN: f64 = 0.5;
+
+/// What is known of a run's time.
+#[derive(Debug, Clone, Default)]
+struct Evidence {
+    /// The run is over.
+    is_over: bool,
+    /// From its submission on, in seconds.
+    passed_s: f64,
+    /// Why nothing happens now.
+    waiting_for: Option<String>,
+    /// For how long nothing happened, in seconds, and why last.
+    waited: (f64, String),
+    /// The length of a stretch, in seconds, and what workers did in each.
+    bucket_s: f64,
+    totals: Vec<Totals>,
+    /// Processor time in guests, in seconds.
+    work_s: f64,
+    /// Jobs that workers began, and of these, jobs with long parameters.
+    begun: (u64, u64),
+    /// The job that the end waits for: what it is, where, and for how long it runs or ran, in seconds.
+    last_job: Option<(String, String, f64)>,
+}
+
+impl Chronicle {
+    /// What holds the run up; none where too little is known.
+    pub fn hold_up(&self, run: &Run, names: &Names) -> Option<HoldUp> {
+        let is_over = run.ended_at.is_some();
+        let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
+        let seconds = |ms: u32| f64::from(ms) / 1e3;
+        let waited = self.idle.iter().filter(|idle| idle.host.is_none());
+        let waited = waited.fold((0.0, String::new()), |(sum, _), idle| {
+            (sum + seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms)), idle.text.clone())
+        });
+        let last = self.critical_path(names).into_iter().skip(1).next_back();
+        Evidence {
+            is_over,
+            passed_s: seconds(now_ms),
+            waiting_for: run.waiting_for.clone().filter(|_| !is_over),
+            waited,
+            bucket_s: seconds(self.timeline.bucket_ms()),
+            totals: self.timeline.totals(),
+            work_s: run.figures.work_s,
+            begun: self.tree.begun(),
+            last_job: last.map(|job| {
+                let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
+                (format!("{} {}", job.function, job.job), job.host, seconds(ran_ms))
+            }),
+        }
+        .verdict()
+    }
+
+    /// When the run ended, as far as the chronicle knows.
+    fn last_ms(&self) -> u32 {
+        self.events.all().last().map_or(0, |event| event.t_ms)
+    }
+}
+
+impl Evidence {
+    fn verdict(&self) -> Option<HoldUp> {
+        if let Some(why) = &self.waiting_for {
+            let text = format!("It waits, {} of {} so far: {why}.", time(self.waited.0), time(self.passed_s));
+            return Some(HoldUp { kind: HoldUpKind::Waiting, text });
+        }
+        if self.passed_s < TIME_S_MIN {
+            return None;
+        }
+        self.waited_long().or_else(|| self.of_workers())
+    }
+
+    fn waited_long(&self) -> Option<HoldUp> {
+        let (waited_s, why) = &self.waited;
+        (waited_s / self.passed_s >= WAITED_MIN).then(|| HoldUp {
+            kind: HoldUpKind::Waiting,
+            text: format!("For {} of {} nothing was done: {why}.", time(*waited_s), time(self.passed_s)),
+        })
+    }
+
+    fn of_workers(&self) -> Option<HoldUp> {
+        let all = sum(&self.totals);
+        let worker_s = all.workers * self.bucket_s;
+        if worker_s < TIME_S_MIN {
+            return None;
+        }
+        let of = |part: f64| part / all.workers;
+        let computed = of(all.work + all.recover);
+        let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
+        let (workers, busy) = (all.workers / stretches, (all.work + all.recover) / stretches);
+        let of_workers = || format!("{} of {} workers computed on average", number(busy), number(workers));
+
+        let computed_s = (all.work + all.recover) * self.bucket_s;
+        let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
+        if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH {
+            let text = format!(
+                "The hosts' machines are busy elsewhere: workers that computed got {} of a core each.",
+                percent(got)
+            );
+            return hold_up(HoldUpKind::Starved, text);
+        }
+        if all.recover > RECOVERED_MIN * (all.work + all.recover) {
+            let text = format!(
+                "Crashes cost it time: {} of what the workers computed was below jobs that had been lost.",
+                percent(all.recover / (all.work + all.recover))
+            );
+            return hold_up(HoldUpKind::Recovery, text);
+        }
+        if computed >= COMPUTED_ENOUGH {
+            let text = format!("Nothing: {}; more hosts make it faster.", of_workers());
+            let text = if self.is_over {
+                text.replace("more hosts make it", "more would have made it")
+            } else {
+                text
+            };
+            return hold_up(HoldUpKind::Nothing, text);
+        }
+        if let Some(straggler) = self.straggler() {
+            return Some(straggler);
+        }
+        let (begun, long) = self.begun;
+        if begun > 0 && long as f64 >= LONG_PARAMETERS_MIN * begun as f64 {
+            let text = format!(
+                "Large parameters: {long} of {begun} jobs that workers took have more than 4 KiB, and {}; {} of \
+                 their time went into looking for jobs and fetching them.",
+                of_workers(),
+                percent(of(all.steal + all.wait))
+            );
+            return hold_up(HoldUpKind::Parameters, text);
+        }
+        let unknown = 1.0 - computed - of(all.steal + all.wait);
+        if unknown > UNKNOWN_MIN {
+            let text = format!(
+                "The hosts' machines are busy elsewhere: of {} of the workers' time nothing is known.",
+                percent(unknown)
+            );
+            return hold_up(HoldUpKind::Starved, text);
+        }
+        let text = format!(
+            "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
+             other hosts for {}.",
+            of_workers(),
+            percent(of(all.steal)),
+            percent(of(all.wait))
+        );
+        hold_up(HoldUpKind::Parallelism, text)
+    }
+
+    /// At the end, or now, next to nobody computes, and before that most did.
+    fn straggler(&self) -> Option<HoldUp> {
+        let is_end = |totals: &&Totals| {
+            totals.workers >= 2.0
+                && totals.work + totals.recover <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
+        };
+        // The newest stretch may not be over, and hosts report at different moments.
+        let known = self.totals.len().saturating_sub(1);
+        let end = self.totals.get(..known)?.iter().rev().take_while(is_end).count();
+        let end_s = end as f64 * self.bucket_s;
+        let before = sum(self.totals.get(..known - end)?);
+        let last = sum(self.totals.get(known - end..known)?);
+        let was_busy = before.work + before.recover >= BEFORE_END_MIN * before.workers;
+        if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
+            return None;
+        }
+        let mean = |of: f64| number(of / end as f64);
+        let verb = if self.is_over { "computed" } else { "have computed" };
+        let mut text = format!(
+            "A straggler: for the last {} only {} of {} workers {verb}",
+            time(end_s),
+            mean(last.work + last.recover),
+            mean(last.workers),
+        );
+        if let Some((job, host, ran_s)) = &self.last_job {
+            let verb = if self.is_over { "ran" } else { "has run" };
+            text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
+        }
+        text.push('.');
+        hold_up(HoldUpKind::Straggler, text)
+    }
+}
+
+fn hold_up(kind: HoldUpKind, text: String) -> Option<HoldUp> {
+    Some(HoldUp { kind, text })
+}
+
+fn sum(totals: &[Totals]) -> Totals {
+    totals.iter().fold(Totals::default(), |sum, one| Totals {
+        workers: sum.workers + one.workers,
+        work: sum.work + one.work,
+        recover: sum.recover + one.recover,
+        steal: sum.steal + one.steal,
+        wait: sum.wait + one.wait,
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share.max(0.0))
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.95 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many stretches of a quarter of a second, in each the same.
+    fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
+        vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
+    }
+
+    /// A run whose workers got all the processor time that they computed.
+    fn run(totals: Vec<Totals>) -> Evidence {
+        let bucket_s = 0.25;
+        Evidence {
+            passed_s: totals.len() as f64 * bucket_s,
+            work_s: sum(&totals).work * bucket_s,
+            bucket_s,
+            totals,
+            begun: (100, 0),
+            ..Evidence::default()
+        }
+    }
+
+    #[track_caller]
+    fn is(evidence: &Evidence, kind: HoldUpKind, words: &[&str]) {
+        let found = evidence.verdict().expect("enough is known");
+        assert_eq!(found.kind, kind, "{}", found.text);
+        for word in words {
+            assert!(found.text.contains(word), "`{word}` is not in `{}`", found.text);
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_moment() {
+        assert_eq!(run(part(7, 8.0, 1.0, 7.0, 0.0)).verdict(), None);
+        assert_eq!(Evidence { passed_s: 60.0, ..run(Vec::new()) }.verdict(), None);
+    }
+
+    #[test]
+    fn a_run_whose_workers_compute_is_held_up_by_nothing() {
+        is(&run(part(40, 8.0, 7.6, 0.2, 0.1)), HoldUpKind::Nothing, &["7.6 of 8 workers", "more hosts make"]);
+        let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
+        is(&over, HoldUpKind::Nothing, &["more would have made it"]);
+    }
+
+    #[test]
+    fn a_run_that_waits_says_for_what_and_how_long() {
+        let mut waits = run(part(40, 8.0, 7.6, 0.2, 0.1));
+        waits.waiting_for = Some("no host is connected".to_owned());
+        waits.waited = (3.0, "no host is connected".to_owned());
+        is(&waits, HoldUpKind::Waiting, &["3.0 s of 10.0 s", "no host is connected"]);
+        waits.waiting_for = None;
+        is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done"]);
+        waits.waited.0 = 1.0;
+        is(&waits, HoldUpKind::Nothing, &[]);
+    }
+
+    #[test]
+    fn workers_without_processors_are_starved() {
+        let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
+        starved.work_s *= 0.19;
+        is(&starved, HoldUpKind::Starved, &["19 % of a core"]);
+        is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["75 % of the workers' time"]);
+    }
+
+    #[test]
+    fn too_few_jobs_are_too_little_parallelism() {
+        is(&run(part(40, 8.0, 2.0, 5.0, 1.0)), HoldUpKind::Parallelism, &["2 of 8 workers", "62 %", "12 %"]);
+    }
+
+    #[test]
+    fn a_long_end_with_one_worker_is_a_straggler() {
+        let mut totals = part(40, 8.0, 7.8, 0.1, 0.1);
+        totals.extend(part(21, 8.0, 1.0, 7.0, 0.0));
+        let mut late = run(totals.clone());
+        late.last_job = Some(("place 00ff".to_owned(), "ada".to_owned(), 9.0));
+        let words = ["last 5.0 s", "1 of 8 workers", "place 00ff has run for 9.0 s on ada"];
+        is(&late, HoldUpKind::Straggler, &words);
+        late.is_over = true;
+        is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);
+        // One worker alone is no end, nor is a run that was never busy.
+        let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
+        never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
+        is(&run(never), HoldUpKind::Parallelism, &[]);
+    }
+
+    #[test]
+    fn long_parameters_are_to_blame_where_most_jobs_have_them() {
+        let mut large = run(part(40, 8.0, 3.0, 4.0, 1.0));
+        large.begun = (80, 71);
+        is(&large, HoldUpKind::Parameters, &["71 of 80 jobs", "62 %", "3 of 8 workers"]);
+        large.begun = (80, 9);
+        is(&large, HoldUpKind::Parallelism, &[]);
+    }
+
+    #[test]
+    fn work_that_is_done_again_is_named() {
+        let mut totals = part(40, 4.0, 2.4, 0.1, 0.1);
+        totals.iter_mut().for_each(|totals| totals.recover = 1.4);
+        let mut crashed = run(totals);
+        crashed.work_s = 1e3;
+        is(&crashed, HoldUpKind::Recovery, &["37 %"]);
+    }
+}

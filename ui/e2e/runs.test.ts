@@ -1,0 +1,140 @@
+/** More runs than the coordinator feeds, runs with inputs, and runs that go while somebody looks at them. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import type { Run } from '../src/lib/types.ts';
+import { SHOTS, launch, open } from './browser.ts';
+import { Grid, app, until } from './real.ts';
+
+/** The coordinator feeds the newest hundred. */
+const RUNS = 130;
+const FILES = mkdtempSync(join(tmpdir(), 'sateen-e2e-'));
+
+let browser: Browser;
+let grid: Grid;
+
+beforeAll(async () => {
+  browser = await launch();
+  grid = await Grid.start('--trees-kept', '1');
+  await grid.sateen('publish', app('fib'));
+});
+afterAll(async () => {
+  await browser.close();
+  await grid.stop();
+  rmSync(FILES, { recursive: true });
+});
+
+async function submit(...words: string[]): Promise<number> {
+  const response = await fetch(`${grid.url}/api/v1/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ app: 'fib', arguments: words }),
+  });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { run: number }).run;
+}
+
+it('finds the oldest of many runs, and shows all of them page by page', async () => {
+  const needle = await submit('3');
+  await grid.sateen('cancel', String(needle));
+  for (let run = 1; run < RUNS; run += 1) await submit('4');
+  const { page, mistakes } = await open(browser);
+  await page.goto(grid.url);
+  await page.getByText(`50 of ${RUNS} shown`).waitFor();
+  const rows = page.getByRole('table').first().locator('tbody tr');
+  await page.getByRole('searchbox', { name: 'Search runs' }).fill('fib main 3');
+  await page.getByText('1 of 1 shown').waitFor();
+  expect(await rows.count()).toBe(1);
+  expect(await rows.first().innerText()).toContain('cancelled');
+  await page.screenshot({ path: `${SHOTS}/real-search.png` });
+
+  await page.getByRole('searchbox', { name: 'Search runs' }).fill('');
+  await page.getByLabel('State').selectOption('cancelled');
+  await page.getByText('1 of 1 shown').waitFor();
+  await page.getByRole('searchbox', { name: 'Search runs' }).fill('nowhere');
+  await page.getByText('No run matches.').waitFor();
+
+  await page.goto(grid.url);
+  for (const shown of [100, RUNS]) {
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText(`${shown} of ${RUNS} shown`).waitFor();
+  }
+  expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
+  const numbers = await rows.locator('td:first-child').allInnerTexts();
+  expect(numbers.map(Number)).toEqual(Array.from({ length: RUNS }, (_, at) => needle + RUNS - 1 - at));
+  expect(mistakes).toEqual([]);
+  await page.context().close();
+});
+
+it('says of an older run that its tree is no longer kept', async () => {
+  const [old, newer] = [await submit('6'), await submit('6')];
+  for (const run of [old, newer]) await grid.sateen('cancel', String(run));
+  await until('the older tree is gone', async () => (await fetch(`${grid.url}/api/v1/runs/${old}/tree`)).status === 410);
+  const { page, mistakes } = await open(browser);
+  for (const view of ['', '/tree', '/timeline']) {
+    await page.goto(`${grid.url}/runs/${old}${view}`);
+    await page.getByText(/no longer kept/).first().waitFor();
+    expect(await page.getByText(/Waiting for|No worker has begun/).count()).toBe(0);
+    await page.screenshot({ path: `${SHOTS}/real-old${view.replace('/', '-')}.png` });
+  }
+  await page.goto(`${grid.url}/runs/${newer}`);
+  await page.getByRole('heading', { name: 'Events' }).waitFor();
+  expect(await page.getByText(/no longer kept/).count()).toBe(0);
+  expect(mistakes).toEqual([]);
+  await page.context().close();
+});
+
+it('says that a run was removed while its page was open', async () => {
+  const run = await submit('5');
+  await grid.sateen('cancel', String(run));
+  for (const view of ['', '/tree', '/timeline']) {
+    const one = view === '' ? run : await submit('5');
+    if (one !== run) await grid.sateen('cancel', String(one));
+    const { page, mistakes } = await open(browser);
+    await page.goto(`${grid.url}/runs/${one}${view}`);
+    await page.getByRole('status').getByText('cancelled').first().waitFor();
+    await grid.sateen('rm', String(one));
+    await page.getByRole('heading', { name: `Run ${one} was removed` }).waitFor();
+    expect(await page.getByRole('link', { name: 'All runs' }).count()).toBe(1);
+    // And found nowhere when the page is loaded again.
+    await page.reload();
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    expect(mistakes).toEqual([]);
+    await page.context().close();
+  }
+});
+
+it('runs an app with an input that is chosen on the page, and says what held it up', async () => {
+  await grid.addHost('ada', 'amsterdam');
+  await until('all runs are over', async () => (await grid.api<Run[]>('runs?state=queued,running')).length === 0);
+  await grid.sateen('publish', app('sat'));
+  const file = join(FILES, 'small.cnf');
+  writeFileSync(file, 'p cnf 2 2\n1 2 0\n-1 0\n');
+  const { page, mistakes } = await open(browser, { viewport: { width: 390, height: 844 } });
+  await page.goto(`${grid.url}/apps?app=sat`);
+  await page.getByRole('button', { name: 'Add an input file' }).click();
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByText(/Choose a file for the input/).waitFor();
+  await page.getByLabel('File of input 1').setInputFiles(file);
+  await page.getByLabel('Input', { exact: true }).fill('cnf');
+  await page.screenshot({ path: `${SHOTS}/real-input-390.png`, fullPage: true });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByText(/s SATISFIABLE/).first().waitFor();
+  await page.getByRole('link', { name: /^[0-9a-f]{64}$/ }).waitFor();
+
+  // Long enough that something can be said of it: on one host, nothing holds it up or its machine is busy.
+  const run = await grid.sateen('submit', app('nqueens'), '15');
+  await grid.sateen('wait', run);
+  const { held_up_by } = await grid.api<Run>(`runs/${run}`);
+  if ((await grid.api<Run>(`runs/${run}`)).elapsed_s > 3) expect(held_up_by?.text).toMatch(/\d/);
+  await page.goto(`${grid.url}/runs/${run}`);
+  if (held_up_by) await page.getByText(held_up_by.text).waitFor();
+  expect(mistakes).toEqual([]);
+  await page.context().close();
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+
+import { counted, marksOf, placed } from '../src/lib/marks.ts';
+import type { RunEvent } from '../src/lib/types.ts';
+
+const event = (number: number, t_ms: number, kind: string): RunEvent => ({ number, t_ms, kind, host: null, job: null, text: `${kind} ${number}` });
+
+describe('marks', () => {
+  const marks = marksOf([
+    event(1, 0, 'submitted'),
+    event(2, 100, 'host_joined'),
+    event(3, 9000, 'root_lost'),
+    event(4, 5000, 'host_lost'),
+    event(5, 5005, 'host_joined'),
+    event(6, 6000, 'coordinator_restarted'),
+    event(7, 7000, 'constructor'),
+  ]);
+
+  it('are of kills, restarts, joins and leaves, in the order of time', () => {
+    expect(marks.map((mark) => [mark.ms, mark.sign])).toEqual([[100, '+'], [5000, '✕'], [5005, '+'], [6000, '↺'], [9000, '✕']]);
+  });
+
+  it('stand together where there is no room, the worst on top', () => {
+    const of = (from: number, to: number) => placed(marks, (ms) => ((ms - from) / (to - from)) * 100, 100);
+    expect(of(0, 10_000).map((mark) => [mark.sign, mark.text.split('\n').length])).toEqual([['+', 1], ['✕', 2], ['↺', 1], ['✕', 1]]);
+    const reversed = placed(marksOf([event(1, 10, 'host_joined'), event(2, 11, 'host_lost')]), (ms) => ms, 100);
+    expect(reversed).toMatchObject([{ sign: '✕', isBad: true, text: 'host_joined 1\nhost_lost 2' }]);
+    expect(of(5000, 5010).map((mark) => mark.sign)).toEqual(['✕', '+']);
+    expect(of(20_000, 30_000)).toEqual([]);
+  });
+
+  it('are counted by what they mean', () => {
+    expect(counted(marks).map(({ name, count }) => `${count} ${name}`)).toEqual(['2 joined', '1 host lost', '1 coordinator restarted', '1 root lost']);
+  });
+});
