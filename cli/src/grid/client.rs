@@ -94,12 +94,12 @@ impl Client {
     pub fn get_page(&self, path: &str, query: &[(&str, &str)]) -> Result<(Value, Option<String>), Refusal> {
         let request = self.agent.get(self.at(path)).query_pairs(query.iter().copied());
         let request = request.config().timeout_global(Some(SHORT)).build();
-        let response = self.good(request.call())?;
+        let response = self.good(request.call(), SHORT)?;
         let link = response.headers().get("link").and_then(|link| link.to_str().ok());
         let next =
             link.and_then(|link| link.strip_prefix('<')?.split_once(">; rel=\"next\"")).map(|(path, _)| path);
         let next = next.filter(|path| path.starts_with("/api/v1/")).map(str::to_owned);
-        Ok((self.json(response)?, next))
+        Ok((self.json(response, SHORT)?, next))
     }
 
     /// Whether HEAD finds something.

@@ -102,7 +102,7 @@ impl Coordinator {
             match slice {
                 Slice::Lose { .. } => backlog.branching += steps,
                 Slice::Renew(_) | Slice::Meet { .. } | Slice::Know { .. } | Slice::IntroduceMaster { .. } => {
-                    backlog.introductions += steps
+                    backlog.introductions += steps;
                 }
                 _ => backlog.steps += steps,
             }

@@ -1,9 +1,9 @@
 //! A link that is away for less than 5 s costs little, as nobody has died: no host comes back as another, and as long as
 //! nobody is given up, no root is begun a second time and nothing is computed twice.
 //!
-//! A host whose link is away for longer than that is given up, and others begin what it is at: they cannot know better.
-//! That ends when it is back. So it may cost what this host computed while it was away, and since its last recordings
-//! before, with the job that each worker was at; its root, if it had one, is begun once more elsewhere, and withdrawn.
+//! A host whose link is away for more than a moment is given up, and others begin what it is at, which ends when it is back. So it may cost what this host computed while it was away, and since its last recordings
+//! before, with the job that each worker was at. Its root, if it had one, is begun once more elsewhere, and withdrawn:
+//! until then all that the others do may be what it does, too.
 
 use sateen_protocol::{FaultTolerance, limits};
 
@@ -37,8 +37,13 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let recording_ns = INTERVALS
             * (u64::from(stored.spec.record_every_ms) * 1_000_000 + limits::FLUSH.as_nanos() as u64);
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
+        // Below a root that was begun once more, the others do again what the first one does meanwhile.
+        let all: u64 = world.processes.iter().map(|process| process.plan.workers_by_speed()).sum();
         let may_ns: u64 = (world.blips.iter().filter(|_| given_up > 0))
-            .map(|(workers, away_ns)| workers * (away_ns + STOPPED_NS + recording_ns + 3 * leaf_ns))
+            .map(|(workers, away_ns)| {
+                let at_it = if roots > 1 { all } else { *workers };
+                at_it * (away_ns + STOPPED_NS + recording_ns + 3 * leaf_ns)
+            })
             .sum();
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
