@@ -18,7 +18,8 @@ const INTERVALS: u64 = 8;
 const TIMES: u64 = 2;
 
 pub fn check(world: &World, calm: &Calm) -> Option<String> {
-    if !calm.records_survive {
+    // Links that are away, and nothing else: `super::blips`.
+    if !calm.records_survive || calm.only_blips {
         return None;
     }
     world.server.runs.iter().find_map(|(run, stored)| {
