@@ -13,8 +13,7 @@ use crate::flags::{Build as Flags, CargoFlags};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 pub fn build(flags: &Flags) -> Result<(), Failure> {
-    let manifest = manifest(flags)?;
-    let (package, manifest) = find_package(&manifest, &flags.cargo)?;
+    let (package, manifest) = find_app(flags.manifest_path.as_deref(), &flags.cargo)?;
     let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
     let built = build_package(&package, &manifest, flags, &output);
     if built.is_err() && is_module(&output) && std::fs::remove_file(&output).is_ok() {
@@ -32,11 +31,7 @@ fn is_module(path: &Path) -> bool {
 }
 
 fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -> Result<(), Failure> {
-    install_target()?;
-    let module = compile(manifest, flags)?;
-
-    let bytes =
-        std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))?;
+    let bytes = compile(manifest, flags.stack, &flags.cargo, Product::App)?;
     let inspection = inspect(&bytes, &Limits::default());
     if let Some(why) = inspection.refusal() {
         return Err(Failure::usage(format!("{package} compiles, but would be refused: {why}")));
@@ -54,10 +49,14 @@ fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -
     Ok(())
 }
 
-/// The app's Cargo.toml: the one that was named, or that of this folder or one above.
-fn manifest(flags: &Flags) -> Result<PathBuf, Failure> {
+/// The app's name and its Cargo.toml: the one that was named, or that of this folder or one above.
+pub fn find_app(named: Option<&Path>, flags: &CargoFlags) -> Result<(String, PathBuf), Failure> {
+    find_package(&find_manifest(named)?, flags)
+}
+
+fn find_manifest(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let usage = |message: String| Failure::usage(message);
-    if let Some(path) = &flags.manifest_path {
+    if let Some(path) = named {
         return path.canonicalize().map_err(|_| usage(format!("{}: there is no such file", path.display())));
     }
     let here =
@@ -106,11 +105,11 @@ fn find_package(manifest: &Path, flags: &CargoFlags) -> Result<(String, PathBuf)
     Ok((package["name"].as_str().unwrap_or("app").to_owned(), manifest))
 }
 
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn no_cargo(error: std::io::Error) -> Failure {
+pub fn no_cargo(error: std::io::Error) -> Failure {
     Failure::usage(format!("cargo cannot be started ({error}); install Rust with rustup"))
 }
 
@@ -133,15 +132,33 @@ fn install_target() -> Result<(), Failure> {
     }
 }
 
-/// Compiles for speed, with names kept for backtraces; gives the module's place.
-fn compile(manifest: &Path, flags: &Flags) -> Result<PathBuf, Failure> {
+/// What is made of an app.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// Its module.
+    App,
+    /// The module that has its tests as well.
+    Tests,
+}
+
+/// Compiles for speed, with names kept for backtraces; gives the module.
+pub fn compile(
+    manifest: &Path,
+    stack: usize,
+    flags: &CargoFlags,
+    product: Product,
+) -> Result<Vec<u8>, Failure> {
+    install_target()?;
     let mut command = cargo();
-    command.arg("build");
+    match product {
+        Product::App => command.arg("build"),
+        Product::Tests => command.args(["test", "--no-run"]),
+    };
     add_flags(
         &mut command,
         &[
             "-Ctarget-feature=+simd128".to_owned(),
-            format!("-Clink-arg=-zstack-size={}", flags.stack),
+            format!("-Clink-arg=-zstack-size={stack}"),
             // The host tells by it whether the app ran out of that stack.
             "-Clink-arg=--export=__stack_pointer".to_owned(),
         ],
@@ -154,8 +171,8 @@ fn compile(manifest: &Path, flags: &Flags) -> Result<PathBuf, Failure> {
         .args(["--config", "profile.release.strip=\"debuginfo\""])
         .arg("--manifest-path")
         .arg(manifest)
-        .args(flags.cargo.of_features())
-        .args(flags.cargo.of_dependencies())
+        .args(flags.of_features())
+        .args(flags.of_dependencies())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(no_cargo)?;
@@ -170,6 +187,7 @@ fn compile(manifest: &Path, flags: &Flags) -> Result<PathBuf, Failure> {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         if message["reason"] == "compiler-artifact"
             && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
+            && message["profile"]["test"].as_bool() == Some(product == Product::Tests)
         {
             let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
             module = files
@@ -180,13 +198,17 @@ fn compile(manifest: &Path, flags: &Flags) -> Result<PathBuf, Failure> {
     }
     let status = child.wait().map_err(no_cargo)?;
     if !status.success() {
-        return Err(Failure {
-            code: APP_FAILED,
-            message: "the app does not compile".to_owned(),
-            backtrace: Vec::new(),
-        });
+        let message = match product {
+            Product::App => "the app does not compile",
+            Product::Tests => {
+                "the app's tests do not compile for the sandbox; put `#[cfg(not(target_family = \"wasm\"))]` on those that \
+                 are for this machine alone"
+            }
+        };
+        return Err(Failure { code: APP_FAILED, message: message.to_owned(), backtrace: Vec::new() });
     }
-    module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))
+    let module = module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;
+    std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))
 }
 
 /// Gives `flags` to rustc, besides the user's own. Where those come from the environment, cargo looks

@@ -10,6 +10,7 @@ mod grid;
 mod new;
 mod progress;
 mod run;
+mod test;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::New(flags) => new::new(&flags),
         Command::Build(flags) => build::build(&flags),
+        Command::Test(flags) => test::test(&flags),
         Command::Check(flags) => check::check(&flags),
         Command::Run(flags) => run::run(flags),
         Command::Publish(flags) => grid::publish(&flags),

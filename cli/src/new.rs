@@ -40,7 +40,7 @@ pub fn new(flags: &Flags) -> Result<(), Failure> {
     write("README.md", &readme(&name, example))?;
     write(".gitignore", "/target\n*.wasm\n")?;
     say(format!(
-        "made {0}; next: cd {0} && cargo test && sateen build && sateen run {name}.wasm {example}",
+        "made {0}; next: cd {0} && sateen test && sateen build && sateen run {name}.wasm {example}",
         folder.display()
     ));
     Ok(())
@@ -96,6 +96,7 @@ fn readme(name: &str, example: &str) -> String {
         "# {name}\n\n\
          ```\n\
          cargo test                      # on this machine, sequentially: no grid is needed\n\
+         sateen test                     # the same, and in sandboxes, on several workers: all must agree\n\
          sateen build                    # makes {name}.wasm\n\
          sateen run {name}.wasm {example}\n\
          ```\n"

@@ -23,7 +23,8 @@ fn main(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
+    /// `sateen test` runs it in sandboxes as well.
+    #[sateen::test]
     fn known_answers() {
         assert_eq!(main(10), 55);
         assert_eq!(main(20), 6765);

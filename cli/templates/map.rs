@@ -26,7 +26,8 @@ fn main(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
+    /// `sateen test` runs it in sandboxes as well.
+    #[sateen::test]
     fn known_answers() {
         // OEIS A006880.
         for (n, count) in [(0, 0), (10, 4), (1_000, 168), (100_000, 9_592)] {

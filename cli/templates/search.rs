@@ -54,7 +54,8 @@ fn main(n: u32) -> Result<u64, BadInput> {
 mod tests {
     use super::*;
 
-    #[test]
+    /// `sateen test` runs it in sandboxes as well.
+    #[sateen::test]
     fn known_answers() {
         // OEIS A000170.
         for (n, ways) in [(1, 1), (2, 0), (6, 4), (8, 92), (10, 724)] {

@@ -59,6 +59,9 @@
 //! The standard library's `HashMap` and `HashSet` iterate in another order in each sandbox. A result must
 //! not depend on that order: use [`HashMap`] and [`HashSet`], whose order is that of insertion and travels, or a
 //! `BTreeMap`.
+//!
+//! Tests that are marked with [`#[sateen::test]`](macro@crate::test) run in sandboxes as well: `sateen test` compares what they
+//! return on one worker, on several, and with every job in an instance of its own, with what they return here.
 
 // The proc-macros name this crate by its public path, also in its own tests and examples.
 extern crate self as sateen;
@@ -92,7 +95,7 @@ pub use job::{Job, Spawned, SpawnedAll, SyncAll};
 pub use output::{Outcome, Output};
 pub use random::SplitMix64;
 pub use report::{log_line, progress};
-pub use sateen_macros::{job, main, shared, update};
+pub use sateen_macros::{job, main, shared, test, update};
 pub use set::{JobSet, Stream};
 pub use shared::{Reading, Shared, SharedObject};
 #[doc(hidden)]

@@ -1,7 +1,15 @@
-//! For an app's own tests, which run without a grid.
+//! For an app's own tests, which run without a grid; `sateen test` runs those that are marked `#[sateen::test]` in
+//! sandboxes, too.
 
 #[cfg(not(target_family = "wasm"))]
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{cell::RefCell, collections::BTreeMap, path::Path};
+
+#[cfg(not(target_family = "wasm"))]
+use crate::{Outcome, Output};
+
+/// The environment variable that names the folder where tests leave what they return.
+#[cfg(not(target_family = "wasm"))]
+const OUTCOMES: &str = "SATEEN_TEST_OUTCOMES";
 
 #[cfg(not(target_family = "wasm"))]
 thread_local! {
@@ -15,13 +23,62 @@ pub fn set_input(name: &str, bytes: impl Into<Vec<u8>>) {
     INPUTS.with_borrow_mut(|inputs| inputs.insert(name.to_owned(), bytes));
 }
 
+/// Not in a sandbox: there an input is the run's, and known before it begins.
+///
+/// # Panics
+/// Always.
+#[cfg(target_family = "wasm")]
+pub fn set_input(name: &str, _bytes: impl Into<Vec<u8>>) {
+    panic!("a sandbox has its inputs from the start; mark the test #[sateen::test(inputs({name} = BYTES))]");
+}
+
+/// Ends the test `name` with what it returned, and leaves that for `sateen test` to compare.
+///
+/// # Panics
+/// When it returned an error.
+#[cfg(not(target_family = "wasm"))]
+#[doc(hidden)]
+pub fn observe(name: &str, output: impl Output) {
+    let mut outcome = Vec::new();
+    match output.into_outcome() {
+        Outcome::Text(text) => {
+            outcome.push(b't');
+            outcome.extend(text.into_bytes());
+        }
+        Outcome::Bytes(bytes) => {
+            outcome.push(b'b');
+            outcome.extend(bytes);
+        }
+        Outcome::Failed(why) | Outcome::BadInput(why) => panic!("{name} returned an error: {why}"),
+    }
+    let Some(folder) = std::env::var_os(OUTCOMES) else { return };
+    let path = Path::new(&folder).join(name);
+    if let Err(error) = std::fs::write(&path, outcome) {
+        panic!("{}: {error}", path.display());
+    }
+}
+
+/// A test's inputs as one run of bytes, for `sateen test`: each name and each content after its length, four bytes, the
+/// lowest first.
+#[doc(hidden)]
+pub fn pack_inputs(inputs: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    for (name, bytes) in inputs {
+        for part in [name.as_bytes(), bytes] {
+            let length = u32::try_from(part.len()).expect("a sandbox holds no more than four gibibytes");
+            packed.extend(length.to_le_bytes());
+            packed.extend(part);
+        }
+    }
+    packed
+}
+
 /// Gives `read`, which takes the input `name`, that input in all ways in which `whole` can be cut short, and with
 /// each of its bytes replaced by others.
 ///
 /// # Panics
 /// When `read` does, or when what it refuses is refused without the input's name and one of its lines, as
 /// [`BadInput::at_line`](crate::BadInput::at_line) gives them.
-#[cfg(not(target_family = "wasm"))]
 pub fn damage_input<T>(
     name: &str,
     whole: impl AsRef<[u8]>,

@@ -199,9 +199,10 @@ mod tests {
         let app = of(r#"(module
             (func $_ZN3std2io5stdio6_print17h0123456789abcdefE)
             (func $_RNvNtNtNtCs1_3std3sys6random11unsupported19hashmap_random_keys)
+            (func $_RNvNtCs1_4core3fmt17pointer_fmt_inner)
             (func $_RNvMNtNtNtCs1_3std2io5stdioNtB2_6Stderr4lock)
             (func $my_instant_now_and_hashmap))"#);
-        assert_eq!(app.pitfalls, [Pitfall::RandomState, Pitfall::Print]);
+        assert_eq!(app.pitfalls, [Pitfall::RandomState, Pitfall::Address, Pitfall::Print]);
         assert_eq!(of("(module (func $f))").pitfalls, []);
     }
 

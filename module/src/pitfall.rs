@@ -8,6 +8,8 @@ use wasmparser::{Name, NameSectionReader};
 pub enum Pitfall {
     /// The standard library's hash map or set with its default hasher.
     RandomState,
+    /// The address of something, shown.
+    Address,
     /// `println!`, `eprintln!` or `dbg!`.
     Print,
     /// `Instant::now` or `SystemTime::now`.
@@ -20,8 +22,9 @@ pub enum Pitfall {
 
 impl Pitfall {
     /// Parts of mangled names, in Rust's two ways of mangling, of functions of the standard library.
-    const MARKS: [(Self, &[&str]); 5] = [
+    const MARKS: [(Self, &[&str]); 6] = [
         (Self::RandomState, &["19hashmap_random_keys"]),
+        (Self::Address, &["17pointer_fmt_inner"]),
         (Self::Print, &["5stdio6__print", "5stdio6_print", "5stdio7__eprint", "5stdio7_eprint"]),
         (Self::Clock, &["7Instant3now", "10SystemTime3now"]),
         (Self::Thread, &["3sys6thread11unsupported"]),
@@ -34,6 +37,9 @@ impl Pitfall {
             Self::RandomState => {
                 "std's HashMap or HashSet: each sandbox iterates over them in another order; use sateen::HashMap and \
                  sateen::HashSet, or BTreeMap and BTreeSet"
+            }
+            Self::Address => {
+                "an address that is shown ({:p}, or {:?} of a pointer): it is another in each sandbox; leave it out of results"
             }
             Self::Print => "println!, eprintln! or dbg!: in a sandbox they print nothing; use sateen::log!",
             Self::Clock => {

@@ -32,6 +32,8 @@ pub enum Command {
     New(New),
     /// Compile the app in this folder to NAME.wasm
     Build(Build),
+    /// Run the app's tests on this machine and in sandboxes, and compare what they return
+    Test(Test),
     /// Say what a module imports and exports, and whether it would run
     Check(Check),
     /// Run an app on this machine
@@ -105,6 +107,30 @@ pub struct Build {
     /// The stack that the app keeps in its own memory
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_stack)]
     pub stack: usize,
+    #[command(flatten)]
+    pub cargo: CargoFlags,
+}
+
+/// First `cargo test`, in which every parameter and result of a job is encoded and read back. Then each test that is marked
+/// `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 with every job in an instance of its own. What it
+/// returns must be the same everywhere.
+#[derive(Args)]
+pub struct Test {
+    /// Only tests whose names contain this
+    #[arg(value_name = "NAME")]
+    pub filter: Option<String>,
+    /// The app's Cargo.toml, if not the one of this folder
+    #[arg(long, value_name = "FILE")]
+    pub manifest_path: Option<PathBuf>,
+    /// The stack that the app keeps in its own memory
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    pub stack: usize,
+    /// Wall-clock time of each run of a test, as 90, 90s, 5m or 1.5h
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
+    pub time_limit: Duration,
+    /// Show the log of the app's tests
+    #[arg(long, short)]
+    pub verbose: bool,
     #[command(flatten)]
     pub cargo: CargoFlags,
 }

@@ -1,7 +1,7 @@
-//! The attributes `#[job]`, `#[main]` and `#[shared]` of the crate `sateen`; see there for how to use them.
+//! The attributes `#[job]`, `#[main]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to use them.
 //!
 //! `signature` turns a function into what the attributes need and `travel` reports what cannot go to
-//! another machine, both at the user's own span; `job`, `main_fn` and `shared_impl` write the code.
+//! another machine, both at the user's own span; `job`, `main_fn`, `shared_impl` and `test_fn` write the code.
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -11,6 +11,7 @@ mod job;
 mod main_fn;
 mod shared_impl;
 mod signature;
+mod test_fn;
 mod travel;
 
 /// Marks a function whose calls may run elsewhere.
@@ -68,6 +69,19 @@ pub fn update(_attribute: TokenStream, item: TokenStream) -> TokenStream {
     );
     let error = error.into_compile_error();
     quote!(#error #item).into()
+}
+
+/// Marks a test of an app that `sateen test` runs in sandboxes as well: on 1, 2 and 4 workers, and with every job in an
+/// instance of its own.
+///
+/// `cargo test` runs it as any test. It takes nothing and returns what a `#[main]` can return; the value must be the
+/// same everywhere, and an error fails the test. Its name must be unique among the app's tests.
+///
+/// `#[sateen::test(inputs(cities = include_bytes!("../cities.tsp")))]` gives it inputs.
+#[proc_macro_attribute]
+pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    finish(&function, test_fn::expand(attribute.into(), &function))
 }
 
 /// What was written, or the error beside the function as it stands: without it, every mention of it

@@ -24,8 +24,12 @@ use lost::Lost;
 /// # Panics
 /// When the value cannot be encoded; the message names its type.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    try_encode(value)
-        .unwrap_or_else(|error| panic!("a value of type `{}` cannot travel: {error}", type_name::<T>()))
+    try_encode(value).unwrap_or_else(|error| panic!("{}", unwritten::<T>(&error)))
+}
+
+#[cold]
+fn unwritten<T>(error: &EncodeError) -> String {
+    format!("a value of type `{}` cannot travel: {error}", type_name::<T>())
 }
 
 fn try_encode<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
@@ -54,7 +58,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 /// As for [`round_trip`].
 #[cfg(not(target_family = "wasm"))]
 pub fn travel<T: Serialize + DeserializeOwned>(value: &T, lost: Lost<T>) -> Result<T, String> {
-    let bytes = try_encode(value).map_err(|error| error.to_string())?;
+    let bytes = try_encode(value).map_err(|error| unwritten::<T>(&error))?;
     round_trip(value, &bytes, lost)
 }
 

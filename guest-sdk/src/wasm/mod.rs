@@ -1,6 +1,7 @@
 //! The guest's side of the ABI: entry points, latent jobs, and the imports behind the public API.
 
 use std::hash::Hasher;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -47,6 +48,13 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
     leave(encode_result::<J>(&result))
 }
 
+/// This instance runs an entry point.
+static ROOT: AtomicBool = AtomicBool::new(false);
+
+fn is_root() -> bool {
+    ROOT.load(Relaxed)
+}
+
 /// A result's bytes, checked.
 fn encode_result<J: Job>(result: &J::Output) -> Vec<u8> {
     let bytes = codec::encode(result);
@@ -84,6 +92,7 @@ fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, byte
 /// The body of an entry point's export: as `run_job`, with words for parameters.
 pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result<T, BadInput>) -> u64 {
     let words: Vec<String> = enter(length);
+    ROOT.store(true, Relaxed);
     let outcome = match call(Arguments::new(words)) {
         Ok(output) => output.into_outcome(),
         Err(BadInput(message)) => Outcome::BadInput(message),

@@ -7,6 +7,7 @@ mod bad_input;
 mod build;
 mod cache;
 mod check;
+mod compare;
 mod flags;
 mod grid;
 mod interrupt;

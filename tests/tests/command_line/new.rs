@@ -49,6 +49,9 @@ fn from_nothing_to(template: &str, argument: &str, answer: &str) {
     let folder = outside.path().join(&name);
     let tested = succeeds("cargo", &["test"], &folder);
     assert!(tested.text().contains("known_answers ... ok"), "{tested:?}");
+    let compared = succeeds(sateen(), &["test"], &folder);
+    assert_eq!(compared.text(), "test known_answers ... the same everywhere\n");
+    assert!(compared.stderr.contains("known_answers ... ok"), "{compared:?}");
     let built = succeeds(sateen(), &["build"], &folder);
     assert_eq!(built.text(), "", "stdout carries a result and nothing else");
     let module = format!("{name}.wasm");

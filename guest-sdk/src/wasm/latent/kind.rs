@@ -76,6 +76,12 @@ impl Kind {
         }
     }
 
+    /// Whether the host knows this kind, so that this is not its first spawn.
+    pub(super) fn is_registered(&self) -> bool {
+        // SAFETY: one thread, and no reference into the cell is kept.
+        unsafe { *self.registered.get() }
+    }
+
     pub(super) fn number(&'static self) -> u32 {
         // SAFETY: one thread, and no reference into the cells is kept.
         unsafe {

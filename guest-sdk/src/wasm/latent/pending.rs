@@ -84,7 +84,12 @@ impl<J: Job> Pending<J> {
     pub fn spawn_slowly(parameters: J::Parameters) -> Self {
         let alarm = answer_alarm();
         let kind = J::kind();
+        let is_first = !kind.is_registered();
         kind.number();
+        if is_first && !kind.is_coarse() {
+            // It may never be exposed, on one worker for example.
+            Record::<J>::check_if_root(&parameters);
+        }
         if !make_room(Record::<J>::BYTES) {
             alarm.expose();
             let kept = Box::new(Kept { parameters, depth: depth() });

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::mem::{align_of, size_of};
 
 use super::kind::Kind;
-use crate::wasm::check;
+use crate::wasm::objects::without_mentions;
+use crate::wasm::{check, is_root, is_short};
 use crate::{Job, codec};
 
 /// Parameters beyond this size, or aligned beyond 8, are kept in a box of their own.
@@ -90,6 +91,17 @@ impl<J: Job> Record<J> {
             check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
         }
         bytes
+    }
+
+    /// Checks parameters in the root's instance, which is one a run. In others this would cost every steal.
+    #[cold]
+    pub fn check_if_root(parameters: &J::Parameters) {
+        if is_root() {
+            let bytes = without_mentions(|| codec::encode(parameters));
+            if is_short(&bytes) {
+                check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
+            }
+        }
     }
 
     pub fn discard(record: *mut u8) {

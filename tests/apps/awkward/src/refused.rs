@@ -82,6 +82,21 @@ passes!(
     tagged, pass_tagged: Tagged = Tagged::Circle { radius: 0.5 }
 );
 
+/// The tag is a field, of which the reader wants the name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "is")]
+pub enum Adjacent {
+    /// Nothing.
+    Nothing,
+    /// A number.
+    Number(u64),
+}
+
+passes!(
+    /// An adjacently tagged enum.
+    adjacent, pass_adjacent: Vec<Adjacent> = vec![Adjacent::Nothing, Adjacent::Number(7)]
+);
+
 /// Fields of another type among its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flattened {
@@ -159,6 +174,7 @@ passes!(
 pub const ALL: &[(&str, fn(u32, u64) -> String, &[&str])] = &[
     ("skipped", skipped, &["pass_skipped", "awkward::refused::Skipped", "cache: 49"]),
     ("left_out", left_out, &["awkward::refused::LeftOut", "`name` of `LeftOut`", "skip_serializing_if"]),
+    ("adjacent", adjacent, &["pass_adjacent", "`[0][0].kind`", "awkward::refused::Adjacent", "`tag`"]),
     (
         "untagged",
         untagged,

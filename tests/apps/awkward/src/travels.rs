@@ -269,10 +269,10 @@ passes!(
     |heap| format!("{:?}", heap.clone().into_sorted_vec())
 );
 
-/// A tag and what it says.
+/// Other names in text formats, and fields that may be missing there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "is", rename_all = "kebab-case")]
-pub enum Adjacent {
+#[serde(rename_all = "kebab-case")]
+pub enum Renamed {
     /// Nothing.
     NotThere,
     /// A number.
@@ -288,15 +288,15 @@ pub enum Adjacent {
 }
 
 passes!(
-    /// Renamed fields, and an adjacent tag.
-    adjacent, pass_adjacent: Vec<Adjacent> = vec![
-        Adjacent::NotThere,
-        Adjacent::TheNumber(7),
-        Adjacent::ThePair { one: 1, other: "x".to_owned() },
+    /// Renamed variants and fields.
+    renamed, pass_renamed: Vec<Renamed> = vec![
+        Renamed::NotThere,
+        Renamed::TheNumber(7),
+        Renamed::ThePair { one: 1, other: "x".to_owned() },
     ]
 );
 
-/// Through another type, and with bytes in one run.
+/// Through another type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct Fraction {
@@ -346,7 +346,7 @@ pub const ALL: &[(&str, fn(u32, u64) -> String)] = &[
     ("results", results),
     ("cells", cells),
     ("heap", heap),
-    ("adjacent", adjacent),
+    ("renamed", renamed),
     ("other_type", other_type),
 ];
 
