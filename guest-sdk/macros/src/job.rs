@@ -7,10 +7,12 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{ItemFn, LitStr, Path, Result};
 
+use crate::place::refuse_within_impl;
 use crate::signature::{Signature, checked_name, compact, function_entry, manifest_entry};
 
 pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     let signature = Signature::read(function, "job")?;
+    refuse_within_impl(function, "job")?;
     let ident = &function.sig.ident;
     let Options { name, guard } = Options::read(attribute, function)?;
     let visibility = &function.vis;
