@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Arguments, BadInput, Job, Outcome, Output, codec};
+use crate::{Arguments, BadInput, Job, Outcome, Output, codec, shape};
 
 mod abi;
 mod latent;
@@ -40,12 +40,22 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
             abi::hold(guard);
         }
     }
+    latent::measure::begin();
     let result = J::call(parameters);
+    latent::measure::end();
     let bytes = codec::encode(&result);
     if bytes.len() <= CHECKED_BYTES_MAX {
         check(J::NAME, "result", &result, &bytes);
     }
     leave(bytes)
+}
+
+/// The body of the export that tells the shapes of a job: `PARAMETERS -> RESULT`, `_` for what has none. Its place, as
+/// that of a result. `sateen build` asks for it once, and puts it into the module.
+pub fn shapes<J: Job>() -> u64 {
+    let text = |shape: Option<String>| shape.unwrap_or_else(|| "_".to_owned());
+    let (parameters, result) = (text(shape::of::<J::Parameters>()), text(shape::of::<J::Output>()));
+    leave(format!("{parameters} -> {result}").into_bytes())
 }
 
 /// Longer encodings are not checked here, but by the app's tests.
@@ -62,10 +72,12 @@ fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, byte
 /// The body of an entry point's export: as `run_job`, with words for parameters.
 pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result<T, BadInput>) -> u64 {
     let words: Vec<String> = enter(length);
+    latent::measure::begin();
     let outcome = match call(Arguments::new(words)) {
         Ok(output) => output.into_outcome(),
         Err(BadInput(message)) => Outcome::BadInput(message),
     };
+    latent::measure::end();
     leave(codec::encode(&outcome))
 }
 
