@@ -7,14 +7,14 @@ use crate::spin;
 
 /// A piece of work without spawns.
 #[job]
-pub fn piece(steps: u64) -> u64 {
+pub fn stretch(steps: u64) -> u64 {
     spin(steps)
 }
 
 /// `count` pieces that need not wait for one another.
 #[main]
 pub fn pieces(count: u64, steps: u64) -> u64 {
-    piece::spawn_all((0..count).map(|_| steps)).sync().into_iter().fold(0, u64::wrapping_add)
+    stretch::spawn_all((0..count).map(|_| steps)).sync().into_iter().fold(0, u64::wrapping_add)
 }
 
 /// The same, taken from a set.
@@ -22,7 +22,7 @@ pub fn pieces(count: u64, steps: u64) -> u64 {
 pub fn pieces_in_a_set(count: u64, steps: u64) -> u64 {
     let mut set = JobSet::new();
     for _ in 0..count {
-        piece::spawn_in(&mut set, steps);
+        stretch::spawn_in(&mut set, steps);
     }
     let mut sum = 0_u64;
     while let Some((_, state)) = set.next() {
@@ -34,7 +34,7 @@ pub fn pieces_in_a_set(count: u64, steps: u64) -> u64 {
 /// `count` pieces, each of which waits for the one before.
 #[main]
 pub fn pieces_in_a_row(count: u64, steps: u64) -> u64 {
-    (0..count).fold(0, |sum: u64, _| sum.wrapping_add(piece::spawn(steps).sync()))
+    (0..count).fold(0, |sum: u64, _| sum.wrapping_add(stretch::spawn(steps).sync()))
 }
 
 /// A job of two halves at the same depth: with `levels`, 2 to that power pieces.
