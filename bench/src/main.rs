@@ -29,6 +29,7 @@ mod steal;
 mod tree;
 mod virtual_time;
 mod watch;
+mod work_span;
 mod workloads;
 
 use std::fs;
@@ -50,6 +51,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   scale   what spawns cost an app, and what two workers gain
   model   what sets of jobs, inlets and aborts cost
   apps    what shared objects and aborts are worth on grids, and how soon an update is everywhere
+  profile what `sateen run --profile` costs, and whether its figures follow the number of workers
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   hole    how soon steals continue by the relay when a direct path dies
@@ -76,13 +78,14 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 16] = [
+const BENCHES: [(&str, Bench); 17] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
     ("model", Whole(model::bench)),
     ("scale", Apps(scale::bench)),
     ("apps", Whole(apps::bench)),
+    ("profile", Whole(work_span::bench)),
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
     ("slow", Whole(slow::bench)),

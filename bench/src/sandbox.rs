@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use sateen_host::{App, Engine, Limits, Output, Run, RunOptions};
+use sateen_host::{App, Engine, Limits, Output, ProgramProfile, Run, RunOptions};
 
 use crate::measure::{Took, time};
 use crate::workloads::{Workload, fingerprint};
@@ -26,6 +26,8 @@ pub struct Timed {
     pub spawns: u64,
     /// What the app returned, or what tells its bytes from others.
     pub text: String,
+    /// Work and span, if the run was profiled.
+    pub profile: Option<ProgramProfile>,
 }
 
 impl Sandbox {
@@ -48,12 +50,17 @@ impl Sandbox {
 
     /// Calls the entry point `function` on so many workers, without inputs.
     pub fn run(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
-        self.run_with(function, arguments, &[], threads)
+        self.run_with(function, arguments, &[], threads, false)
+    }
+
+    /// As `run`, profiled.
+    pub fn run_profiled(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
+        self.run_with(function, arguments, &[], threads, true)
     }
 
     /// Calls the entry point `function` with the words and inputs of `workload` on so many workers.
     pub fn run_workload(&self, function: &str, workload: &Workload, threads: usize) -> Result<Timed> {
-        self.run_with(function, &workload.words(), workload.inputs, threads)
+        self.run_with(function, &workload.words(), workload.inputs, threads, false)
     }
 
     fn run_with(
@@ -62,12 +69,14 @@ impl Sandbox {
         arguments: &[impl ToString],
         inputs: &[(&str, &[u8])],
         threads: usize,
+        profile: bool,
     ) -> Result<Timed> {
         let options = RunOptions {
             function: function.to_owned(),
             arguments: arguments.iter().map(ToString::to_string).collect(),
             inputs: inputs.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect(),
             threads,
+            profile,
             ..RunOptions::default()
         };
         let (took, finished) = time(|| Run::start(&self.app, options)?.wait());
@@ -78,6 +87,6 @@ impl Sandbox {
         };
         // The root is counted with the jobs, and nobody spawned it.
         let spawns = finished.jobs.spawned - 1;
-        Ok(Timed { took, spawns, text })
+        Ok(Timed { took, spawns, text, profile: finished.profile })
     }
 }

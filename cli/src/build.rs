@@ -1,5 +1,7 @@
 //! `sateen build`: an app's crate becomes one wasm module.
 
+mod shapes;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,6 +43,7 @@ fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -
             "{package} compiles, but has no entry point; mark a function with #[main]"
         )));
     }
+    let bytes = shapes::with_shapes(bytes, &inspection);
     put(&bytes, output)?;
     for pitfall in &inspection.pitfalls {
         say(format!("warning: {package} contains {}", pitfall.advice()));

@@ -84,6 +84,7 @@ fn as_json(inspection: &Inspection) -> serde_json::Value {
         "jobs": inspection.jobs,
         "mains": inspection.mains,
         "manifest": inspection.manifest,
+        "shapes": inspection.shapes,
         "imports": inspection.imports.iter().map(|import| json!({
             "module": import.module, "name": import.name, "type": import.ty,
         })).collect::<Vec<_>>(),

@@ -9,7 +9,7 @@ use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::exit::{Failure, USAGE};
+use crate::exit::{Failure, USAGE, visible};
 use crate::files::{OutputFile, plain, print, print_json, shown};
 
 /// What is wanted of it.
@@ -25,8 +25,8 @@ pub struct Wanted<'a> {
 pub enum Given<'a> {
     /// An entry point's output.
     Output(&'a Output),
-    /// A job's encoded result, which only its app can read.
-    Encoded(&'a [u8]),
+    /// A job's encoded result, and what that is as Rust would write it, if the app says how it is encoded.
+    Encoded(&'a [u8], Option<String>),
 }
 
 /// What is known of it whatever its end.
@@ -48,6 +48,9 @@ pub struct About {
     /// Of what ran here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<ObjectFigures>,
+    /// Of what was profiled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Value>,
     #[serde(flatten)]
     pub losses: Option<Losses>,
     #[serde(flatten)]
@@ -77,6 +80,9 @@ pub struct OneJob {
     pub job: String,
     /// Spawns below its run's root.
     pub depth: u64,
+    /// With its parameters as Rust would write them, if the app says how they are encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
 }
 
 impl Times {
@@ -122,7 +128,7 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
     if let Some(file) = wanted.output {
         file.write(&match given {
             Given::Output(output) => plain(output),
-            Given::Encoded(bytes) => bytes.to_owned(),
+            Given::Encoded(bytes, _) => bytes.to_owned(),
         })?;
     }
     if wanted.json {
@@ -136,7 +142,8 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
     match given {
         _ if output.is_some() => Ok(()),
         Given::Output(output) => print(&plain(output)),
-        Given::Encoded(bytes) => print(format!("{}\n", digits(bytes)).as_bytes()),
+        Given::Encoded(_, Some(text)) => print(format!("{}\n", visible(&text)).as_bytes()),
+        Given::Encoded(bytes, None) => print(format!("{}\n", digits(bytes)).as_bytes()),
     }
 }
 
@@ -144,7 +151,12 @@ fn add_result(object: &mut Value, given: &Given<'_>) {
     let text = match given {
         Given::Output(Output::Text(text)) => Ok(text.as_str()),
         Given::Output(Output::Bytes(bytes)) => std::str::from_utf8(bytes).map_err(|_| bytes.as_slice()),
-        Given::Encoded(bytes) => Err(*bytes),
+        Given::Encoded(bytes, text) => {
+            if let Some(text) = text {
+                object["result_text"] = json!(text);
+            }
+            Err(*bytes)
+        }
     };
     match text {
         Ok(text) => object["result"] = json!(text),

@@ -76,6 +76,8 @@ mod output;
 mod random;
 mod report;
 mod set;
+#[cfg(any(target_family = "wasm", test))]
+mod shape;
 mod shared;
 pub mod testing;
 

@@ -36,7 +36,7 @@ mod scheduler;
 
 pub use engine::Engine;
 pub use failure::{JobFailure, RunError};
-pub use guest::LogLine;
+pub use guest::{LogLine, ProfileLevel, ProgramProfile};
 pub use limits::{LimitExceeded, Limits, size};
 pub use memory::HostMemory;
 pub use module::{App, ModuleCache, inspect};
@@ -44,5 +44,7 @@ pub use module::{App, ModuleCache, inspect};
 pub use module::{COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
-pub use sateen_module::{ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, Pitfall};
+pub use sateen_module::{
+    ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION,
+};
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

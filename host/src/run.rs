@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_module::SHAPE_PREFIX;
 use serde::Deserialize;
 
 use crate::failure::RunError;
-use crate::guest::{Assignment, LogLine};
+use crate::guest::{Assignment, LogLine, Profiler, ProgramProfile};
 use crate::limits::LimitExceeded;
 use crate::module::App;
 use crate::scheduler::{
@@ -27,6 +28,8 @@ pub struct RunOptions {
     pub threads: usize,
     /// Every job in an instance of its own: shows up who keeps state in statics.
     pub pristine: bool,
+    /// Measure the program's work and span, whatever the schedule.
+    pub profile: bool,
     /// Gets what the app logs, from any thread.
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
 }
@@ -40,6 +43,7 @@ impl Default for RunOptions {
             inputs: BTreeMap::new(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             pristine: false,
+            profile: false,
             log: Arc::new(|_| {}),
         }
     }
@@ -63,8 +67,11 @@ pub struct Finished {
     pub jobs: JobCounts,
     /// Time that workers computed, summed.
     pub work: Duration,
-    /// The longest chain of jobs that had to wait for one another.
+    /// The longest chain of jobs that had to wait for one another, as they were scheduled: what ran in place
+    /// counts as one. With one worker it is all the work.
     pub span: Duration,
+    /// Work and span of the program, if that was asked for.
+    pub profile: Option<ProgramProfile>,
     /// Its shared objects.
     pub objects: ObjectFigures,
     /// From start to end.
@@ -155,6 +162,18 @@ impl Run {
         Self::begin(app, options, root, parameters, false)
     }
 
+    /// Asks `app` for the shapes of its job `name` (`docs/abi.md`). They come as [`Output::Bytes`].
+    ///
+    /// # Errors
+    /// When it does not tell, or this machine gives no threads.
+    pub fn start_shapes(app: &App, name: &str, options: RunOptions) -> Result<Self, RunError> {
+        let export = format!("{SHAPE_PREFIX}{name}");
+        let found = app.0.instance_pre.module().get_export_index(&export);
+        let export =
+            found.ok_or_else(|| RunError::BadInput(format!("the app does not export `{export}`")))?;
+        Self::begin(app, options, Assignment::Root { name: name.to_owned(), export }, Vec::new(), false)
+    }
+
     fn begin(
         app: &App,
         options: RunOptions,
@@ -162,6 +181,12 @@ impl Run {
         parameters: Vec<u8>,
         is_whole: bool,
     ) -> Result<Self, RunError> {
+        if options.profile && !app.0.measures {
+            return Err(RunError::BadInput(
+                "the module cannot be profiled: it does not import `measure`; build it with this release's SDK"
+                    .to_owned(),
+            ));
+        }
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
@@ -169,6 +194,7 @@ impl Run {
             limits: app.0.engine.limits.clone(),
             inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
             pristine: options.pristine,
+            profiler: options.profile.then(|| Profiler::new(app.0.jobs.len())),
             log: options.log,
             remote: None,
             memory: None,
@@ -230,6 +256,9 @@ impl Run {
             objects: shared.objects.figures(),
             work: shared.work(),
             span,
+            profile: shared
+                .profiler()
+                .and_then(|profiler| profiler.profile(|kind| shared.job_name(kind).to_owned())),
             elapsed,
             threads: shared.threads(),
             unread_inputs: shared.unread_inputs(),

@@ -13,11 +13,14 @@ pub const JOB_PREFIX: &str = "sateen_job_";
 /// What an entry point's export begins with, before its name.
 pub const MAIN_PREFIX: &str = "sateen_main_";
 
+/// What the export that tells the shapes of a job begins with, before its name.
+pub const SHAPE_PREFIX: &str = "sateen_shape_";
+
 const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// Every import, with its parameters and results.
-pub const IMPORTS: [(&str, &[ValType], &[ValType]); 23] = [
+pub const IMPORTS: [(&str, &[ValType], &[ValType]); 24] = [
     ("attach", &[I32], &[]),
     ("register", &[I32, I32, I32], &[I32]),
     ("expose", &[I32, I32, I32, I32], &[I32]),
@@ -41,6 +44,7 @@ pub const IMPORTS: [(&str, &[ValType], &[ValType]); 23] = [
     ("update", &[I32, I32, I32, I32], &[I32]),
     ("snapshot", &[I32, I32, I32], &[]),
     ("hold", &[I32, I32], &[]),
+    ("measure", &[I32, I32, I32, I32], &[I32]),
 ];
 
 /// What a module may use: the features that give the same bits on every machine, and that Rust and

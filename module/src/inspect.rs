@@ -9,6 +9,7 @@ use crate::abi::{ABI_PREFIX, ABI_VERSION};
 use crate::limits::{ModuleLimits, size};
 use crate::pitfall::Pitfall;
 use crate::read::read;
+use crate::shape::JobShape;
 
 /// How far a module's results can depend on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Inspection {
     pub manifest: Vec<String>,
     /// Whole paths of the functions of jobs that have another name than their function.
     pub functions_of_renamed_jobs: BTreeMap<String, String>,
+    /// What the SDK says of how jobs' parameters and results are encoded, by the jobs' names.
+    pub shapes: BTreeMap<String, String>,
     /// How far its results can depend on the machine; `None` when it could not be read.
     pub determinism: Option<Determinism>,
     /// Bytes in all.
@@ -131,6 +134,11 @@ pub fn inspect(bytes: &[u8], limits: &ModuleLimits) -> Inspection {
 impl Inspection {
     pub(crate) fn refuse(&mut self, why: String) {
         self.refusals.push(why);
+    }
+
+    /// How the parameters and result of `job` are encoded, if the module says so.
+    pub fn shape_of(&self, job: &str) -> Option<JobShape> {
+        JobShape::parse(self.shapes.get(job)?)
     }
 
     /// The first reason to refuse the module, if there is one.

@@ -7,8 +7,12 @@ mod inspect;
 mod limits;
 mod pitfall;
 mod read;
+mod shape;
 
-pub use abi::{ABI_PREFIX, ABI_VERSION, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
+pub use abi::{
+    ABI_PREFIX, ABI_VERSION, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, SHAPE_PREFIX,
+};
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
 pub use limits::{ModuleLimits, size};
 pub use pitfall::Pitfall;
+pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};

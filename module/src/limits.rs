@@ -1,6 +1,6 @@
 //! What a module may want before any of it runs.
 
-/// Maximum imports; the ABI has 22.
+/// Maximum imports; the ABI has 24.
 pub const IMPORTS_MAX: usize = 1024;
 /// Imports that a refusal names.
 pub const FOREIGN_SHOWN_MAX: usize = 8;

@@ -12,6 +12,7 @@ use crate::limits::{
     NAMES_BYTES_MAX, size,
 };
 use crate::pitfall;
+use crate::shape::SHAPES_SECTION;
 
 const PAGE_BYTES: u64 = 64 << 10;
 const MANIFEST_SECTION: &str = "sateen.manifest";
@@ -94,6 +95,16 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
             Payload::DataSection(reader) => {
                 for data in reader {
                     inspection.data_bytes += data?.data.len() as u64;
+                }
+            }
+            Payload::CustomSection(section) if section.name() == SHAPES_SECTION => {
+                // They decide nothing: what is too long is not known.
+                let text = String::from_utf8_lossy(section.data());
+                if section.data().len() <= MANIFEST_BYTES_MAX {
+                    let lines = text.lines().take(MANIFEST_LINES_MAX);
+                    let shapes = lines.filter_map(|line| line.split_once(' '));
+                    inspection.shapes =
+                        shapes.map(|(job, shape)| (job.to_owned(), shape.to_owned())).collect();
                 }
             }
             Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {

@@ -17,19 +17,27 @@ pub struct Setting {
     pub threads: usize,
     /// Every job in an instance of its own.
     pub pristine: bool,
+    /// Work and span are measured.
+    pub profile: bool,
 }
 
 /// Every setting in which the same program must give the same result.
-pub const SETTINGS: [Setting; 6] = [shared(1), shared(2), shared(4), shared(8), pristine(1), pristine(4)];
+pub const SETTINGS: [Setting; 8] =
+    [shared(1), shared(2), shared(4), shared(8), pristine(1), pristine(4), profiled(1), profiled(4)];
 
 /// Jobs run in place unless stolen.
 pub const fn shared(threads: usize) -> Setting {
-    Setting { threads, pristine: false }
+    Setting { threads, pristine: false, profile: false }
 }
 
 /// Every job in an instance of its own.
 pub const fn pristine(threads: usize) -> Setting {
-    Setting { threads, pristine: true }
+    Setting { threads, pristine: true, profile: false }
+}
+
+/// As `shared`, profiled.
+pub const fn profiled(threads: usize) -> Setting {
+    Setting { threads, pristine: false, profile: true }
 }
 
 /// The probe app under the usual limits.
@@ -80,6 +88,7 @@ pub fn call_logging(
             arguments: arguments.iter().map(ToString::to_string).collect(),
             threads: setting.threads,
             pristine: setting.pristine,
+            profile: setting.profile,
             log,
             ..RunOptions::default()
         },

@@ -31,7 +31,8 @@ pub const IMPORTS: &str = r#"
     (import "sateen" "catch_up" (func $catch_up (param i32) (result i64)))
     (import "sateen" "update" (func $update (param i32 i32 i32 i32) (result i32)))
     (import "sateen" "snapshot" (func $snapshot (param i32 i32 i32)))
-    (import "sateen" "hold" (func $hold (param i32 i32)))"#;
+    (import "sateen" "hold" (func $hold (param i32 i32)))
+    (import "sateen" "measure" (func $measure (param i32 i32 i32 i32) (result i32)))"#;
 
 /// What every app has besides: the marker of the ABI, a page of memory, and in it the name `j` of a job
 /// at 16 and the outcome `42` at 64, four bytes long.

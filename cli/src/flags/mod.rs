@@ -223,6 +223,9 @@ pub struct Run {
     /// Run every job in an instance of its own: slow, and shows an app that keeps state in statics
     #[arg(long)]
     pub pristine: bool,
+    /// Measure the program's work and span, which bound its time on any number of workers
+    #[arg(long)]
+    pub profile: bool,
     /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
     #[arg(long)]
     pub strict_nan: bool,

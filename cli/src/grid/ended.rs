@@ -62,6 +62,7 @@ fn about(run: &Run) -> About {
             run.span_s.unwrap_or(0.0),
         )),
         shared: None,
+        profile: None,
         losses: Some(Losses {
             answer_work_s: run.answer_work_s,
             lost_work_s: run.lost_work_s,

@@ -16,6 +16,11 @@ use crate::flags::{GridLimits, Replay as Flags, in_ms};
 use crate::progress::Progress;
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
+/// Length of a job's parameters as they are shown, about.
+const CALL_BYTES_MAX: usize = 4096;
+/// Length of its result.
+const RESULT_BYTES_MAX: usize = 1 << 20;
+
 pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
     let client = Client::new(&flags.grid.coordinator)?;
@@ -37,9 +42,15 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         inputs,
         threads: flags.threads,
         pristine: flags.pristine,
+        profile: false,
         log: log_to(&progress, flags.quiet),
     };
     let (key, run) = start(&app, &job, &spec, options)?;
+    let shape = app.inspection().shape_of(&job.function).filter(|_| !job.is_root);
+    let call = shape.as_ref().and_then(|shape| {
+        let parameters = bytes_of(job.parameters.as_deref()?).ok()?;
+        shape.call(&job.function, &parameters, CALL_BYTES_MAX)
+    });
     let (jobs, result) = finish(run, &interrupt, &progress);
 
     let mut about = About {
@@ -54,7 +65,8 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         times: None,
         losses: None,
         shared: None,
-        job: Some(OneJob { job: key.to_string(), depth: job.depth }),
+        profile: None,
+        job: Some(OneJob { job: key.to_string(), depth: job.depth, call: call.clone() }),
     };
     let wanted = Wanted { inputs: &[], json: flags.json, verbose: flags.verbose, output };
     match result {
@@ -65,20 +77,22 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
             if !flags.quiet && !flags.json {
                 say(format!(
                     "{}: {}, {} jobs below it",
-                    title(&job),
+                    title(&job, call.as_deref()),
                     seconds(finished.elapsed.as_secs_f64()),
                     finished.jobs.spawned
                 ));
             }
             let given = match &finished.output {
-                Output::Bytes(bytes) if !job.is_root => Given::Encoded(bytes),
+                Output::Bytes(bytes) if !job.is_root => {
+                    Given::Encoded(bytes, shape.and_then(|shape| shape.result(bytes, RESULT_BYTES_MAX)))
+                }
                 output => Given::Output(output),
             };
             deliver(wanted, &about, Ok(given))
         }
         Err(error) => {
             if !flags.quiet && !flags.json {
-                say(title(&job));
+                say(title(&job, call.as_deref()));
             }
             deliver(wanted, &about, Err(error.into()))
         }
@@ -140,10 +154,10 @@ fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
     }
 }
 
-fn title(job: &JobOfRun) -> String {
+fn title(job: &JobOfRun, call: Option<&str>) -> String {
     let place = match job.depth {
         0 => "the root job".to_owned(),
-        depth => format!("`{}`, {depth} below the root", job.function),
+        depth => format!("`{}`, {depth} below the root", call.unwrap_or(&job.function)),
     };
     format!("job {}, {place} of run {} of {}", job.job, job.run, job.app.name)
 }

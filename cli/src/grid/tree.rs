@@ -84,7 +84,8 @@ impl<'a> Drawing<'a> {
 
 fn line(node: &Node) -> String {
     let host = node.host_name.clone().unwrap_or_else(|| id(&node.host));
-    let mut line = format!("{} {}", node.function, id(&node.job));
+    let what = node.call.as_ref().unwrap_or(&node.function);
+    let mut line = format!("{what} {}", id(&node.job));
     if !host.is_empty() {
         line = format!("{line} @ {host}");
     }
@@ -134,6 +135,13 @@ mod tests {
         assert!(narrow.contains("  1 of 2 shown; --width shows more\n"), "{narrow}");
         let flat = drawn(nodes, 2, 8);
         assert!(flat.contains("    0 of 1 shown; --depth shows more\n") && !flat.contains("c @"), "{flat}");
+    }
+
+    #[test]
+    fn a_job_is_shown_with_its_parameters_where_they_are_known() {
+        let mut job = node("main", None);
+        job["call"] = "f(Board { size: 8 }, 3)".into();
+        assert!(drawn(json!([job]), 8, 8).starts_with("f(Board { size: 8 }, 3) main @ h"));
     }
 
     #[test]

@@ -204,6 +204,9 @@ pub struct Node {
     #[serde(default)]
     pub host_name: Option<String>,
     pub state: String,
+    /// Its function with its parameters.
+    #[serde(default)]
+    pub call: Option<String>,
     #[serde(default)]
     pub redone: bool,
     #[serde(default)]

@@ -1,6 +1,7 @@
 //! `sateen run`: an app on this machine, no server.
 
 mod interrupt;
+mod profile;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use sateen_host::{
 use serde_json::{Value, json};
 
 use crate::ended::{About, Given, Times, Wanted, deliver};
-use crate::exit::{Failure, say, visible};
+use crate::exit::{Failure, say, visible, write_line};
 use crate::files::{OutputFile, read_inputs, read_module};
 use crate::flags::{LimitFlags, Run as Flags};
 use crate::progress::{PERIOD, Progress};
@@ -40,6 +41,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         inputs,
         threads,
         pristine: flags.pristine,
+        profile: flags.profile,
         log: log_to(&progress, flags.quiet),
     };
     let (jobs, result) = finish(Run::start(&app, options)?, &interrupt, &progress);
@@ -55,6 +57,12 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
             about.jobs = counts(finished.jobs);
             about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
             about.shared = Some(finished.objects);
+            if let Some(profile) = &finished.profile {
+                about.profile = Some(profile::as_json(profile));
+                if !flags.json {
+                    profile::text(profile).lines().for_each(|line| write_line(&visible(line)));
+                }
+            }
             deliver(wanted, &about, Ok(Given::Output(&finished.output)))
         }
         Err(error) => deliver(wanted, &about, Err(error.into())),
@@ -97,6 +105,7 @@ fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
         times: None,
         losses: None,
         shared: None,
+        profile: None,
         job: None,
     }
 }

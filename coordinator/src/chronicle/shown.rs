@@ -9,8 +9,13 @@ use crate::api::types::{
     TreeTable, seconds,
 };
 use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
+use sateen_module::JobShape;
 use sateen_protocol::JobTag;
 
+/// Length of a job's call where many are listed, about.
+const CALL_BYTES_IN_TREE: usize = 120;
+/// Length of a job's call where it is shown alone, about.
+const CALL_BYTES_MAX: usize = 4096;
 /// Bytes of a job in a tree's frame.
 pub const RECORD_BYTES: usize = 48;
 
@@ -21,6 +26,8 @@ pub struct Names {
     pub kinds: Vec<String>,
     /// The root's.
     pub entry_point: String,
+    /// By kind: how its jobs' parameters are encoded, where that is known.
+    pub shapes: Vec<Option<JobShape>>,
 }
 
 impl Names {
@@ -30,6 +37,11 @@ impl Names {
             return &self.entry_point;
         }
         self.kinds.get(usize::from(kind)).map_or("unknown", String::as_str)
+    }
+
+    /// A job of this kind as a call, with its parameters as Rust would write them, in about so many bytes.
+    fn call(&self, kind: u16, parameters: &[u8], length: usize) -> Option<String> {
+        self.shapes.get(usize::from(kind))?.as_ref()?.call(self.of(kind), parameters, length)
     }
 }
 
@@ -127,12 +139,14 @@ impl Chronicle {
 
     /// The tree's first jobs as JSON has them.
     pub fn tree(&self, names: &Names) -> Tree {
-        let nodes = self.shown(0, TREE_NODES_IN_JSON_MAX).into_iter().map(|shown| {
+        let nodes = (0_u32..).zip(self.shown(0, TREE_NODES_IN_JSON_MAX)).map(|(place, shown)| {
             let (host, host_name, _) = self.host_of(shown.host);
+            let parameters = self.tree.parameters(place).ok().filter(|_| shown.kind != ROOT);
             types::Node {
                 job: shown.job.to_string(),
                 parent: shown.parent.map(|parent| parent.to_string()),
                 function: names.of(shown.kind).to_owned(),
+                call: parameters.and_then(|bytes| names.call(shown.kind, bytes, CALL_BYTES_IN_TREE)),
                 depth: u32::from(shown.depth),
                 host,
                 host_name,
@@ -160,7 +174,10 @@ impl Chronicle {
         let (host, host_name, _) = self.host_of(node.host);
         let (parameters, parameters_text, parameters_why) = match self.tree.parameters(place) {
             _ if is_root => (None, Some(arguments.join(" ")), None),
-            Ok(bytes) => (Some(hex(bytes)), as_text(bytes), None),
+            Ok(bytes) => {
+                let call = names.call(node.kind, bytes, CALL_BYTES_MAX);
+                (Some(hex(bytes)), call.or_else(|| as_text(bytes)), None)
+            }
             Err(missing) => (None, None, Some(missing.to_string())),
         };
         let mut children: Vec<&Node> = self.tree.nodes().filter(|child| child.parent == place).collect();

@@ -1,3 +1,4 @@
+use sateen_module::JobShape;
 use sateen_protocol::JobTag;
 
 use super::*;
@@ -22,7 +23,7 @@ fn begun(job: u64, parameters: Option<Vec<u8>>) -> JobNote {
 }
 
 fn names() -> Names {
-    Names { kinds: vec!["f".to_owned()], entry_point: "main".to_owned() }
+    Names { kinds: vec!["f".to_owned()], entry_point: "main".to_owned(), shapes: Vec::new() }
 }
 
 fn host(id: u64) -> Source<'static> {
@@ -41,6 +42,28 @@ fn parameters_are_kept_as_long_as_there_is_room() {
     assert_eq!((length(1), length(2)), (Err(Missing::TooLong), Ok(large.len())));
     assert_eq!((length(3), length(4)), (Err(Missing::NoRoom), Ok(3)));
     assert_eq!(chronicle.find(JobTag(2), JobTag(3), 9).len(), 2);
+}
+
+#[test]
+fn a_job_is_a_call_where_its_shape_is_known() {
+    let mut chronicle = Chronicle::default();
+    let of_kind =
+        |job: u64, kind: u32, parameters: &[u8]| JobNote { kind, ..begun(job, Some(parameters.to_vec())) };
+    let long = [&[200, 1][..], &[7; 200]].concat();
+    let notes = [of_kind(2, 0, &[3, 1]), of_kind(3, 1, &[9]), of_kind(4, 0, &[3]), of_kind(5, 2, &long)];
+    chronicle.note(host(1), &notes);
+    let names = Names {
+        kinds: ["f", "g", "h"].map(str::to_owned).to_vec(),
+        entry_point: "main".to_owned(),
+        shapes: vec![JobShape::parse("(u8,?()) -> _"), None, JobShape::parse("([u8]) -> u8")],
+    };
+    let tree = chronicle.tree(&names);
+    let calls: Vec<_> = tree.nodes.iter().map(|node| node.call.as_deref()).collect();
+    assert_eq!(calls[0], Some("f(3, Some(()))"));
+    assert_eq!(calls[1..3], [None, None], "nothing is known of it, and what does not fit");
+    assert!(calls[3].is_some_and(|call| call.starts_with("h([7, 7, ") && call.len() < 150), "{calls:?}");
+    let text = |job| chronicle.job(JobTag(job), &names, &[]).and_then(|job| job.parameters_text);
+    assert!(text(5).is_some_and(|call| call.ends_with(", 7])") && call.len() > 500));
 }
 
 #[test]

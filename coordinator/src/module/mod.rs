@@ -4,7 +4,7 @@ mod arguments;
 
 use std::collections::BTreeMap;
 
-use sateen_module::{Determinism, Inspection, ModuleLimits};
+use sateen_module::{Determinism, Inspection, JobShape, ModuleLimits};
 use sateen_protocol::ROOT_KIND;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ pub struct About {
     /// The parameters of each entry point of which the module tells them, as the SDK wrote them down.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
+    /// How the parameters and results of jobs are encoded, as far as the module tells.
+    #[serde(default)]
+    pub shapes: BTreeMap<String, String>,
     /// What an instance's memory begins with, in bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
@@ -40,6 +43,11 @@ impl About {
             return entry_point;
         }
         self.jobs.get(kind as usize).map_or("unknown", String::as_str)
+    }
+
+    /// The same for each kind of job.
+    pub fn shapes_by_kind(&self) -> Vec<Option<JobShape>> {
+        self.jobs.iter().map(|job| JobShape::parse(self.shapes.get(job)?)).collect()
     }
 
     /// What its entry point `main`, or its only one, takes, for people to read.
@@ -82,6 +90,7 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
         parameters: parameters(&inspection),
         entry_points: inspection.mains,
         jobs: inspection.jobs,
+        shapes: inspection.shapes,
         memory_bytes: Some(inspection.memory_bytes),
         memory_bytes_max: inspection.memory_bytes_max,
     })

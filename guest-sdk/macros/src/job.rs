@@ -7,10 +7,12 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{ItemFn, LitStr, Path, Result};
 
+use crate::place::refuse_within_impl;
 use crate::signature::{Signature, checked_name, compact, function_entry, manifest_entry};
 
 pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     let signature = Signature::read(function, "job")?;
+    refuse_within_impl(function, "job")?;
     let ident = &function.sig.ident;
     let Options { name, guard } = Options::read(attribute, function)?;
     let visibility = &function.vis;
@@ -20,6 +22,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
 
     let export = format!("sateen_job_{name}");
     let entry = format_ident!("__sateen_job_{}", ident.unraw());
+    let shape_export = format!("sateen_shape_{name}");
+    let shape_entry = format_ident!("__sateen_shape_{}", ident.unraw());
     let manifest = manifest_entry("job", &name, &signature);
     let function_name = (ident.unraw() != name).then(|| function_entry(&name, &ident.unraw()));
     // One parameter is its own item; several are a tuple.
@@ -115,6 +119,13 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         #[unsafe(export_name = #export)]
         extern "C" fn #entry(length: usize) -> u64 {
             ::sateen::wasm::run_job::<#ident>(length)
+        }
+
+        #[cfg(target_family = "wasm")]
+        #[doc(hidden)]
+        #[unsafe(export_name = #shape_export)]
+        extern "C" fn #shape_entry(_length: usize) -> u64 {
+            ::sateen::wasm::shapes::<#ident>()
         }
 
         #manifest

@@ -9,6 +9,7 @@ use syn::{ItemFn, parse_macro_input};
 
 mod job;
 mod main_fn;
+mod place;
 mod shared_impl;
 mod signature;
 mod test_fn;

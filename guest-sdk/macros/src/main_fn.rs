@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Error, ItemFn, Result};
 
+use crate::place::refuse_within_impl;
 use crate::signature::{Signature, checked_name, manifest_entry};
 
 pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
@@ -15,6 +16,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
         ));
     }
     let signature = Signature::read(function, "main")?;
+    refuse_within_impl(function, "main")?;
     let ident = &function.sig.ident;
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
     let Signature { names, types, output, .. } = &signature;

@@ -27,6 +27,26 @@ pub enum Fault {
     Replica = 4,
 }
 
+/// What `measure` tells.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum Moment {
+    /// The instance's parameters are decoded, and its job begins.
+    Begin = 0,
+    /// The instance's job has returned, and its result will be encoded.
+    End = 1,
+    /// A job was spawned.
+    Spawned = 2,
+    /// A job will be called in place.
+    Call = 3,
+    /// The job that was called in place last, and has not returned, returns.
+    Return = 4,
+    /// The parameters of a job will be encoded and exposed.
+    Expose = 5,
+    /// The result of a job that ran elsewhere is decoded.
+    Taken = 6,
+}
+
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
@@ -88,6 +108,9 @@ mod raw {
         pub fn snapshot(object: u32, value: *const u8, length: usize);
         /// The guard with this name is false: waits until something has come to an object.
         pub fn hold(guard: *const u8, length: usize);
+        /// While the run is profiled: what comes next, of the record of a job of a kind at a depth. For a call
+        /// in place: whether spawns within it are to be told as well.
+        pub fn measure(event: u32, record: usize, kind: u32, depth: usize) -> u32;
     }
 }
 
@@ -249,4 +272,9 @@ pub fn snapshot(object: u32, value: &[u8]) {
 pub fn hold(guard: &str) {
     // SAFETY: the host only reads the name.
     unsafe { raw::hold(guard.as_ptr(), guard.len()) }
+}
+
+pub fn measure(moment: Moment, record: usize, kind: u32, depth: usize) -> bool {
+    // SAFETY: takes and gives plain numbers.
+    unsafe { raw::measure(moment as u32, record, kind, depth) != 0 }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::lost::Lost;
-use crate::{Arguments, BadInput, Job, Outcome, Output, codec};
+use crate::{Arguments, BadInput, Job, Outcome, Output, codec, shape};
 
 mod abi;
 mod latent;
@@ -44,7 +44,9 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
             abi::hold(guard);
         }
     }
+    latent::measure::begin();
     let result = J::call(parameters);
+    latent::measure::end();
     leave(encode_result::<J>(&result))
 }
 
@@ -81,6 +83,14 @@ fn is_chosen(bytes: &[u8]) -> bool {
     hasher.finish() & 7 == 0
 }
 
+/// The body of the export that tells the shapes of a job: `PARAMETERS -> RESULT`, `_` for what has none. Its place, as
+/// that of a result. `sateen build` asks for it once, and puts it into the module.
+pub fn shapes<J: Job>() -> u64 {
+    let text = |shape: Option<String>| shape.unwrap_or_else(|| "_".to_owned());
+    let (parameters, result) = (text(shape::of::<J::Parameters>()), text(shape::of::<J::Output>()));
+    leave(format!("{parameters} -> {result}").into_bytes())
+}
+
 /// Panics when something other than `value` would arrive where `bytes` are read.
 #[inline(never)]
 fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, bytes: &[u8], lost: Lost<T>) {
@@ -93,10 +103,12 @@ fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, byte
 pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result<T, BadInput>) -> u64 {
     let words: Vec<String> = enter(length);
     ROOT.store(true, Relaxed);
+    latent::measure::begin();
     let outcome = match call(Arguments::new(words)) {
         Ok(output) => output.into_outcome(),
         Err(BadInput(message)) => Outcome::BadInput(message),
     };
+    latent::measure::end();
     leave(codec::encode(&outcome))
 }
 

@@ -30,7 +30,14 @@ pub struct Clock {
     span: Duration,
     /// The part of `work` that was reported already.
     reported: Duration,
+    /// Work that does not count in a profile.
+    aside: Duration,
+    /// Once so much was guessed, a look is exact.
+    guesses_max: Duration,
 }
+
+/// Guesses of a clock that goes exactly. One that was preempted has guessed more than this.
+const EXACT_GUESSES_MAX: Duration = Duration::from_micros(100);
 
 /// Where the clocks stood.
 #[derive(Debug)]
@@ -45,7 +52,8 @@ struct Running {
 
 impl Running {
     fn begin() -> Self {
-        Self { wall: Instant::now(), processor: processor_time(), guessed: Duration::ZERO }
+        let processor = processor_time();
+        Self { wall: Instant::now(), processor, guessed: Duration::ZERO }
     }
 }
 
@@ -74,7 +82,14 @@ impl Clock {
             children_work: Duration::ZERO,
             span: Duration::ZERO,
             reported: Duration::ZERO,
+            aside: Duration::ZERO,
+            guesses_max: Duration::MAX,
         }
+    }
+
+    /// Becomes one whose looks are all exact: none is wrong by what others had of the processor.
+    pub fn be_exact(&mut self) {
+        self.guesses_max = EXACT_GUESSES_MAX;
     }
 
     /// The instance goes on after it let others go on.
@@ -89,6 +104,9 @@ impl Clock {
         if let Some(running) = &mut self.running {
             let now = Instant::now();
             let strand = now - running.wall;
+            if running.guessed + strand > self.guesses_max {
+                return self.settle_exactly();
+            }
             self.work += strand;
             self.span += strand;
             running.guessed += strand;
@@ -148,10 +166,22 @@ impl Clock {
         self.work.saturating_add(self.children_work)
     }
 
-    /// Work and span together, for one look at the clock.
+    /// Work and span together, for one look at the clock. Without what was set aside.
     pub fn total_work_and_span(&mut self) -> (Duration, Duration) {
         self.settle();
-        (self.work.saturating_add(self.children_work), self.span)
+        (self.work.saturating_add(self.children_work).saturating_sub(self.aside), self.span)
+    }
+
+    /// What was done since work and span were these does not count.
+    pub fn set_aside(&mut self, work: Duration, span: Duration) {
+        let (now, _) = self.total_work_and_span();
+        self.aside = self.aside.saturating_add(now.saturating_sub(work));
+        self.span = span;
+    }
+
+    /// The chain is so long from now on: another begins, or goes on.
+    pub fn set_span(&mut self, span: Duration) {
+        self.span = span;
     }
 
     /// As `total_work`, by the wall's clock since the last look.

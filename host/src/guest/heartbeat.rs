@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
 use super::objects::tell_news;
+use super::profile::measure_all;
 use super::state::{Guest, sound_alarm, update_lookup_below, update_shield_below};
 use crate::scheduler::{Alarm, is_turn_over};
 
@@ -36,6 +37,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());
+    measure_all(store.as_context_mut());
     let guest = store.data_mut();
     let hungry = guest.alarm();
     // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is

@@ -13,6 +13,7 @@ use super::grain::{Grain, exposure_cost};
 use super::heartbeat::KIND_BYTES;
 use super::memory::{broken, part, read, read_text, write};
 use super::objects::{self, tell_news};
+use super::profile::{Profile, measure, measure_all};
 use super::state::{
     Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below,
 };
@@ -38,7 +39,15 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     linker
         .func_wrap(IMPORT_MODULE, "attach", attach)?
         .func_wrap(IMPORT_MODULE, "register", register)?
-        .func_wrap(IMPORT_MODULE, "expose", expose)?
+        .func_wrap(
+            IMPORT_MODULE,
+            "expose",
+            |mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32, depth: u32| {
+                let number = expose(&mut caller, kind, parameters, length, depth);
+                caller.data_mut().end_aside();
+                number
+            },
+        )?
         .func_wrap_async(IMPORT_MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
         .func_wrap_async(IMPORT_MODULE, "sync_any", |caller, (jobs, count, waits): (u32, u32, u32)| {
             Box::new(sync_any(caller, jobs, count, waits != 0))
@@ -75,7 +84,8 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                 caller.data().shared.report_progress(done, total);
             }
         })?
-        .func_wrap(IMPORT_MODULE, "input", input)?;
+        .func_wrap(IMPORT_MODULE, "input", input)?
+        .func_wrap(IMPORT_MODULE, "measure", measure)?;
     objects::link(&mut linker)?;
     Ok(linker)
 }
@@ -88,6 +98,7 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     guest.announce_begun();
     update_lookup_below(caller.as_context_mut());
     update_shield_below(caller.as_context_mut());
+    measure_all(caller.as_context_mut());
     sound_alarm_if_wanted(&mut caller);
 }
 
@@ -125,7 +136,7 @@ fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32)
 
 /// A job goes to the scheduler, or 0 when enough are there.
 fn expose(
-    mut caller: Caller<'_, Guest>,
+    caller: &mut Caller<'_, Guest>,
     kind: u32,
     parameters: u32,
     length: u32,
@@ -152,7 +163,7 @@ fn expose(
         return Ok(0);
     }
     let limit = shared.limits().output_bytes_max;
-    let parameters = read(&caller, parameters, length, limit, "the parameters of a job")?;
+    let parameters = read(caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
     guest.pace.count_exposed(parameters.len());
     if let Some(live) = guest.kinds.iter_mut().find(|live| live.kind == kind as usize) {
@@ -160,7 +171,9 @@ fn expose(
     }
     // Its result may be known elsewhere: it is not open before that is settled.
     let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
-    let mut job = Job::new(kind as usize, parameters, guest.task, guest.clock.span());
+    let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
+    let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
+    let mut job = Job::new(kind as usize, parameters, guest.task, exposed_at);
     job.spawned_at = depth;
     job.depth = guest.depth_of(depth);
     job.objects = mentioned;
@@ -177,7 +190,7 @@ fn expose(
             number
         }
     };
-    sound_alarm_if_wanted(&mut caller);
+    sound_alarm_if_wanted(caller);
     Ok(number)
 }
 
@@ -218,6 +231,7 @@ pub fn answer_with(caller: &mut Caller<'_, Guest>, number: u32, outcome: Outcome
     if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
         guest.count_saved(outcome.work);
     }
+    guest.begin_aside();
     match outcome.result {
         Ok(result) => {
             let length = result.len() as u64;
@@ -237,6 +251,9 @@ pub fn answer_with(caller: &mut Caller<'_, Guest>, number: u32, outcome: Outcome
 pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
     sound_alarm_if_wanted(caller);
     let guest = caller.data_mut();
+    if let Some(profile) = &mut guest.profile {
+        profile.came_back = Some(job.exposed_at);
+    }
     let depth = u64::from(job.spawned_at);
     let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
     let Some(remote) = guest.shared.remote.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
@@ -330,10 +347,14 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
         })));
     };
     let recordings = caller.data().recordings.len();
+    let calls = caller.data().profile.as_ref().map_or(0, Profile::calls);
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
     let Err(error) = result else { return Ok(0) };
     caller.data_mut().forget_recordings(recordings);
+    if let Some(profile) = &mut caller.data_mut().profile {
+        profile.forget_calls(calls);
+    }
     match stop_of(&mut caller, &error) {
         Stop::Failed(failure) => offer_failure(caller.data_mut(), &failure),
         stop => Err(wasmtime::Error::new(stop)),

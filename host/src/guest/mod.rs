@@ -8,11 +8,13 @@ mod imports;
 mod memory;
 mod objects;
 mod pace;
+mod profile;
 mod rest;
 mod state;
 mod stopped;
 mod task;
 
 pub use imports::linker;
+pub use profile::{ProfileLevel, Profiler, ProgramProfile};
 pub use state::{Guest, LogLine};
 pub use task::{Assignment, TaskEnd, run_task};

@@ -12,6 +12,7 @@ use super::grain::{Grain, exposure_cost};
 use super::memory::{room, write};
 use super::objects::GuestObjects;
 use super::pace::Pace;
+use super::profile::Profile;
 use super::task::Assignment;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
@@ -149,12 +150,19 @@ pub struct Guest {
     /// What the trap will mean that a panic ends in.
     pub panic: Option<Stop>,
     pub clock: Clock,
+    /// In a run that is profiled.
+    pub profile: Option<Profile>,
     /// On the host's memory, if that is bounded.
     claim: Option<Claim>,
 }
 
 impl Guest {
     pub fn new(shared: Arc<Shared>, task: Task, assignment: Assignment) -> Self {
+        let profile = shared.profiler().map(|_| Profile::default());
+        let mut clock = Clock::start();
+        if profile.is_some() {
+            clock.be_exact();
+        }
         Self {
             task: task.id,
             assignment,
@@ -180,7 +188,8 @@ impl Guest {
             objects: GuestObjects::default(),
             child_failure: None,
             panic: None,
-            clock: Clock::start(),
+            clock,
+            profile,
             claim: shared.memory().map(|memory| memory.claim(&shared, task.id)),
             shared,
         }

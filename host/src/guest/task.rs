@@ -48,7 +48,8 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
     };
     let guest = store.data_mut();
     let objects = guest.objects.take_mentioned();
-    TaskEnd { result, span: guest.clock.span(), work: guest.clock.total_work(), objects }
+    let (work, span) = guest.profiled().unwrap_or_else(|| (guest.clock.total_work(), guest.clock.span()));
+    TaskEnd { result, span, work, objects }
 }
 
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {

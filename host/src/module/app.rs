@@ -31,6 +31,8 @@ pub(crate) struct Loaded {
     pub attempt: Option<ModuleExport>,
     /// Whether it takes jobs from sets: only such a guest has the control word for them.
     pub has_sets: bool,
+    /// Whether it tells what a profile needs: only such a guest has the control word for it.
+    pub measures: bool,
 }
 
 fn refused(error: wasmtime::Error) -> RunError {
@@ -75,6 +77,7 @@ impl App {
             .collect();
         let attempt = export("sateen_attempt");
         let stack_pointer = export("__stack_pointer");
+        let measures = module.imports().any(|import| import.name() == "measure");
         let has_sets = module.imports().any(|import| import.name() == "sync_any");
         let memory_bytes_min = (module.exports())
             .find_map(|export| Some(export.ty().memory()?.minimum()))
@@ -93,6 +96,7 @@ impl App {
             jobs,
             attempt,
             has_sets,
+            measures,
         })))
     }
 

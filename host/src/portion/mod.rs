@@ -110,6 +110,7 @@ impl Portion {
             log: Arc::new(move |line| {
                 notify(Notice::Log(LogLine { job: line.tag, function: line.job, text: line.text }));
             }),
+            profiler: None,
             remote: Some(remote),
             memory: options.memory,
             turns: options.turns.as_ref().map(Turns::join),

@@ -23,7 +23,7 @@ use super::tempo::Tempo;
 use super::turns::TurnsOfRun;
 use super::worker::{Task, is_worker_of, own_index, push_own, trim_own};
 use crate::failure::{JobFailure, Stop};
-use crate::guest::LogLine;
+use crate::guest::{LogLine, Profiler};
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory::HostMemory;
 use crate::module::App;
@@ -66,6 +66,8 @@ pub struct SharedParts {
     pub limits: Limits,
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     pub pristine: bool,
+    /// Measures the program's work and span.
+    pub profiler: Option<Profiler>,
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
     /// For a portion of a run.
     pub remote: Option<Remote>,
@@ -202,6 +204,11 @@ impl Shared {
     /// Whether a job may finish while another of the same spawner runs.
     pub fn hears(&self) -> bool {
         self.exposes() || self.parts.pristine
+    }
+
+    /// What measures the program's work and span, if that is wanted.
+    pub fn profiler(&self) -> Option<&Profiler> {
+        self.parts.profiler.as_ref()
     }
 
     pub fn is_pristine(&self) -> bool {

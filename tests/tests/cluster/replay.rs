@@ -21,13 +21,17 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
     let key = key(&cluster, run, |node| node["function"] == "count" && node["state"] == "done");
     // It stands in the tree as people see it.
     let tree = cluster.sateen(["tree", &run.to_string(), "--width", "1000", "--depth", "100"]);
-    assert!(tree.result().contains(&format!("count {key} @ ")), "{tree:?}");
+    let line = tree.result().lines().find(|line| line.contains(&format!(" {key} @ "))).expect("its line");
+    let call = line.trim().split_once(&format!(" {key} @ ")).expect("its call").0;
+    // With what it was given, as it would be written in Rust.
+    assert!(call.starts_with("count(Board { all: 32767, taken: ") && call.contains(" }, "), "{call}");
+    assert!(call.ends_with(')'), "{call}");
 
     let file = cluster.folder().join("result");
     let replayed = cluster.sateen(["replay", &key[..12]]);
-    let digits = replayed.text().trim().to_owned();
+    let solutions: u64 = replayed.text().trim().parse().expect("a number, as Rust would write it");
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
-    assert!(replayed.stderr.contains(&format!("job {key}, `count`, ")), "{replayed:?}");
+    assert!(replayed.stderr.contains(&format!("job {key}, `{call}`, ")), "{replayed:?}");
     assert!(replayed.stderr.contains(&format!("of run {run} of nqueens: ")), "{replayed:?}");
     let run_word = run.to_string();
     let file_word = file.display().to_string();
@@ -46,8 +50,10 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
     let told = cluster.sateen(words);
     let object = told.json();
     let bytes = std::fs::read(&file).expect("the result is written");
-    let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert!(!bytes.is_empty() && written == digits, "{written} and {digits}");
+    // Seven bits a byte, the lowest first.
+    let written = bytes.iter().rev().fold(0, |value, byte| (value << 7) | u64::from(byte & 0x7f));
+    assert!(!bytes.is_empty() && written == solutions, "{written} and {solutions}");
+    assert_eq!(object["call"], call);
     assert!(
         object["job"].as_str().is_some_and(|whole| whole.len() == 64 && whole.starts_with(&key)),
         "{object}"

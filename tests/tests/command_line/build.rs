@@ -61,6 +61,24 @@ fn a_crate_becomes_a_module_in_this_folder() {
 }
 
 #[test]
+fn a_module_says_what_its_jobs_take_and_give() {
+    let source = "#[sateen::job] fn search(at: (u8, i64), names: Vec<Option<String>>) -> Result<[u32; 4], String> {
+            names.into_iter().flatten().next().map_or(Ok([at.0.into(); 4]), Err)
+        }
+        #[sateen::main] fn main(n: u64) -> u64 { search::spawn((1, -2), Vec::new()).sync().map_or(n, |all| all[0].into()) }";
+    let (folder, built) = build("shaped", source);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    let module = folder.path().join("shaped.wasm");
+    let object = run(["check".as_ref(), module.as_os_str(), "--json".as_ref()]).json();
+    assert_eq!(
+        object["shapes"],
+        serde_json::json!({"search": "((u8,i64),[?str]) -> Result<Ok([u32;4]),Err(str)>"})
+    );
+    assert_eq!(object["determinism"], "integer", "examples of floats are in nobody's way");
+    assert_eq!(run(["run".as_ref(), module.as_os_str(), "41".as_ref()]).result(), "1\n");
+}
+
+#[test]
 fn outside_a_crate_there_is_nothing_to_build() {
     let folder = folder();
     ended(build_command(folder.path(), &[])).fails_with(2, &["no Cargo.toml here or above", "sateen new"]);

@@ -92,3 +92,33 @@ fn queens_give_one_object() {
     let object = run(words).json();
     assert_eq!((&object["result"], &object["app"]), (&json!("14200"), &json!("nqueens")));
 }
+
+#[test]
+fn a_profile_says_what_more_workers_would_gain() {
+    let words = |more: &[&str]| {
+        let app = app("nqueens").display().to_string();
+        [&["run", &app, "9", "--profile"], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let profile = run(words(&["--json"])).json()["profile"].clone();
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let (work, span) = (number(&profile["work_s"]), number(&profile["span_s"]));
+    assert!(work > 0.0 && span > 0.0 && span <= work, "{profile}");
+    assert!((number(&profile["parallelism"]) - work / span).abs() < 1e-6 * work / span, "{profile}");
+    let curve = profile["curve"].as_array().expect("a curve");
+    let workers: Vec<_> = curve.iter().map(|point| point["workers"].as_u64()).collect();
+    assert_eq!(workers, [2, 10, 100, 1000].map(Some));
+    for point in curve {
+        let bound = work / number(&point["workers"]) + span;
+        assert!((number(&point["time_s"]) - bound).abs() < 1e-6, "{profile}");
+    }
+    let level = &profile["levels"][0];
+    assert_eq!((&level["job"], &level["depth"]), (&"count".into(), &1.into()));
+
+    let shown = run(words(&[]));
+    assert_eq!(shown.text(), "352\n");
+    for part in ["work ", "span ", "parallelism ", "   1000 workers ", "count "] {
+        assert!(shown.stderr.contains(part), "`{part}` is not in {}", shown.stderr);
+    }
+    let c = app("nqueens-c").display().to_string();
+    run(["run", &c, "8", "--profile"]).fails_with(2, &["cannot be profiled"]);
+}

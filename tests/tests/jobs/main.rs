@@ -8,6 +8,7 @@ mod limits;
 mod objects;
 mod orders;
 mod parameters;
+mod profile;
 mod random_programs;
 mod sets;
 mod shapes;

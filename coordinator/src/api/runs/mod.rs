@@ -156,8 +156,9 @@ pub async fn names(api: &Api, run: RunId) -> Result<Names, Problem> {
 async fn names_of(api: &Api, row: &RunRow) -> Result<Names, Problem> {
     let digits = row.spec.app.to_string();
     let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
-    let kinds = app.map(|app| app.about.jobs).unwrap_or_default();
-    Ok(Names { kinds, entry_point: row.spec.function.clone() })
+    let (kinds, shapes) =
+        app.map(|app| (app.about.jobs.clone(), app.about.shapes_by_kind())).unwrap_or_default();
+    Ok(Names { kinds, shapes, entry_point: row.spec.function.clone() })
 }
 
 /// The chronicle of a run that there is.

@@ -27,6 +27,9 @@ pub struct Node {
     pub parent: Option<String>,
     /// Its name.
     pub function: String,
+    /// The same with its parameters as Rust would write them, cut where they are long; if they are known, and the module
+    /// says how they are encoded.
+    pub call: Option<String>,
     /// Spawns below the root.
     pub depth: u32,
     /// Where it is, or was last.
@@ -110,7 +113,8 @@ pub struct JobDetails {
     pub depth: u32,
     /// Its encoded parameters, as hexadecimal digits.
     pub parameters: Option<String>,
-    /// The same for people: the root's are the run's arguments; others' if they are text or small numbers.
+    /// The same for people: the root's are the run's arguments; others' a call as Rust would write it, if the module says
+    /// how they are encoded, or what they are if they are text.
     pub parameters_text: Option<String>,
     /// Why they are not known.
     pub parameters_why: Option<String>,

@@ -1,7 +1,7 @@
 //! Calling a job so that its failure is a value: the host stands in between and catches the trap.
 
-use super::older;
 use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
+use super::{measure, older};
 use crate::shared::forget_readers;
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
@@ -15,9 +15,14 @@ struct Attempt<J: Job> {
     result: Option<J::Output>,
 }
 
-/// Calls the job at the depth `inside` with the host in between, so that its trap is an error here.
+/// Calls the job, whose record was at `record`, at the depth `inside` with the host in between, so that its trap
+/// is an error here.
 #[inline(never)]
-pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Output, JobError> {
+pub fn attempt<J: Job>(
+    parameters: J::Parameters,
+    inside: usize,
+    record: usize,
+) -> Result<J::Output, JobError> {
     let mut attempt = Attempt::<J> {
         run: |attempt| {
             // SAFETY: `run_attempt` passes the pointer that came from the `Attempt` below.
@@ -29,9 +34,11 @@ pub fn attempt<J: Job>(parameters: J::Parameters, inside: usize) -> Result<J::Ou
     };
     let (outer, own, outside, serial) = (attempt_base(), top(), depth(), older::serial());
     set_attempt_base(own);
+    let call = measure::call(J::kind(), record, inside);
     enter(inside);
     let failed = abi::attempt((&raw mut attempt).cast());
     set_attempt_base(outer);
+    measure::end_call(call);
     match failed {
         None => {
             enter(outside);

@@ -22,6 +22,8 @@
 //!   spawned jobs may be known elsewhere: both fast paths are closed (`limit = 1`, `floor = MAX`) and
 //!   every spawn is exposed. Deeper they are open as always.
 //! * The alarm's `floor` is `MAX - 1` when the host leaves: the guest then exposes all that is latent.
+//! * While a run is profiled, the paths are closed in the same way above the depth `measure_below`: see
+//!   `measure.rs`.
 //! * When the stack is full, holes at its end are swept away; if that does not help, a job's parameters
 //!   go into a box until its sync. Older jobs are there to be exposed. (To run it at its spawn instead
 //!   would take no box, but then its failure came too early: not at its sync, and even if dropped.)
@@ -35,6 +37,7 @@
 
 mod attempt;
 mod kind;
+pub mod measure;
 mod older;
 mod pending;
 mod record;

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::mem::forget;
 
 use super::attempt::{attempt, taken_error};
+use super::measure;
 use super::record::{EXPOSED, Record, depth_of, is_marked, job_of};
 use super::stack::{
     Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room, remove,
@@ -98,6 +99,7 @@ impl<J: Job> Pending<J> {
         let record = top();
         Record::<J>::write(record, depth(), parameters);
         set_top(record + Record::<J>::BYTES);
+        measure::spawned(record);
         if alarm == Alarm::Silent && (kind.is_coarse() || is_looking_up()) {
             expose_oldest();
         } else {
@@ -141,7 +143,7 @@ impl<J: Job> Pending<J> {
         if record & KEPT != 0 || !is_marked(record, EXPOSED) {
             let (parameters, depth) = self.take_latent();
             alarm.expose();
-            return Claimed::Parameters(parameters, depth + 1, None);
+            return Claimed::Parameters(parameters, depth + 1, None, record);
         }
         forget(self);
         if alarm == Alarm::Hungry {
@@ -169,8 +171,9 @@ fn take_kept<J: Job>(record: usize) -> Kept<J::Parameters> {
 
 /// What a sync finds.
 pub enum Claimed<J: Job> {
-    /// Nobody had taken the job: call it at this depth, and report its result if it has a number.
-    Parameters(J::Parameters, usize, Option<u32>),
+    /// Nobody had taken the job: call it at this depth, and report its result if it has a number. Where its
+    /// record was; 0 if it was exposed.
+    Parameters(J::Parameters, usize, Option<u32>, usize),
     Result(J::Output),
     /// The length of an error to be taken.
     Failed(usize),
@@ -183,10 +186,13 @@ impl<J: Job> Claimed<J> {
             Synced::Reclaimed { depth, recorded } => {
                 // What runs here may be long and spawn nothing: leave something for the others.
                 answer_alarm().expose();
-                Self::Parameters(parameters, depth + 1, recorded.then_some(job))
+                Self::Parameters(parameters, depth + 1, recorded.then_some(job), 0)
             }
             Synced::Done(length) => match codec::decode(&abi::take(length)) {
-                Ok(result) => Self::Result(result),
+                Ok(result) => {
+                    measure::taken();
+                    Self::Result(result)
+                }
                 Err(error) => undecodable(&format!("the result of `{}` breaks", J::NAME), &error),
             },
             Synced::Failed(length) => Self::Failed(length),
@@ -196,10 +202,12 @@ impl<J: Job> Claimed<J> {
     /// The job's result; a failure is this one's as well.
     pub fn finish(self) -> J::Output {
         match self {
-            Self::Parameters(parameters, inside, recorded) => {
+            Self::Parameters(parameters, inside, recorded, record) => {
                 let outside = depth();
+                let call = measure::call(J::kind(), record, inside);
                 enter(inside);
                 let result = J::call(parameters);
+                measure::end_call(call);
                 enter(outside);
                 if let Some(job) = recorded {
                     abi::record(job, || encode_result::<J>(&result));
@@ -214,8 +222,8 @@ impl<J: Job> Claimed<J> {
     /// The job's result, or how it failed.
     pub fn attempt(self) -> Result<J::Output, JobError> {
         match self {
-            Self::Parameters(parameters, inside, recorded) => {
-                let result = attempt::<J>(parameters, inside);
+            Self::Parameters(parameters, inside, recorded, record) => {
+                let result = attempt::<J>(parameters, inside, record);
                 match (recorded, &result) {
                     (Some(job), Ok(result)) => abi::record(job, || encode_result::<J>(result)),
                     (Some(job), Err(_)) => abi::abandon(job),

@@ -239,7 +239,7 @@ impl<J: Job> Row<J> {
         {
             self.trim();
             let (parameters, depth) = Pending::<J>::from_record(record).take_latent();
-            return Some((index, Claimed::Parameters(parameters, depth + 1, None)));
+            return Some((index, Claimed::Parameters(parameters, depth + 1, None, record)));
         }
         if self.first == self.end {
             return None;
@@ -249,7 +249,7 @@ impl<J: Job> Row<J> {
         self.first += Record::<J>::BYTES;
         self.index += 1;
         self.end_slowly(record);
-        Some((index, Claimed::Parameters(parameters, depth + 1, None)))
+        Some((index, Claimed::Parameters(parameters, depth + 1, None, record)))
     }
 
     /// How many jobs nobody but the guest knows of.

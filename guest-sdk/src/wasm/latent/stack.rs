@@ -14,7 +14,7 @@ struct Stack {
     bytes: UnsafeCell<[u8; STACK_BYTES]>,
 }
 
-/// Where the stack stands. The host knows the first five words; see the module's text.
+/// Where the stack stands. The host knows the first seven words; see the module's text.
 #[repr(C)]
 struct Control {
     limit: UnsafeCell<usize>,
@@ -28,6 +28,9 @@ struct Control {
     shield_below: UnsafeCell<usize>,
     /// Another number whenever something has come to a shared object; 0 before there is one.
     news: UnsafeCell<usize>,
+    /// While the depth is less, a profiling host is told of spawns, calls and returns. It writes this at
+    /// `attach` and at heartbeats, and so does the guest.
+    measure_below: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
     /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
@@ -49,6 +52,7 @@ static CONTROL: Control = Control {
     lookup_below: UnsafeCell::new(0),
     shield_below: UnsafeCell::new(0),
     news: UnsafeCell::new(0),
+    measure_below: UnsafeCell::new(0),
     top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
@@ -81,6 +85,7 @@ macro_rules! word {
 word!(limit, set_limit, read_volatile, write_volatile);
 word!(floor, set_floor, read_volatile, write_volatile);
 word!(depth, set_depth, read, write);
+word!(measure_below, set_measure_below, read_volatile, write_volatile);
 word!(top, set_top, read, write);
 word!(real_floor, set_real_floor, read, write);
 word!(attempt_base, set_attempt_base, read, write);
@@ -126,6 +131,11 @@ pub fn is_looking_up() -> bool {
     depth() < unsafe { read_volatile(CONTROL.lookup_below.get()) }
 }
 
+/// Whether both fast paths are to be closed.
+fn is_closed() -> bool {
+    is_looking_up() || depth() < measure_below()
+}
+
 /// Whether the jobs of a set that is used here are not called in place without asking the host.
 #[inline(always)]
 pub fn is_shielded() -> bool {
@@ -136,12 +146,12 @@ pub fn is_shielded() -> bool {
 /// Moves the boundary between exposed and latent records.
 pub fn move_floor(to: usize) {
     set_real_floor(to);
-    set_floor(if is_looking_up() { usize::MAX } else { to });
+    set_floor(if is_closed() { usize::MAX } else { to });
 }
 
-/// Opens the fast paths, or closes them while spawns are looked up. No alarm is pending afterwards.
+/// Opens the fast paths, or closes them while spawns are looked up or measured. No alarm is pending afterwards.
 fn set_paths() {
-    set_limit(if is_looking_up() { CLOSED } else { end() });
+    set_limit(if is_closed() { CLOSED } else { end() });
     move_floor(real_floor());
 }
 
@@ -191,6 +201,7 @@ pub fn expose_oldest() -> bool {
     // overwritten; and serialising may run code of the app's that spawns.
     let next = record + kind.record_bytes;
     move_floor(next);
+    super::measure::exposing(record);
     let parameters = (kind.encode)(record as *const u8);
     let job = abi::expose(kind.number(), &parameters, depth_of(record));
     if job == 0 {

@@ -3,6 +3,7 @@
 
 pub mod failures;
 pub mod limits;
+pub mod measured;
 pub mod objects;
 pub mod orders;
 pub mod parameters;

@@ -26,7 +26,8 @@ depth: number,
  */
 parameters: string | null, 
 /**
- * The same for people: the root's are the run's arguments; others' if they are text or small numbers.
+ * The same for people: the root's are the run's arguments; others' a call as Rust would write it, if the module says
+ * how they are encoded, or what they are if they are text.
  */
 parameters_text: string | null, 
 /**

@@ -16,6 +16,11 @@ parent: string | null,
  */
 function: string, 
 /**
+ * The same with its parameters as Rust would write them, cut where they are long; if they are known, and the module
+ * says how they are encoded.
+ */
+call: string | null, 
+/**
  * Spawns below the root.
  */
 depth: number, 

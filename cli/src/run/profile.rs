@@ -1,0 +1,112 @@
+//! What `sateen run --profile` says: the program's work and span, and what they mean for more workers.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use sateen_host::ProgramProfile;
+use serde_json::{Value, json};
+
+/// The workers whose time is foretold.
+const WORKERS: [u32; 4] = [2, 10, 100, 1000];
+/// Kinds and depths that are shown as text: those with the most work.
+const LEVELS_SHOWN: usize = 12;
+
+/// For machines: times in seconds.
+pub fn as_json(profile: &ProgramProfile) -> Value {
+    let curve = WORKERS.map(|workers| {
+        let time = profile.time_on(workers);
+        json!({ "workers": workers, "time_s": time.as_secs_f64(), "speedup": ratio(profile.work, time) })
+    });
+    json!({
+        "work_s": profile.work.as_secs_f64(),
+        "span_s": profile.span.as_secs_f64(),
+        "parallelism": ratio(profile.work, profile.span),
+        "bound": "work / workers + span",
+        "curve": curve,
+        "levels": profile.levels,
+    })
+}
+
+/// For people.
+pub fn text(profile: &ProgramProfile) -> String {
+    let mut text = format!(
+        "work {}, span {}: parallelism {}\n",
+        shown(profile.work.as_secs_f64()),
+        shown(profile.span.as_secs_f64()),
+        digits(ratio(profile.work, profile.span)),
+    );
+    text.push_str("time on more workers, at most (work / workers + span, where no worker waits for hosts or messages):\n");
+    for workers in WORKERS {
+        let time = profile.time_on(workers);
+        let speed_up = digits(ratio(profile.work, time));
+        let _ = writeln!(
+            text,
+            "{workers:>7} workers  {:>10}  {speed_up:>5} times as fast",
+            shown(time.as_secs_f64())
+        );
+    }
+    let mut levels: Vec<_> = profile.levels.iter().collect();
+    levels.sort_by(|a, b| (b.mean_s * b.jobs as f64).total_cmp(&(a.mean_s * a.jobs as f64)));
+    levels.truncate(LEVELS_SHOWN);
+    levels.sort_by(|a, b| (&a.job, a.depth).cmp(&(&b.job, b.depth)));
+    if !levels.is_empty() {
+        text.push_str("jobs that were measured, with all below them:\n");
+    }
+    for level in levels {
+        let _ = writeln!(
+            text,
+            "  {:<24} depth {:<3} {:>9} jobs of {:>10}",
+            level.job,
+            level.depth,
+            level.jobs,
+            shown(level.mean_s)
+        );
+    }
+    text
+}
+
+/// Work over time; as large as it gets when there is none.
+fn ratio(work: Duration, time: Duration) -> f64 {
+    work.as_secs_f64() / time.as_secs_f64().max(1e-9)
+}
+
+/// Seconds with their unit, three digits.
+fn shown(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{} s", digits(s)),
+        s if s >= 1e-3 => format!("{} ms", digits(s * 1e3)),
+        s => format!("{} µs", digits(s * 1e6)),
+    }
+}
+
+fn digits(value: f64) -> String {
+    let places = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> ProgramProfile {
+        ProgramProfile { work: Duration::from_secs(8), span: Duration::from_millis(20), levels: Vec::new() }
+    }
+
+    #[test]
+    fn machines_get_the_bound_for_each_number_of_workers() {
+        let value = as_json(&profile());
+        assert_eq!(value["parallelism"], 400.0);
+        assert_eq!(value["curve"][1], json!({ "workers": 10, "time_s": 0.82, "speedup": 8.0 / 0.82 }));
+    }
+
+    #[test]
+    fn people_get_units() {
+        let text = text(&profile());
+        assert!(text.starts_with("work 8.00 s, span 20.0 ms: parallelism 400\n"), "{text}");
+        assert!(text.contains("   1000 workers     28.0 ms    286 times as fast"), "{text}");
+    }
+}

@@ -1,0 +1,121 @@
+//! `--profile`: work and span are the program's, whatever the schedule. What is compared is processor time of threads
+//! of the same run, so other processes do not matter; the bars are wide all the same.
+
+use sateen_host::{App, Engine, Finished, ProgramProfile, Run, RunError, RunOptions};
+use sateen_tests::grid::{Setting, call, finish, pristine, profiled, shared, usual};
+use sateen_tests::wat::{FRAME, GOOD, app, bytes, tight};
+
+const SETTINGS: [Setting; 3] = [profiled(1), profiled(2), profiled(8)];
+/// A piece of work: some two milliseconds.
+const STEPS: &str = "2000000";
+
+#[track_caller]
+fn parallelism(function: &str, arguments: &[&str], setting: Setting) -> f64 {
+    let profile = profile(function, arguments, setting);
+    let parallelism = profile.work.as_secs_f64() / profile.span.as_secs_f64();
+    println!("{function} with {setting:?}: {:?} / {:?} = {parallelism}", profile.work, profile.span);
+    parallelism
+}
+
+#[track_caller]
+fn profile(function: &str, arguments: &[&str], setting: Setting) -> ProgramProfile {
+    let finished = call(&usual(), function, arguments, setting).expect("it runs");
+    finished.profile.expect("it was profiled")
+}
+
+#[test]
+fn pieces_that_need_not_wait_are_parallel_on_one_worker_too() {
+    for function in ["pieces", "pieces_in_a_set"] {
+        for setting in SETTINGS {
+            let parallelism = parallelism(function, &["32", STEPS], setting);
+            assert!((16.0..33.0).contains(&parallelism), "{function} with {setting:?}: {parallelism}");
+        }
+    }
+}
+
+#[test]
+fn a_row_is_not_parallel_on_many_workers_either() {
+    for setting in SETTINGS {
+        let parallelism = parallelism("pieces_in_a_row", &["16", STEPS], setting);
+        assert!((0.9..1.2).contains(&parallelism), "with {setting:?}: {parallelism}");
+    }
+}
+
+#[test]
+fn a_tree_is_as_parallel_as_it_has_leaves() {
+    for setting in SETTINGS {
+        let parallelism = parallelism("tree", &["5", STEPS], setting);
+        assert!((16.0..33.0).contains(&parallelism), "with {setting:?}: {parallelism}");
+    }
+}
+
+#[test]
+fn a_job_that_takes_longer_than_those_before_it_is_looked_into() {
+    for setting in SETTINGS {
+        let parallelism = parallelism("surprise", &["5", STEPS], setting);
+        assert!((8.0..33.0).contains(&parallelism), "with {setting:?}: {parallelism}");
+    }
+}
+
+#[test]
+fn jobs_in_instances_of_their_own_are_measured_alike() {
+    let setting = Setting { profile: true, ..pristine(2) };
+    let parallelism = parallelism("tree", &["5", STEPS], setting);
+    assert!((16.0..33.0).contains(&parallelism), "{parallelism}");
+}
+
+#[test]
+fn a_run_that_is_not_profiled_has_no_profile() {
+    let finished = call(&usual(), "tree", &["3", "100"], shared(2)).expect("it runs");
+    assert!(finished.profile.is_none());
+}
+
+#[test]
+fn the_levels_are_those_that_were_spawned() {
+    let profile = profile("tree", &["3", STEPS], profiled(1));
+    let levels: Vec<_> = profile.levels.iter().map(|level| (level.depth, level.jobs)).collect();
+    assert!(profile.levels.iter().all(|level| level.job == "halves"), "{:?}", profile.levels);
+    // The root goes one way itself at each of three levels, and spawns the other; and so does each of these.
+    assert_eq!(levels, [(1, 3), (2, 3), (3, 1)]);
+}
+
+/// Runs a module in text, profiled.
+fn run_profiled(text: &str) -> Result<Finished, RunError> {
+    let engine = Engine::new(&tight(), false).expect("this machine can run guests");
+    let app = App::load(&engine, &bytes(text), None).expect("it is a good app");
+    let options = RunOptions { profile: true, threads: 2, ..RunOptions::default() };
+    finish(Run::start(&app, options)?)
+}
+
+#[test]
+fn a_module_that_cannot_tell_is_refused() {
+    let text =
+        format!(r#"(module {FRAME} (func (export "sateen_main_main") (param i32) (result i64) {GOOD}))"#);
+    let error = run_profiled(&text).expect_err("it is refused").to_string();
+    assert!(error.contains("cannot be profiled") && error.contains("`measure`"), "{error}");
+}
+
+#[test]
+fn what_hostile_modules_tell_harms_nobody() {
+    let tell = |moment: u32, rest: &str| format!("(drop (call $measure (i32.const {moment}) {rest}))");
+    let nothing = "(i32.const 0) (i32.const 0) (i32.const 0)";
+    let wild = "(i32.const -1) (i32.const -1) (i32.const -1)";
+    // Before it has shown its control words, and out of order.
+    let all: String = [0, 1, 2, 3, 4, 5, 6, 6, 1, 0].map(|moment| tell(moment, wild)).concat();
+    assert!(run_profiled(&app(&all)).is_ok());
+    let attached = format!("(call $attach (i32.const -4)) {all} (call $attach (i32.const 65528)) {all}");
+    assert!(run_profiled(&app(&attached)).is_ok());
+    for (moment, expected) in [(4, "has not called"), (7, "which is none")] {
+        let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let calls = format!("(loop $again {} (br $again))", tell(3, wild));
+    let error = run_profiled(&app(&calls)).expect_err("it has a bound").to_string();
+    assert!(error.contains("more calls than it can have"), "{error}");
+    // Records that rise for ever are not remembered for ever.
+    let spawns = "(local $at i32) (loop $again
+        (drop (call $measure (i32.const 2) (local.get $at) (i32.const 0) (i32.const 0)))
+        (local.set $at (i32.add (local.get $at) (i32.const 1)))
+        (br_if $again (i32.lt_u (local.get $at) (i32.const 1000000))))";
+    assert!(run_profiled(&app(spawns)).is_ok());
+}
