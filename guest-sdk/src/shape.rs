@@ -625,7 +625,7 @@ mod tests {
         impl TryFrom<u8> for Even {
             type Error = String;
             fn try_from(value: u8) -> Result<Self, String> {
-                if value % 2 == 0 { Ok(Self(value)) } else { Err("odd".to_owned()) }
+                if value.is_multiple_of(2) { Ok(Self(value)) } else { Err("odd".to_owned()) }
             }
         }
         assert_eq!(of::<Even>(), None);

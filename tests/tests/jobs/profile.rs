@@ -13,7 +13,7 @@ const STEPS: &str = "2000000";
 fn parallelism(function: &str, arguments: &[&str], setting: Setting) -> f64 {
     let profile = profile(function, arguments, setting);
     let parallelism = profile.work.as_secs_f64() / profile.span.as_secs_f64();
-    println!("{function} with {setting:?}: {:?} / {:?} = {parallelism}", profile.work, profile.span);
+    eprintln!("{function} with {setting:?}: {:?} / {:?} = {parallelism}", profile.work, profile.span);
     parallelism
 }
 
