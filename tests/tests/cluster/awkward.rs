@@ -8,12 +8,13 @@ use sateen_tests::probe::awkward_path;
 #[test]
 fn awkward_types_are_the_same_on_a_grid_and_after_a_crash() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
-    for (name, natively) in travels::ALL {
-        let run = cluster.submit_module(awkward_path(), &["--function", name, "5", "200000"]);
+    let submit = |name: &str| cluster.submit_module(awkward_path(), &["--function", name, "5", "50000"]);
+    let travel: Vec<_> = travels::ALL.iter().map(|(name, natively)| (submit(name), natively)).collect();
+    let refuse: Vec<_> = refused::ALL.iter().map(|(name, _, words)| (submit(name), name, words)).collect();
+    for (run, natively) in travel {
         cluster.done(run, &format!("{}\n", natively(5, 1)));
     }
-    for (name, _, words) in refused::ALL {
-        let run = cluster.submit_module(awkward_path(), &["--function", name, "5", "200000"]);
+    for (run, name, words) in refuse {
         let about = cluster.api().run_over(run, PATIENCE);
         assert_eq!(about["state"], "failed", "{name}: {about:#}");
         let text = about.to_string();
@@ -22,7 +23,7 @@ fn awkward_types_are_the_same_on_a_grid_and_after_a_crash() {
         }
     }
 
-    let run = cluster.submit_module(awkward_path(), &["--function", "everything", "7", "4000000"]);
+    let run = cluster.submit_module(awkward_path(), &["--function", "everything", "7", "1500000"]);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
     let root = cluster.root_host(run);
     let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");

@@ -11,6 +11,12 @@ pub mod travels;
 
 use std::fmt::Debug;
 
+/// An entry point: the depth of its tree, and the steps of each leaf.
+pub type Entry = fn(u32, u64) -> String;
+
+/// An entry point that is refused: its name, what it does on this machine, and what the error names.
+pub type Refused = (&'static str, Entry, &'static [&'static str]);
+
 /// Some work, about `steps` nanoseconds of it, so that others get a job.
 pub fn spin(steps: u64) -> u64 {
     std::hint::black_box(

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::passes;
 use crate::travels::Transparent;
+use crate::{Refused, passes};
 
 /// A field that serde skips, and which has a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ passes!(
 );
 
 /// All of these: their names, what they do on this machine, and what the error names.
-pub const ALL: &[(&str, fn(u32, u64) -> String, &[&str])] = &[
+pub const ALL: &[Refused] = &[
     ("skipped", skipped, &["pass_skipped", "awkward::refused::Skipped", "cache: 49"]),
     ("left_out", left_out, &["awkward::refused::LeftOut", "`name` of `LeftOut`", "skip_serializing_if"]),
     ("adjacent", adjacent, &["pass_adjacent", "`[0][0].kind`", "awkward::refused::Adjacent", "`tag`"]),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::passes;
+use crate::{Entry, passes};
 
 /// A field that serde skips, and which has its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,9 +164,11 @@ passes!(
         (vec!['\0', 'é', '\u{10ffff}'], vec![String::new(), "\u{1f9f5}".repeat(5000), "line\nline\r\u{feff}".to_owned()])
 );
 
+type Twelve = (u8, u16, u32, u64, i8, i16, i32, i64, bool, char, f32, f64);
+
 passes!(
     /// As many elements as `PartialEq` takes, and more.
-    tuples, pass_tuples: ((u8, u16, u32, u64, i8, i16, i32, i64, bool, char, f32, f64), Sixteen) = (
+    tuples, pass_tuples: (Twelve, Sixteen) = (
         (1, 2, 3, 4, -1, -2, -3, -4, true, 'x', 0.5, 0.25),
         Sixteen((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
     )
@@ -235,9 +237,11 @@ passes!(
     }
 );
 
+type Standard = (Duration, IpAddr, Range<u32>, NonZeroU64, Wrapping<u8>, Reverse<i8>, Option<NonZeroU64>);
+
 passes!(
     /// Times, addresses, ranges, and numbers with conditions.
-    standard, pass_standard: (Duration, IpAddr, Range<u32>, NonZeroU64, Wrapping<u8>, Reverse<i8>, Option<NonZeroU64>) = (
+    standard, pass_standard: Standard = (
         Duration::new(5, 999_999_999),
         IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x7f00, 1]),
         3..9,
@@ -324,7 +328,7 @@ passes!(
 );
 
 /// All of these: their names, and what they give on this machine.
-pub const ALL: &[(&str, fn(u32, u64) -> String)] = &[
+pub const ALL: &[(&str, Entry)] = &[
     ("skipped_empty", skipped_empty),
     ("memo", memo),
     ("borrowed", borrowed),
