@@ -3,9 +3,6 @@
 //! names the type and the field. Compiled for this machine too, where the same entry points give the expected
 //! answers.
 
-// Types are what this app is about.
-#![expect(clippy::type_complexity)]
-
 pub mod refused;
 pub mod travels;
 
