@@ -100,7 +100,7 @@ fn a_profile_says_what_more_workers_would_gain() {
         [&["run", &app, "9", "--profile"], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let profile = run(words(&["--json"])).json()["profile"].clone();
-    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let number = |value: &Value| value.as_f64().expect("a number");
     let (work, span) = (number(&profile["work_s"]), number(&profile["span_s"]));
     assert!(work > 0.0 && span > 0.0 && span <= work, "{profile}");
     assert!((number(&profile["parallelism"]) - work / span).abs() < 1e-6 * work / span, "{profile}");
