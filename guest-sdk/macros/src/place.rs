@@ -64,9 +64,9 @@ fn innermost(source: &str) -> Option<Block> {
             _ => {}
         }
         if matches!(letter, '{' | '}' | ';') {
-            head.clear()
+            head.clear();
         } else {
-            head.push(letter)
+            head.push(letter);
         }
         rest = &rest[letter.len_utf8()..];
     }
