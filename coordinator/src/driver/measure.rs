@@ -69,6 +69,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
     }
     bed.drive.chronicles.begin(RUN);
     bed.drive.machine.submit(bed.drive.clock.now(), RUN, spec());
+    do_what_is_due(&mut bed);
     let root = first_root(&mut bed);
     do_what_is_due(&mut bed);
     for link in 2..=hosts {

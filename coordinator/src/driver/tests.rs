@@ -192,9 +192,9 @@ async fn a_wish_is_answered_when_it_is_saved() {
     let cancelled = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply });
     tokio::pin!(cancelled);
     assert!(timeout(Duration::from_millis(50), &mut cancelled).await.is_err());
-    // A second wish is refused, as the machine is ahead of the disk.
+    // A second one is told that it is over, as the machine is ahead of the disk.
     let again = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply }).await;
-    assert!(matches!(again, Ok(Err(ChangeError::Refused(_)))));
+    assert!(matches!(again, Ok(Err(ChangeError::Over { why: None, .. }))), "{again:?}");
     drop(release);
     let answer = timeout(PATIENCE, cancelled).await.expect("in time").expect("it runs");
     assert!(answer.is_ok());

@@ -187,10 +187,14 @@ fn blobs_that_were_deleted_are_named_and_can_be_uploaded_again() {
     let stderr = Stdio::from(fs::File::create(&log).expect("a file"));
     let child = command(folder.path()).stdout(Stdio::piped()).stderr(stderr).spawn().expect("it starts");
     let server = Server::from_child(child, folder);
-    let text = fs::read_to_string(&log).expect("text");
-    let lines: Vec<&str> = text.lines().filter(|line| line.contains("missing")).collect();
-    assert!(lines.iter().any(|line| line.contains(&app) && line.contains("sateen publish")), "{text}");
-    assert!(lines.iter().any(|line| line.contains(&input) && line.contains("formula")), "{text}");
+    // It listens before it says so.
+    eventually("what is missing is named", || {
+        let text = fs::read_to_string(&log).ok()?;
+        let named = |hash: &str, how: &str| {
+            text.lines().any(|line| line.contains("missing") && line.contains(hash) && line.contains(how))
+        };
+        (named(&app, "sateen publish") && named(&input, "formula")).then_some(())
+    });
     // No run is begun that no host could load.
     let (status, why) = detail(server.post("/api/v1/runs", br#"{"app":"probe"}"#));
     assert!(status == 422 && why.contains("publish it again"), "{status} {why}");
