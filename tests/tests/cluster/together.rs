@@ -28,7 +28,8 @@ fn three_hosts_work_and_the_commands_tell_the_story() {
     let tree = cluster.sateen(["tree", &number]);
     let text = tree.result();
     assert!(
-        text.starts_with("main ") && text.lines().skip(1).any(|line| line.trim_start().starts_with("count ")),
+        text.starts_with("main ")
+            && text.lines().skip(1).any(|line| line.trim_start().starts_with("count(Board {")),
         "{tree:?}"
     );
 
