@@ -69,9 +69,9 @@ fn main() -> Result<String, BadInput> {
 mod tests {
     use super::*;
 
-    #[test]
+    /// `sateen test` runs it in sandboxes as well.
+    #[sateen::test(inputs(tasks = "name,number\nmersenne,2147483647\n\nfermat, 4294967297\n"))]
     fn known_answers() {
-        sateen::testing::set_input("tasks", "name,number\nmersenne,2147483647\n\nfermat, 4294967297\n");
         let expected = "name,number,factor\nmersenne,2147483647,2147483647\nfermat,4294967297,641";
         assert_eq!(main(), Ok(expected.to_owned()));
     }

@@ -154,7 +154,8 @@ mod tests {
         least
     }
 
-    #[test]
+    /// `sateen test` runs it in sandboxes as well.
+    #[sateen::test]
     fn known_answers() {
         for n in 1..=7 {
             let expected = cheapest(&costs(usize::from(n)), &mut Vec::new());

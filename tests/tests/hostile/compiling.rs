@@ -55,7 +55,11 @@ fn limits_of_compiling_are_named() {
     let error = error_of(&little, &module, &|| false).to_string();
     assert!(error.contains("takes more than 64 MiB of memory to compile here"), "{error}");
     let short = Compiler { time_max: Duration::from_millis(100), ..compiler() };
-    let error = error_of(&short, &module, &|| false).to_string();
+    // Other tests may have all processors: that is another reason, and said to be.
+    let error = (0..30)
+        .map(|_| error_of(&short, &module, &|| false).to_string())
+        .find(|error| !error.ends_with("as the machine is busy"))
+        .expect("the machine is not busy for ever");
     assert!(error.contains("takes more than 0.1 s of processor time to compile here"), "{error}");
     let error = error_of(&compiler(), &module, &|| true);
     assert!(matches!(error, RunError::Cancelled), "{error}");
