@@ -119,7 +119,7 @@ it('runs an app with an input that is chosen on the page, and says what held it 
   await page.goto(`${grid.url}/apps?app=sat`);
   await page.getByRole('button', { name: 'Add an input file' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
-  await page.getByText(/Choose a file for the input/).waitFor();
+  await page.getByText(/Choose a file for/).waitFor();
   await page.getByLabel('File of input 1').setInputFiles(file);
   await page.getByLabel('Input', { exact: true }).fill('cnf');
   await page.screenshot({ path: `${SHOTS}/real-input-390.png`, fullPage: true });
