@@ -14,7 +14,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { treeshake: { unknownGlobalSideEffects: false } },
   },
   server: { proxy: { '/api': proxied, '/ws': { ...proxied, ws: true }, '/version': proxied } },
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},

@@ -132,8 +132,8 @@ impl Bench {
         Ok(Self { app: App::load(engine, module, cache)?, log })
     }
 
-    /// Runs the test `name` in every setting, and says what it gives; whether that is everywhere what it gave on this
-    /// machine.
+    /// Runs the test `name` in every setting and prints the outcome. Returns whether every setting gave what this machine
+    /// gave.
     fn agrees(&self, name: &str, folder: &Path) -> Result<bool, Failure> {
         let Some(native) = native_output(&folder.join(name)) else {
             print(format!("test {} ... did not run on this machine\n", visible(name)).as_bytes())?;

@@ -226,3 +226,8 @@ pub async fn run(
     store.checkpoint().await?;
     Ok(())
 }
+
+/// What is shared, also after a panic of somebody who had it.
+fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

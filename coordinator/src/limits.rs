@@ -99,6 +99,8 @@ pub const RUNS_SCANNED_BYTES_MAX: usize = 16 << 20;
 pub const SEARCH_BYTES_MAX: usize = 256;
 /// Traces on their way out at once: each keeps 12 bytes a job.
 pub const TRACES_MAX: usize = 8;
+/// Of those, traces of one peer.
+pub const TRACES_PER_PEER_MAX: usize = 2;
 /// Requests that wait for a run's end.
 pub const WAITS_MAX: usize = 2048;
 /// Of those, requests of one peer; the oldest are answered when others want to wait.

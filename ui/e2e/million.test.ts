@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { BUILT, SHOTS, launch, open } from './browser.ts';
 import { serve, type Served } from './synthetic/server.ts';
 
-const SCRIPT_BYTES_MAX = 90_500;
+const SCRIPT_BYTES_MAX = 90_000;
 const TAB_BYTES_MAX = 150e6;
 const FRAMES_PER_S_MIN = 50;
 const FIRST_PAINT_MS_MAX = 300;

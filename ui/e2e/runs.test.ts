@@ -120,8 +120,8 @@ it('runs an app with an input that is chosen on the page, and says what held it 
   await page.getByRole('button', { name: 'Add an input file' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByText(/Choose a file for/).waitFor();
-  await page.getByLabel('File of input 1').setInputFiles(file);
-  await page.getByLabel('Input', { exact: true }).fill('cnf');
+  await page.getByLabel('File of this input').setInputFiles(file);
+  await page.getByLabel('Name', { exact: true }).fill('cnf');
   await page.screenshot({ path: `${SHOTS}/real-input-390.png`, fullPage: true });
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await page.getByRole('button', { name: 'Run', exact: true }).click();

@@ -30,6 +30,6 @@ describe('marks', () => {
   });
 
   it('are counted by what they mean', () => {
-    expect(counted(marks).map(({ name, count }) => `${count} ${name}`)).toEqual(['2 joined', '1 host lost', '1 coordinator restarted', '1 root lost']);
+    expect(counted(marks).map(({ name, count }) => `${count} ${name}`)).toEqual(['2 host joined', '1 host lost', '1 coordinator restarted', '1 root lost']);
   });
 });

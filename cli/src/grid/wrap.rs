@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use rustix::termios;
 use unicode_width::UnicodeWidthChar;
 
-/// Narrower terminals get text as if they had so many columns.
+/// Text is never wrapped to fewer columns than this, however narrow the terminal.
 const WIDTH_MIN: usize = 20;
 
 /// Narrower lines are not indented.

@@ -78,7 +78,7 @@ fn busy(why: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
 }
 
-/// Blobs and modules are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
+/// Blobs, modules and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
 /// and what operators' machines ask have their own limits or are short.
 fn has_its_own_turn(request: &Request) -> bool {
     let path = request.uri().path();
@@ -89,7 +89,7 @@ fn has_its_own_turn(request: &Request) -> bool {
         || path == "/api/v1/blobs"
         || path == "/healthz"
         || path.starts_with("/api/v1/blobs/")
-        || (path.starts_with("/api/v1/runs/") && path.ends_with("/wait"))
+        || (path.starts_with("/api/v1/runs/") && (path.ends_with("/wait") || path.ends_with("/trace.json")))
 }
 
 /// An answer that is counted until it was sent.

@@ -2,13 +2,18 @@
 //!
 //! What workers did decides: the first of these that explains enough of the time that they did not compute.
 
+use std::sync::Mutex;
+
 use super::Chronicle;
 use super::shown::Names;
 use super::timeline::Totals;
 use crate::api::types::{HoldUp, HoldUpKind, Run};
+use crate::locked;
 
 /// In less time too few figures come in.
 const TIME_S_MIN: f64 = 2.0;
+/// Workers whose stretches are added up while the chronicle is locked.
+const WORKERS_AT_ONCE_MAX: usize = 32;
 /// From this share of the workers' time on, nothing holds the run up that is worth a word.
 const COMPUTED_ENOUGH: f64 = 0.85;
 /// Share of its time that a run waited for hosts.
@@ -17,7 +22,7 @@ const WAITED_MIN: f64 = 0.2;
 const PROCESSOR_ENOUGH: f64 = 0.75;
 /// Share of the computing that was done before.
 const RECOVERED_MIN: f64 = 0.25;
-/// A run's end is when no more than so many workers, and this share of them, compute.
+/// A run is at its end while no more workers compute than this number, or than this share of them if that is more.
 const LAST_WORKERS: f64 = 1.5;
 const LAST_SHARE: f64 = 0.25;
 /// Share of a run's time that its end takes, if a straggler is to blame; before it, workers computed this share.
@@ -50,9 +55,33 @@ struct Evidence {
     last_job: Option<(String, String, f64)>,
 }
 
+/// What holds the run up; none where too little is known. The chronicle is locked for a moment at a time only, as the
+/// driver writes to it.
+pub fn hold_up(chronicle: &Mutex<Chronicle>, run: &Run, names: &Names) -> Option<HoldUp> {
+    let (bucket_ms, totals) = totals(chronicle);
+    let evidence = locked(chronicle).evidence(run, names);
+    Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence }.verdict()
+}
+
+/// What all workers did, and the length of a stretch in milliseconds.
+fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
+    let (mut bucket_ms, mut last, mut totals) = (0, None, Vec::new());
+    loop {
+        let timeline = &locked(chronicle).timeline;
+        if timeline.bucket_ms() != bucket_ms {
+            // They have become longer meanwhile.
+            (bucket_ms, last, totals) = (timeline.bucket_ms(), None, Vec::new());
+        }
+        last = timeline.add_totals(last, WORKERS_AT_ONCE_MAX, &mut totals);
+        if last.is_none() {
+            return (bucket_ms, totals);
+        }
+    }
+}
+
 impl Chronicle {
-    /// What holds the run up; none where too little is known.
-    pub fn hold_up(&self, run: &Run, names: &Names) -> Option<HoldUp> {
+    /// All but what workers did.
+    fn evidence(&self, run: &Run, names: &Names) -> Evidence {
         let is_over = run.ended_at.is_some();
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
@@ -66,16 +95,14 @@ impl Chronicle {
             passed_s: seconds(now_ms),
             waiting_for: run.waiting_for.clone().filter(|_| !is_over),
             waited,
-            bucket_s: seconds(self.timeline.bucket_ms()),
-            totals: self.timeline.totals(),
             work_s: run.figures.work_s,
             begun: self.tree.begun(),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
                 (format!("{} {}", job.function, job.job), job.host, seconds(ran_ms))
             }),
+            ..Evidence::default()
         }
-        .verdict()
     }
 
     /// When the run ended, as far as the chronicle knows.
@@ -123,14 +150,14 @@ impl Evidence {
                 "The hosts' machines are busy elsewhere: workers that computed got {} of a core each.",
                 percent(got)
             );
-            return hold_up(HoldUpKind::Starved, text);
+            return said(HoldUpKind::Starved, text);
         }
         if all.recover > RECOVERED_MIN * (all.work + all.recover) {
             let text = format!(
                 "Crashes cost it time: {} of what the workers computed was below jobs that had been lost.",
                 percent(all.recover / (all.work + all.recover))
             );
-            return hold_up(HoldUpKind::Recovery, text);
+            return said(HoldUpKind::Recovery, text);
         }
         if computed >= COMPUTED_ENOUGH {
             let text = format!("Nothing: {}; more hosts make it faster.", of_workers());
@@ -139,7 +166,7 @@ impl Evidence {
             } else {
                 text
             };
-            return hold_up(HoldUpKind::Nothing, text);
+            return said(HoldUpKind::Nothing, text);
         }
         if let Some(straggler) = self.straggler() {
             return Some(straggler);
@@ -152,7 +179,7 @@ impl Evidence {
                 of_workers(),
                 percent(of(all.steal + all.wait))
             );
-            return hold_up(HoldUpKind::Parameters, text);
+            return said(HoldUpKind::Parameters, text);
         }
         let unknown = 1.0 - computed - of(all.steal + all.wait);
         if unknown > UNKNOWN_MIN {
@@ -160,7 +187,7 @@ impl Evidence {
                 "The hosts' machines are busy elsewhere: of {} of the workers' time nothing is known.",
                 percent(unknown)
             );
-            return hold_up(HoldUpKind::Starved, text);
+            return said(HoldUpKind::Starved, text);
         }
         let text = format!(
             "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
@@ -169,7 +196,7 @@ impl Evidence {
             percent(of(all.steal)),
             percent(of(all.wait))
         );
-        hold_up(HoldUpKind::Parallelism, text)
+        said(HoldUpKind::Parallelism, text)
     }
 
     /// At the end, or now, next to nobody computes, and before that most did.
@@ -201,11 +228,11 @@ impl Evidence {
             text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
         }
         text.push('.');
-        hold_up(HoldUpKind::Straggler, text)
+        said(HoldUpKind::Straggler, text)
     }
 }
 
-fn hold_up(kind: HoldUpKind, text: String) -> Option<HoldUp> {
+fn said(kind: HoldUpKind, text: String) -> Option<HoldUp> {
     Some(HoldUp { kind, text })
 }
 
@@ -240,7 +267,7 @@ fn time(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    /// So many stretches of a quarter of a second, in each the same.
+    /// `stretches` stretches of a quarter of a second, all alike.
     fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
         vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
     }

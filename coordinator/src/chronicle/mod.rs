@@ -31,6 +31,7 @@ use timeline::Timeline;
 use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
+pub use hold_up::hold_up;
 pub use saved::{ChronicleChanges, Looks, Summary};
 pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
@@ -73,7 +74,7 @@ pub struct Source<'a> {
 /// How a host went, as the chronicles of its runs have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Going {
-    /// It said goodbye.
+    /// The host left, having said so.
     Left,
     /// It gave back what it had because it pauses.
     Paused,

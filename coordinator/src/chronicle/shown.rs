@@ -39,7 +39,7 @@ impl Names {
         self.kinds.get(usize::from(kind)).map_or("unknown", String::as_str)
     }
 
-    /// A job of this kind as a call, with its parameters as Rust would write them, in about so many bytes.
+    /// A job of this kind as a call, with its parameters as Rust would write them, cut at about `length` bytes.
     fn call(&self, kind: u16, parameters: &[u8], length: usize) -> Option<String> {
         self.shapes.get(usize::from(kind))?.as_ref()?.call(self.of(kind), parameters, length)
     }

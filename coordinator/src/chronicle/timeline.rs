@@ -1,6 +1,7 @@
 //! What each worker did when: shares of equal stretches of time, which double when there are too many.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use sateen_protocol::message::WorkerTimes;
 use serde::{Deserialize, Serialize};
@@ -148,10 +149,19 @@ pub struct Totals {
 }
 
 impl Timeline {
-    /// All workers together, stretch by stretch, from the run's submission on.
-    pub fn totals(&self) -> Vec<Totals> {
-        let mut totals = Vec::new();
-        for lane in self.lanes.values() {
+    /// Adds up to `most` workers to the totals, stretch by stretch from the run's submission on: those after the worker
+    /// `after`. The last of them, if there may be more.
+    pub fn add_totals(
+        &self,
+        after: Option<(u32, u16)>,
+        most: usize,
+        totals: &mut Vec<Totals>,
+    ) -> Option<(u32, u16)> {
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last = None;
+        let mut left = most;
+        for (worker, lane) in self.lanes.range((first, Bound::Unbounded)).take(most) {
+            (last, left) = (Some(*worker), left - 1);
             if totals.len() < lane.shares.len() {
                 totals.resize(lane.shares.len(), Totals::default());
             }
@@ -167,7 +177,7 @@ impl Timeline {
                 total.wait += wait;
             }
         }
-        totals
+        last.filter(|_| left == 0)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::{StoreError, sql};
 
 impl Drive {
     pub(super) fn request(&mut self, request: Request) {
-        // Whoever asked may have gone: then nobody hears the answer.
+        // The caller may have hung up; the answer is then dropped.
         match request {
             Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
             Request::Change { run, wish, reply } => {
@@ -74,7 +74,7 @@ impl Drive {
             self.machine.submit(self.clock.now(), run, spec);
             self.drain();
         }
-        // Whoever asked may have gone.
+        // The caller may have hung up.
         let _ = reply.send(result);
     }
 

@@ -7,9 +7,10 @@ use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::Departure;
 
-use super::{Drive, locked};
+use super::Drive;
 use crate::api::types::EventKind;
 use crate::chronicle::{Going, Source};
+use crate::locked;
 use crate::store::sql::state_word;
 
 impl Drive {

@@ -174,7 +174,7 @@ pub(super) struct New {
 }
 
 impl New {
-    /// On a store in `folder`, which is empty; for so many links.
+    /// A driver for `links_max` links, with a new store in the empty `folder`.
     pub fn begin(folder: &Path, links_max: usize) -> Result<Self, StoreError> {
         let (store, restored) = Store::open(folder, crate::limits::BLOBS_BYTES_MAX)?;
         let clock = Clock::start();

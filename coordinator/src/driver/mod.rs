@@ -35,6 +35,7 @@ use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
 };
 use crate::links::{FromLink, Links};
+use crate::locked;
 use crate::store::sql::state_word;
 use crate::store::{Store, StoreError};
 use names::Names;
@@ -432,8 +433,4 @@ impl Drive {
         self.last_seen.remove(&run);
         self.ends.send_modify(|ends| *ends += 1);
     }
-}
-
-fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

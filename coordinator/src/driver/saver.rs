@@ -226,7 +226,7 @@ impl Saver {
         if self.is_behind_with(run) {
             self.held.entry(run).or_default().answers.push(answer);
         } else {
-            // Whoever asked may have gone.
+            // The caller may have hung up.
             let _ = answer.send(Ok(()));
         }
     }

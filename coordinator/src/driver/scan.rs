@@ -5,19 +5,20 @@
 //! seen, and none is seen twice.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use sateen_protocol::{HostId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
+use super::Drive;
 use super::request::{HostSeen, Live};
 use super::served::Service;
 use super::speed::{Pace, compare};
 use super::totals::add_host;
-use super::{Drive, locked};
 use crate::api::types::{Figures, HostOfRun};
 use crate::chronicle::Chronicles;
+use crate::locked;
 use crate::metrics::Totals;
 
 /// Hosts, or rows of hosts, that are looked at in one event.
@@ -146,7 +147,7 @@ impl Drive {
         }
         match last.filter(|_| count == HOSTS_AT_ONCE_MAX).and_then(after) {
             Some(next) => Some(TotalsScan { next, ..scan }),
-            // Whoever asked may have gone.
+            // The caller may have hung up.
             None => {
                 let _ = scan.reply.send(self.add_runs(*scan.sums));
                 None
@@ -180,7 +181,7 @@ impl Drive {
         };
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().collect();
-            // Whoever asked may have gone.
+            // The caller may have hung up.
             drop(scan.reply.send(Some(live)));
         };
         if scan.next == HostId(0) {
@@ -279,7 +280,7 @@ impl Drive {
                 drop((speeds, served));
                 hosts.append(&mut part);
             }
-            // Whoever asked may have gone.
+            // The caller may have hung up.
             drop(reply.send(hosts));
         });
     }
@@ -289,8 +290,7 @@ impl Drive {
 pub fn add_lent(chronicles: &Chronicles, run: RunId, lent: &mut HashMap<HostId, u64>) {
     let Some(chronicle) = chronicles.get(run) else { return };
     // The driver writes to it: it is not kept for longer than copying takes.
-    let of_run: Vec<(HostId, u64)> =
-        chronicle.lock().unwrap_or_else(PoisonError::into_inner).lent().collect();
+    let of_run: Vec<(HostId, u64)> = locked(&chronicle).lent().collect();
     for (host, jobs) in of_run {
         let sum = lent.entry(host).or_default();
         *sum = sum.saturating_add(jobs);

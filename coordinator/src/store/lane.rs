@@ -37,7 +37,7 @@ impl Lane {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |connection| {
-            // Whoever asked may have gone.
+            // The caller may have hung up.
             let _ = reply.send(work(connection));
         });
         self.queue.send(work).await.map_err(|_| StoreError::Stopped)?;

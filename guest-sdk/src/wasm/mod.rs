@@ -68,7 +68,7 @@ fn encode_result<J: Job>(result: &J::Output) -> Vec<u8> {
 
 /// A check of these bytes takes no time that matters.
 fn is_short(bytes: &[u8]) -> bool {
-    const SHORT_BYTES_MAX: usize = 16 << 10;
+    const SHORT_BYTES_MAX: usize = 4 << 10;
     bytes.len() <= SHORT_BYTES_MAX
 }
 

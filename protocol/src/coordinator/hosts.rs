@@ -342,10 +342,10 @@ impl Coordinator {
         if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
-        self.events.push_back(match state.rests {
-            true => Event::HostPaused(host),
-            false => Event::HostGone(host, departure),
-        });
+        // One that crashes before its goodbye does not pause.
+        state.rests &= departure == Departure::Left;
+        let event = if state.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
+        self.events.push_back(event);
         self.forget_parcels_of(now, host);
         let knew: VecDeque<HostId> = self.circles.withdraw(host).collect();
         if state.paused.is_none() || !knew.is_empty() {

@@ -97,12 +97,6 @@ impl Tally {
         self.rows.len() + self.counted.len() + self.away.len() + self.changed.len() + of_gone
     }
 
-    /// The counts of each host, of all its series.
-    #[cfg(test)]
-    pub fn rows(&self) -> impl Iterator<Item = (HostId, Counts)> {
-        self.rows_from(HostId(0))
-    }
-
     /// The counts of the hosts from `first` on in the order of their ids, of all their series.
     pub fn rows_from(&self, first: HostId) -> impl Iterator<Item = (HostId, Counts)> {
         self.rows.range(first..).map(|(host, counts)| (*host, *counts))
@@ -302,12 +296,12 @@ mod tests {
         // It was given the run again, after a suspension, and has done more than before when it is heard.
         assert_eq!(tally.count(HOST, 2, counts(150)).work_ns, 250);
         // The coordinator began anew, and the host did not.
-        let mut tally = Tally::restore(tally.rows().collect(), tally.begun_anew().collect());
+        let mut tally = Tally::restore(tally.rows_from(HostId(0)).collect(), tally.begun_anew().collect());
         assert_eq!(tally.sum().work_ns, 250);
         assert_eq!(tally.count(HOST, 2, counts(160)).work_ns, 260);
         assert_eq!(tally.count(HOST, 3, counts(5)).work_ns, 265);
         // Both did.
-        let mut tally = Tally::restore(tally.rows().collect(), tally.begun_anew().collect());
+        let mut tally = Tally::restore(tally.rows_from(HostId(0)).collect(), tally.begun_anew().collect());
         assert_eq!(tally.count(HOST, 4, counts(1)).work_ns, 266);
     }
 
@@ -323,7 +317,7 @@ mod tests {
         tally.leave(OTHER, |_| Whereabouts::Gone);
         tally.rename(OTHER, HOST);
         tally.count(HOST, 2, counts(7));
-        assert_eq!((tally.sum().jobs.executed, tally.rows().count()), (127, 1));
+        assert_eq!((tally.sum().jobs.executed, tally.rows_from(HostId(0)).count()), (127, 1));
     }
 
     #[test]
@@ -335,7 +329,7 @@ mod tests {
             tally.leave(HostId(host), |_| Whereabouts::Gone);
         }
         assert_eq!(tally.sum().work_ns, 10 * hosts);
-        assert_eq!(tally.rows().count(), GONE_HOSTS_LISTED_MAX + 1);
+        assert_eq!(tally.rows_from(HostId(0)).count(), GONE_HOSTS_LISTED_MAX + 1);
         // The first is still at it, and comes back as another.
         tally.rename(HostId(1), HostId(hosts + 1));
         tally.count(HostId(hosts + 1), 1, Counts { busy: 1, ..counts(12) });
@@ -363,9 +357,9 @@ mod tests {
             }
             if step % 500 == 0 {
                 let mut sum = Counts::default();
-                tally.rows().for_each(|(_, row)| sum.add(&row));
+                tally.rows_from(HostId(0)).for_each(|(_, row)| sum.add(&row));
                 assert_eq!(tally.sum(), sum);
-                let there = tally.rows().filter(|(host, _)| !tally.away.contains(host));
+                let there = tally.rows_from(HostId(0)).filter(|(host, _)| !tally.away.contains(host));
                 let workers = there.map(|(_, row)| u64::from(row.workers)).sum::<u64>();
                 assert_eq!(tally.workers, workers);
             }
@@ -398,7 +392,7 @@ mod tests {
         assert!(!tally.has_changed() && tally.take_changed(None, 1).is_empty());
         assert_eq!(
             saved.iter().map(|(host, row)| (*host, row.sum)).collect::<Vec<_>>(),
-            tally.rows().collect::<Vec<_>>()
+            tally.rows_from(HostId(0)).collect::<Vec<_>>()
         );
         let anew =
             saved.iter().filter_map(|(host, row)| row.anew.map(|(before, last)| (*host, before, last)));
@@ -416,7 +410,7 @@ mod tests {
                 _ => Whereabouts::Gone,
             });
         }
-        assert!(tally.rows().any(|(host, _)| host == HostId(1)));
+        assert!(tally.rows_from(HostId(0)).any(|(host, _)| host == HostId(1)));
     }
 
     #[test]
@@ -428,13 +422,13 @@ mod tests {
             // All that went lately may come back.
             tally.leave(HostId(host), |_| Whereabouts::Missing);
         }
-        assert_eq!(tally.rows().count() as u64, hosts);
+        assert_eq!(tally.rows_from(HostId(0)).count() as u64, hosts);
         // None of them did. A few others come and go.
         for host in hosts + 1..=2 * hosts {
             tally.count(HostId(host), 1, counts(10));
             tally.leave(HostId(host), |_| Whereabouts::Gone);
         }
-        assert_eq!(tally.rows().count(), GONE_HOSTS_LISTED_MAX + 1);
+        assert_eq!(tally.rows_from(HostId(0)).count(), GONE_HOSTS_LISTED_MAX + 1);
         assert_eq!((tally.gone.len(), tally.listed.len()), (GONE_HOSTS_LISTED_MAX, GONE_HOSTS_LISTED_MAX));
         assert_eq!(tally.sum().work_ns, 10 * 2 * hosts);
     }

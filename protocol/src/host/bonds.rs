@@ -36,6 +36,21 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
     Entry { key: JobKey([number; 32]), depth: lineage as u32, lineage: Lineage(vec![tag; lineage]), state }
 }
 
+/// The job of this number, lent to a thief that has said nothing of it.
+pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
+    Loan {
+        number: JobNumber(number.into()),
+        spec: job(number),
+        thief,
+        state,
+        holding: 0,
+        heard: NOW,
+        is_heard: false,
+        sent: None,
+        is_renewed: false,
+    }
+}
+
 pub fn note(parameters: usize) -> JobNote {
     let (job, what) = (job(1).key.tag(), NoteKind::Aborted);
     let parameters = Some(vec![0; parameters]);
@@ -54,21 +69,7 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
             part.parked.push_back(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
         |part, thief| {
-            let (number, spec, state) = (JobNumber(1), job(1), LoanState::Asked);
-            part.lend(
-                JobNumber(2),
-                Loan {
-                    number,
-                    spec,
-                    thief,
-                    state,
-                    holding: 0,
-                    heard: NOW,
-                    is_heard: false,
-                    sent: None,
-                    is_renewed: false,
-                },
-            );
+            part.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
         },
         |part, peer| {
             let owners = vec![(Owner::Host(peer), JobNumber(1))];
@@ -398,23 +399,9 @@ fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
         let joined = vec![info(other)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let (number, loan) = (JobNumber(1), part.new_number());
-        let (spec, thief) = (job(1), PEER);
-        part.lend(
-            loan,
-            Loan {
-                number,
-                spec,
-                thief,
-                state,
-                holding: 0,
-                heard: NOW,
-                is_heard: false,
-                sent: None,
-                is_renewed: false,
-            },
-        );
-        host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number: loan });
+        let number = part.new_number();
+        part.lend(number, loan(1, PEER, state));
+        host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
     }
 }

@@ -386,6 +386,10 @@ impl Host {
         if part.stage == Stage::Unable {
             return;
         }
+        // What it did here is told with the reason, not some time after it.
+        part.next_report = self.latest;
+        self.report(self.latest, run);
+        let Some(part) = self.runs.get_mut(&run) else { return };
         part.stage = Stage::Unable;
         part.unable = Some(reason.clone());
         // First, so that the orphans are known when what is above them is redone.

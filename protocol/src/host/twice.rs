@@ -116,8 +116,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bonds::{entry, job};
-    use super::super::part::Loan;
+    use super::super::bonds::{entry, job, loan};
     use super::super::tests::{PEER, RUN, host};
     use super::*;
     use crate::{HostId, Outcome, StealId, Time};
@@ -129,21 +128,10 @@ mod tests {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let loans = [1, 2].map(|number| {
-            let (spec, loan) = (job(number), part.new_number());
-            part.redoing.insert(spec.key.tag());
-            let loan_of = Loan {
-                number: JobNumber(number.into()),
-                spec,
-                thief: PEER,
-                state,
-                holding: 0,
-                heard: NOW,
-                is_heard: false,
-                sent: None,
-                is_renewed: false,
-            };
-            part.lend(loan, loan_of);
-            loan
+            let here = part.new_number();
+            part.redoing.insert(job(number).key.tag());
+            part.lend(here, loan(number, PEER, state));
+            here
         });
         (host, loans[0])
     }

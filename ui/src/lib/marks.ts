@@ -1,5 +1,6 @@
 /** Events that are marked on every axis of time: who came and went, and what was started anew. */
 
+import { isBad, signOf } from './signs.ts';
 import type { RunEvent } from './types.ts';
 
 export interface Mark {
@@ -12,20 +13,12 @@ export interface Mark {
   isBad: boolean;
 }
 
-const KINDS: { [kind: string]: { sign: string; name: string; isBad?: boolean } } = {
-  host_joined: { sign: '+', name: 'joined' },
-  host_left: { sign: '−', name: 'left' },
-  host_lost: { sign: '✕', name: 'host lost', isBad: true },
-  root_lost: { sign: '✕', name: 'root lost', isBad: true },
-  coordinator_restarted: { sign: '↺', name: 'coordinator restarted', isBad: true },
-  suspended: { sign: '❚', name: 'suspended' },
-  resumed: { sign: '▶', name: 'resumed' },
-};
+const KINDS = ['host_joined', 'host_left', 'host_lost', 'root_lost', 'coordinator_restarted', 'suspended', 'resumed'];
 
 export function marksOf(events: RunEvent[]): Mark[] {
   return events
-    .filter((event) => Object.hasOwn(KINDS, event.kind))
-    .map((event) => ({ ms: event.t_ms, text: event.text, isBad: false, ...KINDS[event.kind] }))
+    .filter(({ kind }) => KINDS.includes(kind))
+    .map(({ kind, t_ms, text }) => ({ ms: t_ms, sign: signOf(kind), name: kind.replace('_', ' '), text, isBad: isBad(kind) }))
     .sort((a, b) => a.ms - b.ms);
 }
 

@@ -6,24 +6,24 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use sateen_protocol::RunId;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use super::super::Api;
 use super::super::extract::Path;
+use super::super::gate::turn;
 use super::super::problem::Problem;
 use super::lanes::{Laid, Span, lay_out};
 use super::{chronicle, names, parse};
 use crate::chronicle::{Chronicle, Names, Shown};
 use crate::driver::Gone;
-use crate::limits::{TRACES_MAX, TURN_TIMEOUT};
+use crate::server::{Connection, Kind, Pass};
 
 /// Jobs that are written at once.
 const AT_ONCE: usize = 4096;
@@ -43,13 +43,14 @@ pub async fn csv(State(api): State<Api>, Path(run): Path<String>) -> Result<Resp
 }
 
 /// `trace.json`, which Perfetto and chrome://tracing open.
-pub async fn trace(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub async fn trace(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(run): Path<String>,
+) -> Result<Response, Problem> {
     let run = parse(&run)?;
     let names = names(&api, run).await?;
-    let turn = timeout(TURN_TIMEOUT, TRACES.acquire()).await.ok().and_then(Result::ok).ok_or_else(|| {
-        let why = "too many traces are being downloaded; try again later";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
-    })?;
+    let turn = turn(&api, &connection, Kind::Trace).await?;
     let of = chronicle(&api, run).await?;
     let laid = spawn_blocking(move || lay_out(&spans(&of))).await.map_err(|_| Gone)?;
     let format =
@@ -164,9 +165,6 @@ fn field(text: &str) -> String {
     text
 }
 
-/// Bounds the memory of lanes.
-static TRACES: Semaphore = Semaphore::const_new(TRACES_MAX);
-
 struct Trace {
     names: Names,
     run: RunId,
@@ -176,7 +174,7 @@ struct Trace {
     place: usize,
     /// Lanes that have been named.
     tracks: BTreeSet<(u32, u32)>,
-    _turn: SemaphorePermit<'static>,
+    _turn: Pass,
     /// Hosts that have been named.
     hosts: u32,
     is_first: bool,

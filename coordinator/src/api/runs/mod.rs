@@ -22,7 +22,7 @@ use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
 use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
-use crate::chronicle::{Chronicle, Names};
+use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
@@ -210,13 +210,13 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let chronicle = api.driver.chronicles.get(run);
     let is_kept = chronicle.is_some() || shown.ended_at.is_none();
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
+    shown.held_up_by = hold_up(&chronicle, &shown, &names);
     let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
     let (remaining, remaining_why) = match chronicle.remaining() {
         _ if shown.ended_at.is_some() => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining), None),
         Err(why) => (None, Some(why)),
     };
-    shown.held_up_by = chronicle.hold_up(&shown, &names);
     let mean_busy = (shown.elapsed_s > 0.0).then(|| shown.figures.work_s / shown.elapsed_s);
     Ok(RunDetails {
         depths: chronicle.depths(),
@@ -326,13 +326,10 @@ async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     // First the driver, then the store: what ends in between is found over.
     let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
     let row = row(api, run).await?;
-    let chronicle = api.driver.chronicles.get(run);
-    let names = if chronicle.is_some() { names_of(api, &row).await? } else { Names::default() };
+    let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(shown(row, live)) };
+    let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
-    if let Some(chronicle) = chronicle {
-        let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.held_up_by = chronicle.hold_up(&shown, &names);
-    }
+    shown.held_up_by = hold_up(&chronicle, &shown, &names);
     Ok(shown)
 }
 

@@ -6,8 +6,8 @@ use crate::limits::{
     BODIES_MAX, BODIES_PER_PEER_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, FEEDS_MAX,
     FEEDS_PER_PEER_MAX, HELD_AT_LEAST, LINKS_MAX, LINKS_PER_PEER_MAX, LINKS_UNKNOWN_MAX,
     LINKS_UNKNOWN_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_MAX,
-    RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAIT_AT_LEAST, WAITS_MAX,
-    WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
+    RESPONSE_KIB_PER_PEER_MAX, TRACES_MAX, TRACES_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX,
+    WAIT_AT_LEAST, WAITS_MAX, WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
 };
 
 /// What there is a limited number of.
@@ -23,6 +23,8 @@ pub enum Kind {
     Body,
     /// Blobs on their way in or out.
     Transfer,
+    /// Traces on their way out, each with memory that follows from how many jobs it has.
+    Trace,
     /// KiB of answers that are being sent.
     ResponseKib,
     /// Websockets of hosts that have not said hello.
@@ -44,6 +46,7 @@ impl Kind {
             Self::Wait => (WAITS_MAX, WAITS_PER_PEER_MAX),
             Self::Body => (BODIES_MAX, BODIES_PER_PEER_MAX),
             Self::Transfer => (TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX),
+            Self::Trace => (TRACES_MAX, TRACES_PER_PEER_MAX),
             Self::ResponseKib => (RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX),
             Self::UnknownLink => (LINKS_UNKNOWN_MAX, LINKS_UNKNOWN_PER_PEER_MAX),
             Self::Link => (LINKS_MAX, LINKS_PER_PEER_MAX),

@@ -11,8 +11,8 @@ use super::{Driver, Input, Stopped};
 use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
 use crate::grid::page::Page;
 
-/// A machine that has not left by then does not.
-const LEAVE_MAX: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
+/// The machine leaves within [`limits::LEAVE_MAX`]; where it has not after this time, the host ends without it.
+const ABANDONED_AFTER: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
 /// Who asks for a pause is not kept waiting longer; what it has is on its way back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -150,7 +150,7 @@ impl Driver {
 
     fn leave(&mut self) {
         if self.leaving.is_none() {
-            let until = self.clock.now() + LEAVE_MAX;
+            let until = self.clock.now() + ABANDONED_AFTER;
             self.leaving = Some(Leaving { until, answers: Vec::new(), told: 0 });
             self.tell(sateen_protocol::host::Host::leave);
         }
@@ -180,7 +180,7 @@ impl Driver {
             }
         }
         if now >= leaving.until && self.ended.is_none() {
-            let why = format!("the grid did not answer in {} s", LEAVE_MAX.as_secs_f64());
+            let why = format!("the grid did not answer in {} s", ABANDONED_AFTER.as_secs_f64());
             self.ended = Some(Stopped::Abandoned(why));
         }
     }

@@ -1,0 +1,137 @@
+//! The shapes of parameters and results, and values as Rust would write them.
+//!
+//! An app's SDK says in the section `sateen.shapes` what its jobs' bytes are (`docs/abi.md`). Both that and the bytes come
+//! from strangers: a value is written up to a length, and what does not fit its shape is not shown.
+
+mod reader;
+mod writer;
+
+/// The section's name. A line for each job: `NAME PARAMETERS -> RESULT`.
+pub const SHAPES_SECTION: &str = "sateen.shapes";
+/// Shapes within one another.
+const DEPTH_MAX: usize = 64;
+
+/// How a value is encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// `bool`, `char`, `str`, `bytes`, or a number's type.
+    Plain(Plain),
+    /// `?X`
+    Option(Box<Shape>),
+    /// `[X]`
+    Seq(Box<Shape>),
+    /// `[X;N]`
+    Array(Box<Shape>, usize),
+    /// `{K:V}`
+    Map(Box<Shape>, Box<Shape>),
+    /// `(X,Y)`
+    Tuple(Vec<Shape>),
+    /// `Name!`, `Name(X,Y)` or `Name{field:X}`
+    Struct(String, Fields),
+    /// `Name<Variant,Variant(X),Variant{field:X}>`
+    Enum(String, Vec<(String, Fields)>),
+    /// `@N`: the type with a name that is so many such types outside of this.
+    Outer(usize),
+}
+
+/// What a struct or a variant has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fields {
+    /// Nothing.
+    Unit,
+    /// Parts by position.
+    Tuple(Vec<Shape>),
+    /// Parts by name.
+    Named(Vec<(String, Shape)>),
+}
+
+/// What has no parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plain {
+    /// A byte, 0 or 1.
+    Bool,
+    /// A string of one letter.
+    Char,
+    /// UTF-8 behind its length.
+    Str,
+    /// Bytes behind their number.
+    Bytes,
+    /// A byte.
+    U8,
+    /// A byte with a sign.
+    I8,
+    /// A whole number of so many bits, as a varint.
+    Unsigned(u32),
+    /// The same with a sign, zigzag.
+    Signed(u32),
+    /// Four bytes.
+    F32,
+    /// Eight bytes.
+    F64,
+}
+
+impl Plain {
+    const NAMES: [(&str, Self); 16] = [
+        ("bool", Self::Bool),
+        ("char", Self::Char),
+        ("str", Self::Str),
+        ("bytes", Self::Bytes),
+        ("u8", Self::U8),
+        ("i8", Self::I8),
+        ("u16", Self::Unsigned(16)),
+        ("u32", Self::Unsigned(32)),
+        ("u64", Self::Unsigned(64)),
+        ("u128", Self::Unsigned(128)),
+        ("i16", Self::Signed(16)),
+        ("i32", Self::Signed(32)),
+        ("i64", Self::Signed(64)),
+        ("i128", Self::Signed(128)),
+        ("f32", Self::F32),
+        ("f64", Self::F64),
+    ];
+}
+
+/// The shapes of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobShape {
+    /// Of its parameters, a tuple; if they have one.
+    pub parameters: Option<Shape>,
+    /// Of its result.
+    pub result: Option<Shape>,
+}
+
+impl JobShape {
+    /// Reads what follows the job's name in the section: `PARAMETERS -> RESULT`. `_` stands for one that is not known.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (parameters, result) = text.split_once(" -> ")?;
+        Some(Self { parameters: Shape::parse(parameters), result: Shape::parse(result) })
+    }
+
+    /// A call of the job `name` with these encoded parameters, as Rust would write it, if they are what the
+    /// shape says; no longer than about `length` bytes.
+    pub fn call(&self, name: &str, parameters: &[u8], length: usize) -> Option<String> {
+        let shape = self.parameters.as_ref().filter(|shape| matches!(shape, Shape::Tuple(_)))?;
+        Some(format!("{name}{}", shape.show(parameters, length)?))
+    }
+
+    /// An encoded result, as Rust would write it.
+    pub fn result(&self, result: &[u8], length: usize) -> Option<String> {
+        self.result.as_ref()?.show(result, length)
+    }
+}
+
+impl Shape {
+    /// Reads a shape's text.
+    pub fn parse(text: &str) -> Option<Self> {
+        reader::read(text)
+    }
+
+    /// The value that `bytes` stand for, as Rust would write it. From about `length` bytes of text on, `…` stands for the
+    /// rest. `None` if they are no such value.
+    pub fn show(&self, bytes: &[u8], length: usize) -> Option<String> {
+        writer::write(self, bytes, length)
+    }
+}
+
+#[cfg(test)]
+mod tests;
