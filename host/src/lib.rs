@@ -45,6 +45,7 @@ pub use module::{COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_module::{
-    ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION,
+    ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, JobShape, Pitfall, SHAPE_PREFIX,
+    SHAPES_SECTION,
 };
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use sateen_host::{
-    App, Engine, Inspection, JobShape, Limits, Output, Run, RunError, RunOptions, SHAPES_SECTION,
+    App, Engine, Inspection, JobShape, Limits, Output, Run, RunError, RunOptions, SHAPE_PREFIX,
+    SHAPES_SECTION,
 };
 
 use crate::exit::say;
@@ -32,7 +33,7 @@ pub fn with_shapes(mut module: Vec<u8>, inspection: &Inspection) -> Vec<u8> {
 /// The section's text: a line for each job that has a shape.
 fn ask(module: &[u8], inspection: &Inspection) -> Result<String, RunError> {
     let tells = |name: &str| {
-        inspection.exports.iter().any(|export| export.name.strip_prefix("sateen_shape_") == Some(name))
+        inspection.exports.iter().any(|export| export.name.strip_prefix(SHAPE_PREFIX) == Some(name))
     };
     let jobs: Vec<&String> = inspection.jobs.iter().filter(|name| tells(name)).collect();
     if jobs.is_empty() {

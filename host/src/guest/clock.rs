@@ -166,10 +166,13 @@ impl Clock {
         self.work.saturating_add(self.children_work)
     }
 
-    /// Work and span together, for one look at the clock. Without what was set aside.
+    /// Work and span together, for one look at the clock. Without what was set aside. No chain is longer than all work:
+    /// one that was told when the clock had guessed too much is cut to that.
     pub fn total_work_and_span(&mut self) -> (Duration, Duration) {
         self.settle();
-        (self.work.saturating_add(self.children_work).saturating_sub(self.aside), self.span)
+        let work = self.work.saturating_add(self.children_work).saturating_sub(self.aside);
+        self.span = self.span.min(work);
+        (work, self.span)
     }
 
     /// What was done since work and span were these does not count.
@@ -238,6 +241,18 @@ mod tests {
         assert!(work <= processor_time() - before, "{work:?}");
         clock.stop();
         assert_eq!((clock.total_work(), clock.span()), (clock.work, clock.work));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn no_chain_is_longer_than_all_work() {
+        let mut clock = Clock::start();
+        std::thread::sleep(Duration::from_millis(20));
+        let (_, guessed) = clock.total_work_and_span();
+        clock.stop();
+        clock.set_span(guessed);
+        let (work, span) = clock.total_work_and_span();
+        assert!(span <= work && work < guessed, "{span:?} of {work:?}, after a guess of {guessed:?}");
     }
 
     #[test]
