@@ -60,7 +60,7 @@ fn is_root() -> bool {
 /// A result's bytes, checked.
 fn encode_result<J: Job>(result: &J::Output) -> Vec<u8> {
     let bytes = codec::encode(result);
-    if is_short(&bytes) || is_chosen(&bytes) {
+    if is_short(&bytes) || J::kind().checks_result(&bytes) {
         check(J::NAME, "result", result, &bytes, J::lost_result);
     }
     bytes

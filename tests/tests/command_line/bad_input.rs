@@ -59,10 +59,10 @@ fn a_module_for_a_newer_abi() {
 /// Where every job has an instance of its own, what it returns is decoded by who syncs it.
 #[test]
 fn what_another_version_of_an_app_has_written_breaks_the_abi() {
-    let words = ["job `", "the result of `older` breaks the ABI: 19999 bytes follow a ", "OfAnotherVersion"];
-    run_probe("result_of_another_version", &["--pristine", "20000"]).fails_with(1, &words);
-    run_probe("parameters_of_another_version", &["--pristine", "20000"])
-        .fails_with(1, &["job `newer` failed: its parameters break the ABI: 19999 bytes follow a "]);
+    let words = ["job `", "the result of `older` breaks the ABI: 1999999 bytes follow a ", "OfAnotherVersion"];
+    run_probe("result_of_another_version", &["--pristine", "2000000"]).fails_with(1, &words);
+    run_probe("parameters_of_another_version", &["--pristine", "2000000"])
+        .fails_with(1, &["job `newer` failed: its parameters break the ABI: 1999999 bytes follow a "]);
 }
 
 /// What is short is read back where it is encoded, so that the error names the type there.

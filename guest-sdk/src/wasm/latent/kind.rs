@@ -5,10 +5,32 @@ use std::ptr::{read_volatile, write_volatile};
 
 use super::record::Record;
 use crate::Job;
-use crate::wasm::{abi, is_chosen, is_short};
+use crate::wasm::{abi, is_chosen};
 
-/// The first exposures of a kind, whose parameters are checked if they are short; of all others, some are.
-const CHECKS: u32 = 4;
+/// So many bytes of a kind's parameters, and of its results, are checked in each instance; of all others, some are.
+const CHECKED_BYTES: usize = 1 << 20;
+/// What is shorter counts as this long: a check costs something whatever its length.
+const CHECK_BYTES_MIN: usize = CHECKED_BYTES / 4;
+
+/// How many bytes are yet to be checked.
+struct Allowance(UnsafeCell<usize>);
+
+impl Allowance {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(CHECKED_BYTES))
+    }
+
+    /// Whether so many bytes are within it. If so, they are taken.
+    fn takes(&self, length: usize) -> bool {
+        let counted = length.max(CHECK_BYTES_MIN);
+        // SAFETY: one thread, and no reference into the cell is kept.
+        unsafe {
+            let left = *self.0.get();
+            *self.0.get() = left.checked_sub(counted).unwrap_or(left);
+            counted <= left
+        }
+    }
+}
 
 /// What the scheduler knows of a job kind. The host writes `coarse` and reads the counters, so their
 /// places are part of the ABI.
@@ -24,8 +46,8 @@ pub struct Kind {
     /// Of these, latent jobs whose handle was dropped.
     dropped: UnsafeCell<u64>,
     registered: UnsafeCell<bool>,
-    /// Parameters that are yet to be checked in this instance.
-    checks_left: UnsafeCell<u32>,
+    parameters_to_check: Allowance,
+    results_to_check: Allowance,
     name: &'static str,
     pub(super) record_bytes: usize,
     pub(super) encode: fn(*const u8) -> Vec<u8>,
@@ -41,7 +63,8 @@ impl Kind {
             spawned: UnsafeCell::new(0),
             dropped: UnsafeCell::new(0),
             registered: UnsafeCell::new(false),
-            checks_left: UnsafeCell::new(CHECKS),
+            parameters_to_check: Allowance::new(),
+            results_to_check: Allowance::new(),
             name: J::NAME,
             record_bytes: Record::<J>::BYTES,
             encode: Record::<J>::encode,
@@ -66,14 +89,14 @@ impl Kind {
         unsafe { *self.dropped.get() += 1 }
     }
 
-    /// Whether the encoded parameters of this exposure are to be checked.
-    pub(super) fn takes_check(&self, bytes: &[u8]) -> bool {
-        // SAFETY: one thread, and no reference into the cell is kept.
-        unsafe {
-            let is_due = *self.checks_left.get() > 0 && is_short(bytes);
-            *self.checks_left.get() -= u32::from(is_due);
-            is_due || is_chosen(bytes)
-        }
+    /// Whether these encoded parameters are to be checked.
+    pub(super) fn checks_parameters(&self, bytes: &[u8]) -> bool {
+        self.parameters_to_check.takes(bytes.len()) || is_chosen(bytes)
+    }
+
+    /// Whether this encoded result is to be checked, though it is long.
+    pub fn checks_result(&self, bytes: &[u8]) -> bool {
+        self.results_to_check.takes(bytes.len()) || is_chosen(bytes)
     }
 
     /// Whether the host knows this kind, so that this is not its first spawn.

@@ -5,7 +5,7 @@ use std::mem::{align_of, size_of};
 
 use super::kind::Kind;
 use crate::wasm::objects::without_mentions;
-use crate::wasm::{check, is_root, is_short};
+use crate::wasm::{check, is_root};
 use crate::{Job, codec};
 
 /// Parameters beyond this size, or aligned beyond 8, are kept in a box of their own.
@@ -87,7 +87,7 @@ impl<J: Job> Record<J> {
             }
         };
         let bytes = codec::encode(parameters);
-        if J::kind().takes_check(&bytes) {
+        if J::kind().checks_parameters(&bytes) {
             check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
         }
         bytes
@@ -98,7 +98,7 @@ impl<J: Job> Record<J> {
     pub fn check_if_root(parameters: &J::Parameters) {
         if is_root() {
             let bytes = without_mentions(|| codec::encode(parameters));
-            if is_short(&bytes) {
+            if J::kind().checks_parameters(&bytes) {
                 check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
             }
         }

@@ -64,7 +64,7 @@ impl Serialize for OfAnotherVersion {
 }
 
 /// So many bytes are not checked where they are encoded.
-const LONG: u64 = 5000;
+const LONG: u64 = 2_000_000;
 
 impl<'de> Deserialize<'de> for OfAnotherVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
