@@ -5,6 +5,7 @@
 
 mod apps;
 mod copies;
+mod cores;
 mod crowd;
 mod doors;
 mod events;
@@ -24,6 +25,7 @@ mod sandbox;
 mod scale;
 mod slow;
 mod spawn;
+mod spread;
 mod start;
 mod steal;
 mod tree;
@@ -57,6 +59,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   hole    how soon steals continue by the relay when a direct path dies
   slow    how long large results take over slow links, over what they take on the wire, and whom that costs the grid
   doors   what a thousand hostile peers cost a grid, in time and memory
+  spread  how far the times of searches with a shared bound spread while processors are taken away
   faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
   watch   what open dashboards cost a grid
   tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
@@ -78,7 +81,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 17] = [
+const BENCHES: [(&str, Bench); 18] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("leaf", Apps(leaf::bench)),
@@ -90,6 +93,7 @@ const BENCHES: [(&str, Bench); 17] = [
     ("hole", Whole(hole::bench)),
     ("slow", Whole(slow::bench)),
     ("doors", Whole(doors::bench)),
+    ("spread", Whole(spread::bench)),
     ("faults", Apps(faults::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),

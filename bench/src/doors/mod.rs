@@ -12,7 +12,6 @@
 //! loaded (`Ready`, and then wrong results or `Failed`) is a matter of trust policies and not of doors.
 
 mod attackers;
-mod cores;
 mod direct;
 mod links;
 mod members;
@@ -30,12 +29,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::{Cluster, free_address};
 
+use crate::cores::Cores;
 use crate::figure::{Figure, shown};
 use crate::grid;
 use crate::measure::Samples;
 use crate::sandbox::dist;
 use attackers::{Attackers, Made, Orders, PEERS};
-use cores::Cores;
 use memory::{Watch, peak_mib};
 
 pub use attackers::{COMMAND, run_here};

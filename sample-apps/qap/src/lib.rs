@@ -14,6 +14,7 @@ mod generate;
 mod incumbent;
 mod instance;
 mod matching;
+mod opening;
 mod parse;
 mod search;
 
@@ -42,7 +43,7 @@ const PLAIN_OPEN: usize = 9;
 /// When the input is missing or is no QAPLIB instance, or too many facilities are asked for.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(search(Source::new(generated, seed)?)?.best.to_string())
+    Ok(search(Source::new(generated, seed)?, Opening::Improved)?.best.to_string())
 }
 
 /// The same without spawns: what the spawning version is measured against.
@@ -54,13 +55,14 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve(&*Source::new(generated, seed)?.problem()?).to_string())
 }
 
-/// How many bounds are computed with the best assignment shared.
+/// How many bounds are computed with the best assignment shared. This search and those that it is set against begin
+/// with a poor assignment, so that there is something to share.
 ///
 /// # Errors
 /// As [`main()`].
 #[main]
 pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
-    Ok(search(Source::new(generated, seed)?)?.nodes)
+    Ok(search(Source::new(generated, seed)?, Opening::SameNumbers)?.nodes)
 }
 
 /// How many bounds are computed by jobs that know the best assignment when they are spawned, all at once, and
@@ -72,7 +74,8 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
     let problem = source.problem()?;
-    Ok(below_alone(source, vec![OPEN; problem.instance.size], opening(&problem.instance), false).nodes)
+    let poor = Opening::SameNumbers.assignment(&problem.instance);
+    Ok(below_alone(source, vec![OPEN; problem.instance.size], poor, false).nodes)
 }
 
 /// The same where the most promising job is done before the others are spawned, which so know what it has
@@ -84,13 +87,14 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
 pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
     let problem = source.problem()?;
-    Ok(below_alone(source, vec![OPEN; problem.instance.size], opening(&problem.instance), true).nodes)
+    let poor = Opening::SameNumbers.assignment(&problem.instance);
+    Ok(below_alone(source, vec![OPEN; problem.instance.size], poor, true).nodes)
 }
 
 /// The whole search, with spawns and a shared assignment.
-fn search(source: Source) -> Result<Found, BadInput> {
+fn search(source: Source, opening: Opening) -> Result<Found, BadInput> {
     let problem = source.problem()?;
-    let incumbent = Shared::new(Incumbent::new(opening(&problem.instance)));
+    let incumbent = Shared::new(Incumbent::new(opening.assignment(&problem.instance)));
     Ok(below(source, vec![OPEN; problem.instance.size], incumbent))
 }
 
@@ -100,14 +104,26 @@ pub fn solve_plain(instance: &Instance) -> Assignment {
 }
 
 fn solve(problem: &Problem) -> Assignment {
-    let mut search = Search::new(problem, opening(&problem.instance));
+    let mut search = Search::new(problem, Opening::Improved.assignment(&problem.instance));
     search.run(&mut vec![OPEN; problem.instance.size]);
     search.known
 }
 
-/// What is known before the search: each facility where it has the same number.
-fn opening(instance: &Instance) -> Assignment {
-    Assignment::of(instance, (0..instance.size as u8).collect())
+/// How good the assignment is that a search begins with.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    /// Each facility where it has the same number.
+    SameNumbers,
+    /// The best that can be had in a moment.
+    Improved,
+}
+
+impl Opening {
+    fn assignment(self, instance: &Instance) -> Assignment {
+        let improved = || opening::improved(instance);
+        let found = matches!(self, Self::Improved).then(improved).flatten();
+        found.unwrap_or_else(|| opening::same_numbers(instance))
+    }
 }
 
 /// What a job found out.

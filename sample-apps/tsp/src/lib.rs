@@ -12,6 +12,7 @@ mod generate;
 mod given;
 mod incumbent;
 mod lines;
+mod opening;
 mod parse;
 mod problem;
 mod search;
@@ -44,7 +45,7 @@ const PLAIN_CITIES: usize = 7;
 /// When the input is missing or is no TSPLIB instance, the tour is none, or too many cities are asked for.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(search(Source::new(generated, seed)?)?.best.to_string())
+    Ok(search(Source::new(generated, seed)?, Opening::Improved)?.best.to_string())
 }
 
 /// The same without spawns: what the spawning version is measured against.
@@ -57,13 +58,14 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve_plain(&ways, given(&ways)?).to_string())
 }
 
-/// How many paths are made longer with the best tour shared.
+/// How many paths are made longer with the best tour shared. This search and those that it is set against begin with a
+/// poor tour, so that there is something to share.
 ///
 /// # Errors
 /// As [`main()`].
 #[main]
 pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
-    Ok(search(Source::new(generated, seed)?)?.nodes)
+    Ok(search(Source::new(generated, seed)?, Opening::Nearest)?.nodes)
 }
 
 /// How many paths are made longer by jobs that know the best tour when they are spawned, all at once, and
@@ -74,7 +76,7 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
 #[main]
 pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below_alone(source, vec![0], source.map()?.opening()?, false).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening(Opening::Nearest)?, false).nodes)
 }
 
 /// The same where the most promising job is done before the others are spawned, which so know what it has
@@ -85,20 +87,20 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
 #[main]
 pub fn in_turn(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput> {
     let source = Source::new(generated, seed)?;
-    Ok(below_alone(source, vec![0], source.map()?.opening()?, true).nodes)
+    Ok(below_alone(source, vec![0], source.map()?.opening(Opening::Nearest)?, true).nodes)
 }
 
 /// The whole search, with spawns and a shared tour.
-fn search(source: Source) -> Result<Found, BadInput> {
+fn search(source: Source, opening: Opening) -> Result<Found, BadInput> {
     let map = source.map()?;
-    let incumbent = Shared::new(Incumbent::new(map.opening()?, map.problem.prices.clone()));
+    let incumbent = Shared::new(Incumbent::new(map.opening(opening)?, map.problem.prices.clone()));
     Ok(below(source, vec![0], incumbent))
 }
 
 /// The shortest tour, found without spawns. A tour may be known before.
 pub fn solve_plain(ways: &Ways, given: Option<Tour>) -> Tour {
     let problem = Problem::new(ways);
-    let known = opening(ways, &problem, given);
+    let known = Opening::Improved.tour(ways, given);
     let mut search = Search { problem: &problem, ways, known, nodes: 0 };
     search.run(&mut vec![0]);
     search.known
@@ -225,15 +227,30 @@ struct Map {
 
 impl Map {
     /// The tour to begin with.
-    fn opening(&self) -> Result<Tour, BadInput> {
-        Ok(opening(&self.ways, &self.problem, given(&self.ways)?))
+    fn opening(&self, opening: Opening) -> Result<Tour, BadInput> {
+        Ok(opening.tour(&self.ways, given(&self.ways)?))
     }
 }
 
-/// The better of the tour that always goes to the nearest city and a given one.
-fn opening(ways: &Ways, problem: &Problem, given: Option<Tour>) -> Tour {
-    let nearest = Tour::of(ways, problem.nearest.clone());
-    given.filter(|given| *given < nearest).unwrap_or(nearest)
+/// How good the tour is that a search begins with.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    /// The one that always goes to the nearest city.
+    Nearest,
+    /// The best that can be had in a moment.
+    Improved,
+}
+
+impl Opening {
+    /// That tour, or the given one if it is better. What is given is not improved.
+    fn tour(self, ways: &Ways, given: Option<Tour>) -> Tour {
+        let nearest = opening::nearest(ways, 0);
+        let own = match self {
+            Self::Improved if given.is_none() => opening::improved(ways).unwrap_or(nearest),
+            _ => nearest,
+        };
+        given.filter(|given| *given < own).unwrap_or(own)
+    }
 }
 
 /// The tour of the input `tour`, if there is one.

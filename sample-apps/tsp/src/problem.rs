@@ -20,8 +20,6 @@ pub struct Problem {
     pub surplus: i64,
     /// One row a city.
     rows: Vec<[i64; CITIES_MAX]>,
-    /// The tour that is known before the search: always to the nearest city that is left.
-    pub nearest: Vec<u8>,
 }
 
 impl Problem {
@@ -39,7 +37,7 @@ impl Problem {
                 *length = ways.length(from, to) * UNIT + prices[from] + prices[to];
             }
         }
-        Self { count, surplus: 2 * prices.iter().sum::<i64>(), rows, nearest: nearest(ways), prices }
+        Self { count, surplus: 2 * prices.iter().sum::<i64>(), rows, prices }
     }
 
     /// How far it is from one city to another, prices included.
@@ -92,19 +90,6 @@ impl Problem {
         }
         length
     }
-}
-
-/// From city 0 always to the nearest that is left.
-fn nearest(ways: &Ways) -> Vec<u8> {
-    let mut left: Vec<usize> = (1..ways.count()).collect();
-    let mut order = vec![0];
-    let mut end = 0;
-    while let Some(place) = (0..left.len()).min_by_key(|place| (ways.length(end, left[*place]), left[*place]))
-    {
-        end = left.swap_remove(place);
-        order.push(end as u8);
-    }
-    order
 }
 
 /// Prices with which a shortest tree of all cities but 0, and two ways from there, is long.

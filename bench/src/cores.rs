@@ -1,4 +1,4 @@
-//! Which cores the two sides have: hosts stand for other people's machines.
+//! Which cores a process has: hosts stand for other people's machines.
 
 use anyhow::{Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -15,8 +15,7 @@ impl Cores {
     /// # Errors
     /// When there is but one core.
     pub fn divide() -> Result<Self> {
-        let all = sched_getaffinity(None)?;
-        let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core)).collect();
+        let cores = all()?;
         ensure!(cores.len() >= 2, "the hosts need a core of their own, and this machine has only one");
         let (hosts, others) = cores.split_at(cores.len() / 2);
         let cores = Self { hosts: set_of(hosts), others: set_of(others) };
@@ -34,6 +33,32 @@ impl Cores {
         sched_setaffinity(None, &self.others)?;
         Ok(started)
     }
+}
+
+/// Each core of this machine alone.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn each() -> Result<Vec<CpuSet>> {
+    Ok(all()?.into_iter().map(|core| set_of(&[core])).collect())
+}
+
+/// Has this thread, and what it starts meanwhile, run on `cores`.
+///
+/// # Errors
+/// When the system forbids it.
+pub fn on<T>(cores: &CpuSet, act: impl FnOnce() -> T) -> Result<T> {
+    let before = sched_getaffinity(None)?;
+    sched_setaffinity(None, cores)?;
+    let acted = act();
+    sched_setaffinity(None, &before)?;
+    Ok(acted)
+}
+
+/// The numbers of the cores that this thread may run on.
+fn all() -> Result<Vec<usize>> {
+    let all = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core)).collect())
 }
 
 fn set_of(cores: &[usize]) -> CpuSet {
