@@ -2,9 +2,9 @@
 
 mod shapes;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 use sateen_host::{Limits, inspect, size};
 use serde_json::Value;
@@ -166,8 +166,9 @@ pub fn compile(
             "-Clink-arg=--export=__stack_pointer".to_owned(),
         ],
     );
+    let format = if std::io::stderr().is_terminal() { "json-diagnostic-rendered-ansi" } else { "json" };
     let mut child = command
-        .args(["--release", "--lib", "--target", TARGET, "--message-format=json-render-diagnostics"])
+        .args(["--release", "--lib", "--target", TARGET, &format!("--message-format={format}")])
         .args(["--config", "profile.release.opt-level=3"])
         .args(["--config", "profile.release.lto=\"fat\""])
         .args(["--config", "profile.release.codegen-units=1"])
@@ -179,29 +180,11 @@ pub fn compile(
         .stdout(Stdio::piped())
         .spawn()
         .map_err(no_cargo)?;
-    let mut module = None;
-    for line in child
-        .stdout
-        .take()
-        .into_iter()
-        .flat_map(|stdout| BufReader::new(stdout).lines())
-        .map_while(Result::ok)
-    {
-        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        if message["reason"] == "compiler-artifact"
-            && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
-            && message["profile"]["test"].as_bool() == Some(product == Product::Tests)
-        {
-            let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            module = files
-                .map(PathBuf::from)
-                .find(|file| file.extension().is_some_and(|kind| kind == "wasm"))
-                .or(module);
-        }
-    }
+    let told = Told::read(child.stdout.take(), manifest, product);
     let status = child.wait().map_err(no_cargo)?;
     if !status.success() {
         let message = match product {
+            _ if told.needs_randomness => NO_RANDOMNESS,
             Product::App => "the app does not compile",
             Product::Tests => {
                 "the app's tests do not compile for the sandbox; put `#[cfg(not(target_family = \"wasm\"))]` on those that \
@@ -210,8 +193,50 @@ pub fn compile(
         };
         return Err(Failure { code: APP_FAILED, message: message.to_owned(), backtrace: Vec::new() });
     }
-    let module = module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;
+    let module =
+        told.module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;
     std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))
+}
+
+/// Why a crate that draws random numbers from the system does not compile.
+const NO_RANDOMNESS: &str = "the app does not compile: one of its dependencies asks the system for random numbers, and a sandbox \
+     has none; use that one (often `rand` or `uuid`) without its default features and with a seed that is a parameter, or \
+     sateen::SplitMix64; `cargo tree -e features -i getrandom` says which it is";
+
+/// What cargo tells while it compiles.
+#[derive(Default)]
+struct Told {
+    /// The module that it has made.
+    module: Option<PathBuf>,
+    /// `getrandom` does not compile.
+    needs_randomness: bool,
+}
+
+impl Told {
+    /// Reads all, and passes on to the user what is for them.
+    fn read(stdout: Option<ChildStdout>, manifest: &Path, product: Product) -> Self {
+        let mut told = Self::default();
+        let lines = stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
+        for line in lines.map_while(Result::ok) {
+            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            if let Some(text) = message["message"]["rendered"].as_str() {
+                eprint!("{text}");
+                told.needs_randomness |=
+                    message["target"]["name"] == "getrandom" && message["message"]["level"] == "error";
+            }
+            if message["reason"] == "compiler-artifact"
+                && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
+                && message["profile"]["test"].as_bool() == Some(product == Product::Tests)
+            {
+                let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let mut modules = files
+                    .map(PathBuf::from)
+                    .filter(|file| file.extension().is_some_and(|kind| kind == "wasm"));
+                told.module = modules.next().or(told.module);
+            }
+        }
+        told
+    }
 }
 
 /// Gives `flags` to rustc, besides the user's own. Where those come from the environment, cargo looks

@@ -103,6 +103,24 @@ fn an_app_that_does_not_compile_is_the_apps_failure() {
     fails("bad-types", source, 1, "the app does not compile", "mismatched types");
 }
 
+/// It does not compile for a sandbox, and its own error is about browsers.
+#[test]
+fn an_app_that_asks_for_random_numbers_is_told_what_to_do() {
+    let folder = folder();
+    write_crate(folder.path(), "dice", "\"cdylib\"", "#[sateen::main] fn main() -> u64 { rand::random() }");
+    let manifest = folder.path().join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).expect("it was written");
+    std::fs::write(&manifest, text.replace("[workspace]", "rand = \"0.9\"\n[workspace]")).expect("the same");
+    let built = ended(build_command(folder.path(), &[]));
+    assert_eq!(built.code, Some(1), "{built:?}");
+    let told = built.stderr.lines().last().unwrap_or_default();
+    for words in
+        ["asks the system for random numbers", "sateen::SplitMix64", "cargo tree -e features -i getrandom"]
+    {
+        assert!(told.contains(words), "{words}: {}", built.stderr);
+    }
+}
+
 #[test]
 fn an_app_without_an_entry_point_is_refused() {
     fails("no-entry", "#[sateen::job] fn f(n: u64) -> u64 { n }", 2, "mark a function with #[main]", "");
