@@ -220,7 +220,9 @@ impl Told {
         for line in lines.map_while(Result::ok) {
             let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
             if let Some(text) = message["message"]["rendered"].as_str() {
-                eprint!("{text}");
+                // Where cargo shows its progress, that line goes first.
+                let begin = if std::io::stderr().is_terminal() { "\r\u{1b}[K" } else { "" };
+                eprint!("{begin}{text}");
                 told.needs_randomness |=
                     message["target"]["name"] == "getrandom" && message["message"]["level"] == "error";
             }
