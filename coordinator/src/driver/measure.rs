@@ -59,7 +59,8 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
     let broken = |error| StoreError::File { path: folder.to_owned(), source: error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
     let _entered = runtime.enter();
-    let New { drive, driver: _driver, to_driver: _to_driver } = New::begin(folder, usize::MAX)?;
+    let New { drive, driver: _driver, to_driver: _to_driver } =
+        New::begin(folder, usize::MAX, Clock::standing())?;
     let permits = Arc::new(Semaphore::new(8));
     let mut bed = Bed { drive, permits, now_ns, times: Times::new() };
 
@@ -175,9 +176,8 @@ pub(super) struct New {
 
 impl New {
     /// A driver for `links_max` links, with a new store in the empty `folder`.
-    pub fn begin(folder: &Path, links_max: usize) -> Result<Self, StoreError> {
+    pub fn begin(folder: &Path, links_max: usize, clock: Clock) -> Result<Self, StoreError> {
         let (store, restored) = Store::open(folder, crate::limits::BLOBS_BYTES_MAX)?;
-        let clock = Clock::start();
         let links = Arc::new(Links::new(Arc::default(), clock, links_max));
         let config = CoordinatorConfig {
             grid: restored.grid,

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::measure::{New, hello, spec};
 use super::*;
+use crate::clock::Clock;
 use crate::links::Link;
 
 /// Whatever a test waits for comes long before.
@@ -30,7 +31,8 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let New { drive, driver, to_driver } = New::begin(folder.path(), 1000).expect("it opens");
+        let New { drive, driver, to_driver } =
+            New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
         let (links, store) = (Arc::clone(&drive.links), Arc::clone(&drive.store));
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(drive.run(stopping));

@@ -373,6 +373,31 @@ mod tests {
         assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
     }
 
+    /// The only host is paused no more, and has not said what it goes on with; it cannot be given the root yet.
+    #[test]
+    fn a_root_that_nobody_can_be_given_waits_in_peace() {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (first, was) = grid.join();
+        grid.tell(first, ToCoordinator::Ready { run: RUN });
+        assert!(grid.root(first).is_some());
+        grid.tell(first, ToCoordinator::Paused { reason: Some("its owner is back".to_owned()) });
+        grid.tell(first, ToCoordinator::Leaving);
+        grid.advance(3_000, &[]);
+        let back = grid.hello(Some(was), Vec::new());
+        grid.tell(back, ToCoordinator::Pong { ping: 0 });
+        let until = Time(grid.now.0 + 20_000_000_000);
+        let mut events = 0;
+        while let Some((next, why)) = grid.machine.poll_timeout().filter(|(next, _)| *next <= until) {
+            grid.now = grid.now.max(next);
+            grid.tell(back, ToCoordinator::Pong { ping: 0 });
+            grid.machine.handle_timeout(grid.now);
+            grid.drain();
+            events += 1;
+            assert!(events < 1000, "still due after {events} times: {why}");
+        }
+    }
+
     #[test]
     fn inputs_are_part_of_a_roots_identity() {
         let with =

@@ -295,7 +295,7 @@ impl Coordinator {
         let active = self.active.iter().filter_map(|run| self.runs.get(run));
         let roots = active
             .filter(|part| part.assigned.is_none())
-            .filter(|part| !self.has_settled(part.settles.0))
+            .filter(|part| part.settles.0 != 0 && !self.has_settled(part.settles.0))
             .map(|part| (part.settles.1, "a root job is given away without what some hosts may have"));
         let turns = self.resting.first();
         let turns = turns.map(|(until, _)| (*until, "a run that no host could load is tried again"));

@@ -158,9 +158,7 @@ impl Host {
             .filter(|peer| is_given_up || (complete && !there.contains(peer)))
             .copied()
             .collect();
-        for peer in lost {
-            self.lose_peer(now, peer);
-        }
+        self.lose_peers(now, &lost);
         for info in hosts {
             self.join(now, info);
         }
@@ -271,9 +269,10 @@ impl Host {
             }
             self.greet_sharer(now, id);
         }
+        let lost: Vec<HostId> = gone.iter().map(|(host, _)| *host).collect();
+        self.lose_peers(now, &lost);
         for (host, departure) in gone {
             self.cut_off.remove(host);
-            self.lose_peer(now, *host);
             if *departure == Departure::Left {
                 self.expect_no_more(*host);
             }

@@ -27,8 +27,24 @@ impl Host {
 
     /// A peer is gone, for good as far as this host is concerned.
     pub(super) fn lose_peer(&mut self, now: Time, peer: HostId) {
+        self.lose_peers(now, &[peer]);
+    }
+
+    /// Peers are gone at once: of none of them is asked what another one had.
+    pub(super) fn lose_peers(&mut self, now: Time, peers: &[HostId]) {
+        let gone: Vec<HostId> = peers.iter().copied().filter(|peer| self.drop_peer(now, *peer)).collect();
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for peer in gone {
+            for run in &runs {
+                self.lose_peer_of_run(now, *run, peer);
+            }
+        }
+    }
+
+    /// A host is no peer any more; whether it was one.
+    fn drop_peer(&mut self, now: Time, peer: HostId) -> bool {
         if self.peers.remove(&peer).is_none() {
-            return;
+            return false;
         }
         self.unlist_peer(peer);
         self.given_up.note(now, peer);
@@ -36,10 +52,7 @@ impl Host {
         self.repeats.forget_receiver(Receiver::Peer(peer));
         self.repeats.forget_many_strangers(self.peers.len(), is_known(&self.peers));
         self.events.push_back(Event::PeerGone(peer));
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
-            self.lose_peer_of_run(now, run, peer);
-        }
+        true
     }
 
     /// Whether a host is no peer since a moment ago: it may come back and does not know yet that what it

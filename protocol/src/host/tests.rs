@@ -220,6 +220,31 @@ fn a_host_that_came_back_under_another_id_looks_for_sharers_that_did_so_too() {
 }
 
 #[test]
+fn who_comes_back_as_another_asks_nobody_whom_it_is_about_to_lose() {
+    let mut host = host();
+    let now = Time::default();
+    let joined: Vec<HostInfo> = (30..40).map(|id| info(HostId(id))).collect();
+    host.handle_from_coordinator(now, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+    host.handle_notice(now, RUN, Notice::Idle(1));
+    let asked = |host: &mut Host| {
+        let steals = said(host).into_iter().filter_map(|transmit| match transmit {
+            Transmit::ToPeer(victim, PeerMessage::Steal { .. }) => Some(victim),
+            _ => None,
+        });
+        steals.collect::<Vec<_>>()
+    };
+    assert!(!asked(&mut host).is_empty(), "somebody is asked");
+    host.handle_disconnected(now);
+    host.handle_connected(now);
+    let ToHost::Welcome { grid, complete, runs, epoch, .. } = welcome(ME, 5) else { panic!("a welcome") };
+    let (is, stranger) = (HostId(11), HostId(50));
+    let hosts = vec![info(is), info(stranger)];
+    let reborn = ToHost::Welcome { host: is, incarnation: 0, secret: 6, grid, hosts, complete, runs, epoch };
+    host.handle_from_coordinator(now, reborn);
+    assert_eq!(asked(&mut host), [stranger]);
+}
+
+#[test]
 fn a_host_that_cannot_forget_a_peer_goes_on_asking_it_for_jobs() {
     let mut host = host();
     let mut now = Time::default();
