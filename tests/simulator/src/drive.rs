@@ -9,6 +9,7 @@ use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex};
 use crate::faults::disks::Change;
+use crate::invariants::replicas::Watched;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
@@ -335,7 +336,14 @@ impl World {
             HostEvent::Reused(..) => "a redone job was reused",
             HostEvent::Adopted(..) => "a redone job was adopted",
             HostEvent::Orphaned(..) => "an orphan was left",
-            HostEvent::UpdatesLost(..) => "updates were given up",
+            HostEvent::UpdatesLost(run, object, _) => {
+                // Nobody can have them any more, whoever had them a moment ago.
+                self.replicas = Watched::default();
+                if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
+                    portion.forget_lost_updates(*object);
+                }
+                "updates were given up"
+            }
             HostEvent::Entrusted(..) => "an object was forgotten before its updates were confirmed",
             HostEvent::Diverged(run, object, other) => {
                 let violation =

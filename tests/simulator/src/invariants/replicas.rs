@@ -1,10 +1,14 @@
 //! When nothing is disturbed, every update that a running host made or has reaches all replicas of its object soon;
 //! and replicas with the same updates are the same, whatever happens.
 //!
+//! After a partition of minutes two sides may both have forgotten updates that the other had not got; then one side's are
+//! given up, which its hosts say (`UpdatesLost`), and those are not expected any more.
+//!
 //! A host that sleeps may have made updates that never left it. Nobody can have these until it wakes, which counts
 //! as a disturbance: from then on they are expected everywhere. And large updates travel as parcels, which wait their
 //! turn where many are on their way: what is missing may come later while there is such a parcel, and in the time that
-//! comparing takes after it.
+//! comparing takes after it. Some of it must come all the time, though: who makes updates faster than a link carries
+//! them is always behind, and never stands still.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,8 +37,20 @@ type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 pub struct Watched {
     /// What hosts had lately.
     seen: VecDeque<Moment>,
-    /// Replicas that lack something although such a parcel was on its way: since when, and when that was last.
-    late: BTreeMap<(ProcessIndex, RunId, ObjectId), (Time, Time)>,
+    /// Replicas that lack something although such a parcel was on its way.
+    late: BTreeMap<(ProcessIndex, RunId, ObjectId), Late>,
+}
+
+/// A replica that lacks some updates of a writer.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    of: Writer,
+    /// How many it has.
+    has: u64,
+    /// Since when it has no more.
+    since: Time,
+    /// When a parcel with updates was last on its way.
+    awaited: Time,
 }
 
 /// What broke the law.
@@ -62,21 +78,23 @@ pub fn check(world: &mut World) -> Option<String> {
                     seen.most
                         .iter()
                         .find(|(origin, most)| has.of(**origin) < **most)
-                        .map(|(origin, _)| *origin)
+                        .map(|(origin, _)| (*origin, has.of(*origin)))
                 });
-                if let Some(origin) = missing {
+                if let Some((of, has)) = missing {
                     let before = world.replicas.late.get(&(*index, *run, *object)).copied();
-                    let (since, mut awaited) = before.unwrap_or((*at, Time(0)));
-                    if world.processes[*index as usize].host.awaits_object(*run, *object) {
-                        awaited = world.now;
+                    let mut is = before.unwrap_or(Late { of, has, since: *at, awaited: Time(0) });
+                    if (is.of, is.has) != (of, has) {
+                        is = Late { of, has, since: world.now, ..is };
                     }
-                    late.insert((*index, *run, *object), (since, awaited));
-                    let is_awaited = awaited.0 > 0 && world.now.0 < awaited.0 + reach_ns;
-                    if is_awaited && world.now.since(since) < limits::PARCEL_UNWANTED_MAX {
+                    if world.processes[*index as usize].host.awaits_object(*run, *object) {
+                        is.awaited = world.now;
+                    }
+                    late.insert((*index, *run, *object), is);
+                    let is_awaited = is.awaited.0 > 0 && world.now.0 < is.awaited.0 + reach_ns;
+                    if is_awaited && world.now.since(is.since) < limits::PARCEL_UNWANTED_MAX {
                         continue;
                     }
-                    found =
-                        Some(format!("host {index} has not all that {origin} did to {object} of run {run}"));
+                    found = Some(format!("host {index} has not all that {of} did to {object} of run {run}"));
                 }
             }
         }

@@ -139,6 +139,18 @@ impl Portion {
         }
     }
 
+    /// Some updates of an object were given up. Those that were made here and are not in its replica any more are nowhere.
+    pub fn forget_lost_updates(&mut self, creation: ObjectId) {
+        let object = self.objects.get(&creation);
+        let here =
+            object.and_then(|object| object.replica.with(|place| Some(place.as_ref()?.versions().clone())));
+        for ((of, writer), count) in &mut self.made {
+            if *of == creation {
+                *count = here.as_ref().map_or(0, |here| here.of(*writer)).min(*count);
+            }
+        }
+    }
+
     /// A job has come that mentions objects; some may have been dropped.
     pub fn use_objects(&mut self, spec: &JobSpec) {
         for mention in &spec.objects {
