@@ -194,6 +194,7 @@ pub async fn run(
         submitters: Arc::default(),
         gates: Arc::clone(&gates),
         inspections: Arc::new(Semaphore::new(MODULES_INSPECTED_MAX)),
+        results: Arc::default(),
     };
     let serve = server::serve(listener, api::router(api), gates, stopping.clone());
     let mut serve = tokio::spawn(serve);

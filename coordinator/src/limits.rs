@@ -72,6 +72,10 @@ pub const RESPONSE_KIB_MAX: usize = 128 << 10;
 pub const RESPONSE_KIB_PER_PEER_MAX: usize = 32 << 10;
 /// Shorter answers are not counted.
 pub const RESPONSE_SMALL_BYTES: u64 = 16 << 10;
+/// Longer answers are handed to a connection in parts of this size.
+pub const RESPONSE_PART_BYTES: usize = 64 << 10;
+/// Results beyond this are sent from a file.
+pub const RESULT_SHORT_BYTES: u64 = 1 << 20;
 
 /// Runs that are not over.
 pub const RUNS_UNFINISHED_MAX: usize = 2000;

@@ -13,6 +13,7 @@ pub mod forged_host;
 #[cfg(unix)]
 pub mod forged_peer;
 pub mod grid;
+pub mod memory;
 pub mod probe;
 pub mod proxy;
 pub mod random;

@@ -134,6 +134,12 @@ fn check_name(name: &str) -> Result<(), Problem> {
              {PREFIX_DIGITS_MIN} to {DIGITS} hexadecimal digits are not allowed, so choose another with --name"
         )));
     }
+    if name.to_ascii_lowercase().ends_with(".wasm") {
+        return Err(Problem::bad_request(format!(
+            "the name `{name}` looks like a file's, and who submits a file that is not there would run the app instead; \
+             choose another with --name"
+        )));
+    }
     let is_fine = (1..=APP_NAME_BYTES_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
         && name.bytes().any(|byte| byte.is_ascii_alphanumeric());

@@ -15,7 +15,9 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 use super::{Api, body};
-use crate::limits::{BODY_SMALL_BYTES, JSON_BYTES_MAX, RESPONSE_SMALL_BYTES, TURN_TIMEOUT};
+use crate::limits::{
+    BODY_SMALL_BYTES, JSON_BYTES_MAX, RESPONSE_PART_BYTES, RESPONSE_SMALL_BYTES, TURN_TIMEOUT,
+};
 use crate::server::{Connection, Kind, Pass};
 
 /// Lets a request have its turn, with its body in memory; and sends the answer if there is room for one more.
@@ -52,6 +54,11 @@ async fn answer(
         let _turn = turn(api, connection, Kind::Request).await?;
         next.run(Request::from_parts(parts, content)).await
     };
+    counted(api, connection, response)
+}
+
+/// An answer, if there is room for it among those that are on their way.
+pub fn counted(api: &Api, connection: &Connection, response: Response) -> Result<Response, Problem> {
     let bytes = response.body().size_hint().lower();
     if bytes <= RESPONSE_SMALL_BYTES {
         return Ok(response);
@@ -61,7 +68,7 @@ async fn answer(
         busy("too many answers are on their way and are not taken; read those that were asked for, and try again later")
     })?;
     let (parts, content) = response.into_parts();
-    Ok(Response::from_parts(parts, Body::new(Counted { content, _room: room })))
+    Ok(Response::from_parts(parts, Body::new(Counted { content, rest: Bytes::new(), _room: room })))
 }
 
 /// Waits until one more of a kind may be under way.
@@ -78,7 +85,7 @@ fn busy(why: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
 }
 
-/// Blobs, modules and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
+/// Blobs, modules, results and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
 /// and what operators' machines ask have their own limits or are short.
 fn has_its_own_turn(request: &Request) -> bool {
     let path = request.uri().path();
@@ -89,13 +96,25 @@ fn has_its_own_turn(request: &Request) -> bool {
         || path == "/api/v1/blobs"
         || path == "/healthz"
         || path.starts_with("/api/v1/blobs/")
-        || (path.starts_with("/api/v1/runs/") && (path.ends_with("/wait") || path.ends_with("/trace.json")))
+        || (path.starts_with("/api/v1/runs/")
+            && ["/wait", "/trace.json", "/result"].iter().any(|end| path.ends_with(end)))
 }
 
-/// An answer that is counted until it was sent.
+/// An answer that is counted until it was sent: it is handed on in parts, of which the connection takes the next when the
+/// last is on its way.
 struct Counted {
     content: Body,
+    /// Of a longer part.
+    rest: Bytes,
     _room: Pass,
+}
+
+impl Counted {
+    /// The next part of what is there.
+    fn part(&mut self) -> Frame<Bytes> {
+        let length = self.rest.len().min(RESPONSE_PART_BYTES);
+        Frame::data(self.rest.split_to(length))
+    }
 }
 
 impl HttpBody for Counted {
@@ -106,14 +125,32 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.content).poll_frame(context)
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(self.part())));
+        }
+        let next = std::task::ready!(Pin::new(&mut self.content).poll_frame(context));
+        Poll::Ready(match next.map(|next| next.map(Frame::into_data)) {
+            Some(Ok(Ok(bytes))) => {
+                self.rest = bytes;
+                Some(Ok(self.part()))
+            }
+            Some(Ok(Err(frame))) => Some(Ok(frame)),
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.content.is_end_stream()
+        self.rest.is_empty() && self.content.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.content.size_hint()
+        let (rest, content) = (self.rest.len() as u64, self.content.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(content.lower() + rest);
+        if let Some(upper) = content.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }

@@ -38,6 +38,7 @@ use crate::peer::Peer;
 use crate::server::Gates;
 use crate::store::Store;
 use crate::watch::Watching;
+use runs::result::Results;
 
 pub use hosts::all as hosts;
 pub use origin::{PublicName, PublicNames};
@@ -82,6 +83,8 @@ pub struct Api {
     pub gates: Arc<Gates>,
     /// Bounds the memory and the cores that modules take.
     pub inspections: Arc<Semaphore>,
+    /// Long results that are being read.
+    pub results: Arc<Results>,
 }
 
 /// All that is answered.
@@ -111,7 +114,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/runs/{run}/jobs.csv", get(runs::export::csv))
         .route("/api/v1/runs/{run}/jobs/{job}", get(runs::job::show))
         .route("/api/v1/runs/{run}/wait", get(runs::wait))
-        .route("/api/v1/runs/{run}/result", get(runs::result))
+        .route("/api/v1/runs/{run}/result", get(runs::result::result))
         .route("/api/v1/runs/{run}/tree", get(runs::tree))
         .route("/api/v1/runs/{run}/log", get(runs::log))
         .route("/api/v1/runs/{run}/cancel", post(runs::cancel))

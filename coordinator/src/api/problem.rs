@@ -88,6 +88,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Stopped => Gone.into(),
+            StoreError::Damaged(_) => Self::new(StatusCode::GONE, error.to_string()),
             error => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         }
     }

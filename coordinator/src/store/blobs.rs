@@ -85,6 +85,16 @@ impl Blobs {
         })
     }
 
+    /// A file for something on its way out, which goes when it is closed. Blocks.
+    pub fn passing(&self) -> Result<File, StoreError> {
+        tempfile::tempfile_in(&self.folder).map_err(|error| self.error(error))
+    }
+
+    /// Something in the folder failed.
+    pub fn error(&self, error: std::io::Error) -> StoreError {
+        StoreError::file(&self.folder, error)
+    }
+
     /// A blob, after all of it was read and verified once, and its length. Blocks.
     pub fn open_verified(&self, hash: BlobHash) -> Result<Option<(File, u64)>, StoreError> {
         let path = self.path(hash);
@@ -105,6 +115,9 @@ impl Blobs {
             };
         }
         if hasher.finalize().as_bytes() != &hash.0 {
+            // As if it had never been there: whoever looks for it finds that it is to be uploaded.
+            let removed = fs::remove_file(&path).is_ok();
+            tracing::error!(%hash, removed, "a blob was damaged in the data folder; publish the app or upload the input again");
             return Err(StoreError::Damaged(hash.to_string()));
         }
         file.rewind().map_err(broken)?;

@@ -53,7 +53,7 @@ pub enum StoreError {
     #[error("the database cannot do it: {0}")]
     Sql(rusqlite::Error),
     /// A blob's bytes are not those that its name says.
-    #[error("the blob {0} is damaged in the data folder; upload it again")]
+    #[error("the blob {0} was damaged in the data folder and is gone; upload it again")]
     Damaged(String),
     /// One peer has all the blobs that it may have.
     #[error(

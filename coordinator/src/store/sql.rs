@@ -345,6 +345,14 @@ pub fn referred(connection: &Connection) -> Result<HashSet<BlobHash>> {
     Ok(referred)
 }
 
+/// How many bytes the end of a run takes; 0 before it.
+pub fn end_length(connection: &Connection, run: RunId) -> Result<u64> {
+    let length: Option<i64> = (connection.prepare("SELECT length(end) FROM ends WHERE run = ?1")?)
+        .query_row([run.0 as i64], |row| row.get(0))
+        .optional()?;
+    Ok(length.unwrap_or(0) as u64)
+}
+
 /// How a run ended, if it did.
 pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
     let bytes: Option<Vec<u8>> = (connection.prepare("SELECT end FROM ends WHERE run = ?1")?)

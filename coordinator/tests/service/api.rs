@@ -100,6 +100,17 @@ fn no_name_stands_for_another_apps_hash() {
     assert_eq!(server.run(run)["app"]["hash"], hash.as_str());
 }
 
+/// `sateen submit fib.wasm` where there is no such file must not run what a stranger has called so.
+#[test]
+fn no_name_stands_for_a_file() {
+    let server = Server::start();
+    for name in ["fib.wasm", "Fib.WASM", ".wasm"] {
+        let (status, why) = detail(server.post(&format!("/api/v1/apps?name={name}"), &app("")));
+        assert!(status == 400 && why.contains("looks like a file's"), "{why}");
+    }
+    assert_eq!(server.post("/api/v1/apps?name=wasm", &app("")).0, 201);
+}
+
 #[test]
 fn a_name_belongs_to_who_published_it_first() {
     let server = Server::start();
@@ -173,7 +184,9 @@ fn blobs_are_verified() {
     assert_eq!(detail(server.put("/api/v1/blobs/12", b"input")).0, 400);
     std::fs::write(server.folder.path().join("blobs").join(hash.as_str()), b"inbut").expect("written");
     let (status, why) = detail(server.get(&path));
-    assert!(status == 500 && why.contains("damaged"), "{why}");
+    assert!(status == 410 && why.contains("damaged"), "{why}");
+    // Who asks whether it must be uploaded is told so.
+    assert_eq!(detail(server.get(&path)).0, 404);
     assert_eq!(server.put(&path, b"input").0, 201);
     assert_eq!(server.get(&path), (200, b"input".to_vec()));
 }

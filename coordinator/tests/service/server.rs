@@ -108,10 +108,7 @@ impl Server {
 
     /// The most memory that the process has taken so far, in MiB.
     pub fn memory_peak_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid().as_raw_nonzero()))
-            .expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
-        line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1024
+        sateen_tests::memory::peak_mib(self.pid().as_raw_nonzero().get().unsigned_abs())
     }
 
     pub fn put(&self, path: &str, body: &[u8]) -> Answer {

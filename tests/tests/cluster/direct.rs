@@ -9,6 +9,7 @@ use sateen_protocol::{GridId, HostId, RunId};
 use sateen_tests::cluster::{Cluster, PATIENCE, count, free_address, until};
 use sateen_tests::forged_host::{ForgedHost, hello};
 use sateen_tests::forged_peer::ForgedPeer;
+use sateen_tests::memory::peak_mib;
 use sateen_tests::proxy::Proxy;
 
 use crate::answers::{FEW_QUEENS, FIB, LONG_FIB, QUEENS};
@@ -162,12 +163,4 @@ fn a_peer_that_reads_nothing_takes_little_memory() {
     assert!(peak < MEMORY_MIB_MAX, "{peak} MiB");
     let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
     cluster.done(run, FEW_QUEENS.2);
-}
-
-/// A process's peak of resident memory.
-fn peak_mib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it lives");
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("Linux says it");
-    let kib: u64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number");
-    kib / 1024
 }

@@ -1,8 +1,11 @@
 //! Hosts behind slow links, with results that take many times as long as a host may be silent.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use sateen_tests::cluster::{Cluster, count};
+use sateen_tests::memory::peak_mib;
 use sateen_tests::probe;
 use sateen_tests::proxy::Proxy;
 
@@ -33,6 +36,41 @@ fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
         assert!(!cluster.host(name).has_ended(), "{name} is there still");
     }
     drop(proxies);
+}
+
+/// Two hundred that ask for an answer of 32 MiB and take almost nothing of it, and one that takes it.
+#[test]
+fn a_large_answer_that_many_do_not_read_fills_no_memory() {
+    const MEBIBYTES: usize = 32;
+    const DEAF: usize = 200;
+    /// One copy is decoded; more than some would be seen.
+    const MEMORY_MIB_MAX: u64 = 400;
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
+    let size = MEBIBYTES.to_string();
+    let run = cluster.submit_module(probe::module_path(), &["--function", "large_output", &size]);
+    assert_eq!(cluster.api().run_over(run, sateen_tests::cluster::PATIENCE)["state"], "done");
+    let ask = format!("GET /api/v1/runs/{run}/result HTTP/1.1\r\nHost: {}\r\n\r\n", cluster.address());
+    let mut deaf: Vec<TcpStream> = (0..DEAF)
+        .filter_map(|_| {
+            let mut stream = TcpStream::connect(cluster.address()).ok()?;
+            stream.write_all(ask.as_bytes()).ok()?;
+            Some(stream)
+        })
+        .collect();
+    let mut begun = 0;
+    for stream in &mut deaf {
+        stream.set_read_timeout(Some(Duration::from_secs(1))).expect("a socket");
+        begun += usize::from(stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0));
+    }
+    assert!(begun > 0, "some are answered");
+    // They are cut off after a while, which makes room.
+    let whole = sateen_tests::cluster::until("an honest one is answered", Duration::from_secs(60), || {
+        let ended = cluster.sateen(["result".to_owned(), run.to_string()]);
+        (ended.code == Some(0)).then_some(ended.stdout.len())
+    });
+    assert_eq!(whole, MEBIBYTES << 20);
+    let peak = peak_mib(cluster.coordinator().id());
+    assert!(peak < MEMORY_MIB_MAX, "{peak} MiB");
 }
 
 /// The root's own result, to the coordinator.

@@ -1,19 +1,11 @@
 //! A host's bound on memory is one for all guests of all runs, whatever they do.
 
-use std::fs;
-
 use sateen_tests::cluster::Cluster;
+use sateen_tests::memory::peak_kib;
 use sateen_tests::probe;
 
 /// What the process itself may take beside its guests.
 const OVERHEAD_KIB: u64 = 192 << 10;
-
-/// The most that the process `id` has ever had in memory, in KiB.
-fn peak_kib(id: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it lives");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the system says");
-    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
-}
 
 /// Submits runs whose waiting guests hold memory, and sees them end right.
 fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use sateen_tests::cluster::{Cluster, count};
+use sateen_tests::memory::peak_mib;
 use sateen_tests::wat::{app_with, bytes};
 
 /// Far below what its lines take together, a gigabyte and a half.
@@ -11,13 +12,6 @@ const COORDINATOR_MIB_MAX: u64 = 250;
 /// What is kept of a run's log.
 const LINES_MAX: usize = 10_000;
 const LOG_BYTES_MAX: usize = 4 << 20;
-
-/// The most that the process `id` has ever had in memory, in MiB.
-fn peak_mib(id: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it lives");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the system says");
-    line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") >> 10
-}
 
 #[test]
 fn a_flood_of_log_lines_fills_nothing() {

@@ -4,16 +4,16 @@ pub mod export;
 pub mod job;
 mod lanes;
 mod list;
+pub mod result;
 pub mod submit;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
-use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
+use sateen_protocol::RunId;
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -79,36 +79,6 @@ pub async fn wait(
         result?;
     }
     Ok(Json(find(&api, run).await?))
-}
-
-/// What the run gave, as it is.
-pub async fn result(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, Problem> {
-    let run = parse(&run)?;
-    let row = row(&api, run).await?;
-    if !row.state.is_over() {
-        return Err(Problem::conflict(format!(
-            "run {run} has no result yet: it is {}; `sateen wait {run}` waits for it",
-            state_word(row.state)
-        )));
-    }
-    let end = api.store.read(move |connection| sql::end(connection, run)).await?;
-    if let (RunState::Done, Some(RunEnd::Finished(finished))) = (row.state, &end) {
-        match RootOutcome::of(finished) {
-            RootOutcome::Main(MainOutcome::Text(text)) => {
-                return Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response());
-            }
-            RootOutcome::Main(MainOutcome::Bytes(bytes)) => {
-                return Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response());
-            }
-            _ => {}
-        }
-    }
-    let why = row.figures.and_then(|figures| figures.error).map(|error| format!(": {}", error.message));
-    let why = why.unwrap_or_default();
-    Err(Problem::new(
-        StatusCode::GONE,
-        format!("run {run} has no result: it is {}{why}", state_word(row.state)),
-    ))
 }
 
 pub async fn cancel(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {

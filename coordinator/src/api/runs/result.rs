@@ -1,0 +1,138 @@
+//! What runs gave. A long result goes by way of a file: it is in memory once, for a moment, however many read it and
+//! however slowly.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
+
+use super::super::gate::{counted, turn};
+use super::super::problem::Problem;
+use super::{Api, Path, parse, row};
+use crate::limits::{BLOB_PIECE_BYTES, RESULT_SHORT_BYTES};
+use crate::server::{Connection, Kind};
+use crate::store::sql::{self, state_word};
+use crate::store::{Blobs, StoreError};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const BINARY: &str = "application/octet-stream";
+
+/// What a run gave, as it is.
+pub async fn result(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(run): Path<String>,
+) -> Result<Response, Problem> {
+    let run = parse(&run)?;
+    let short = {
+        let _turn = turn(&api, &connection, Kind::Request).await?;
+        short(&api, run).await?
+    };
+    if let Some(response) = short {
+        return counted(&api, &connection, response);
+    }
+    let turn = turn(&api, &connection, Kind::Transfer).await?;
+    let long = api.results.open(&api, run).await?;
+    let (kind, bytes) = (long.kind, long.bytes);
+    let pieces = futures_util::stream::try_unfold((long, 0, turn), |(long, at, turn)| async move {
+        let read = move || long.piece(at).map(|piece| (piece, long));
+        let (piece, long) = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)??;
+        let next = at + piece.len() as u64;
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((Bytes::from(piece), (long, next, turn))))
+    });
+    let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_LENGTH, bytes.to_string())];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// The answer, unless it is a long result.
+async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
+    let row = row(api, run).await?;
+    if !row.state.is_over() {
+        return Err(Problem::conflict(format!(
+            "run {run} has no result yet: it is {}; `sateen wait {run}` waits for it",
+            state_word(row.state)
+        )));
+    }
+    if row.state == RunState::Done {
+        let length = api.store.read(move |connection| sql::end_length(connection, run)).await?;
+        if length > RESULT_SHORT_BYTES {
+            return Ok(None);
+        }
+        let end = api.store.read(move |connection| sql::end(connection, run)).await?;
+        if let Some((kind, bytes)) = end.and_then(given) {
+            return Ok(Some(([(header::CONTENT_TYPE, kind)], bytes).into_response()));
+        }
+    }
+    let why = row.figures.and_then(|figures| figures.error).map(|error| format!(": {}", error.message));
+    Err(no_result(run, row.state, &why.unwrap_or_default()))
+}
+
+fn no_result(run: RunId, state: RunState, why: &str) -> Problem {
+    Problem::new(StatusCode::GONE, format!("run {run} has no result: it is {}{why}", state_word(state)))
+}
+
+/// What an entry point gave, and its kind.
+fn given(end: RunEnd) -> Option<(&'static str, Vec<u8>)> {
+    let RunEnd::Finished(finished) = end else { return None };
+    match RootOutcome::of(&finished) {
+        RootOutcome::Main(MainOutcome::Text(text)) => Some((TEXT, text.into_bytes())),
+        RootOutcome::Main(MainOutcome::Bytes(bytes)) => Some((BINARY, bytes)),
+        _ => None,
+    }
+}
+
+/// Long results that are being read.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// One is put into its file at a time.
+    open: tokio::sync::Mutex<BTreeMap<RunId, Weak<Long>>>,
+}
+
+impl Results {
+    /// A result in a file. Whoever reads the same at this time shares it.
+    async fn open(&self, api: &Api, run: RunId) -> Result<Arc<Long>, Problem> {
+        let mut open = self.open.lock().await;
+        open.retain(|_, long| long.strong_count() > 0);
+        if let Some(long) = open.get(&run).and_then(Weak::upgrade) {
+            return Ok(long);
+        }
+        let end = api.store.read(move |connection| sql::end(connection, run)).await?;
+        let found = end.and_then(given).ok_or_else(|| no_result(run, RunState::Done, ""))?;
+        let long = api.store.with_blobs(move |blobs| Long::write(blobs, found.0, &found.1)).await;
+        let long = Arc::new(long.map_err(|error| Problem::unsaved(&error))?);
+        open.insert(run, Arc::downgrade(&long));
+        Ok(long)
+    }
+}
+
+/// A long result, in a file that goes with it.
+#[derive(Debug)]
+struct Long {
+    kind: &'static str,
+    bytes: u64,
+    file: Mutex<File>,
+}
+
+impl Long {
+    fn write(blobs: &Blobs, kind: &'static str, bytes: &[u8]) -> Result<Self, StoreError> {
+        let mut file = blobs.passing()?;
+        file.write_all(bytes).map_err(|error| blobs.error(error))?;
+        Ok(Self { kind, bytes: bytes.len() as u64, file: Mutex::new(file) })
+    }
+
+    /// What is there from `at` on, up to a piece; nothing at the end. Blocks.
+    fn piece(&self, at: u64) -> std::io::Result<Vec<u8>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(at))?;
+        let mut piece = Vec::with_capacity(BLOB_PIECE_BYTES);
+        (&mut *file).take(BLOB_PIECE_BYTES as u64).read_to_end(&mut piece)?;
+        Ok(piece)
+    }
+}

@@ -1,0 +1,18 @@
+//! How much memory processes have taken.
+
+/// The most that a process that lives has ever had in memory, in KiB (proc(5), `VmHWM`).
+///
+/// # Panics
+/// When there is no such process, or the system does not say.
+#[must_use]
+pub fn peak_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
+    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+}
+
+/// As [`peak_kib`], in MiB.
+#[must_use]
+pub fn peak_mib(process: u32) -> u64 {
+    peak_kib(process) >> 10
+}
