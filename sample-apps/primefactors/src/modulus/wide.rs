@@ -6,8 +6,10 @@ use super::{DIGIT_BITS, DIGIT_MASK, Modulus, Residue, negative_inverse};
 use crate::number::Whole;
 
 /// A number modulo a [`WideModulus`], times R. With at most 20 digits, sums of products stay below 2⁶².
+///
+/// Digits of 32 bits, sums included, for wasm's vectors have products of those and not of 64 bits.
 #[derive(Debug, Clone, Copy)]
-pub struct WideResidue<const DIGITS: usize>([i64; DIGITS]);
+pub struct WideResidue<const DIGITS: usize>([i32; DIGITS]);
 
 impl<const DIGITS: usize> Residue for WideResidue<DIGITS> {
     #[inline(always)]
@@ -25,7 +27,7 @@ impl<const DIGITS: usize> Residue for WideResidue<DIGITS> {
 #[derive(Debug, Clone, Copy)]
 pub struct WideModulus<const DIGITS: usize> {
     value: U512,
-    digits: [i64; DIGITS],
+    digits: [i32; DIGITS],
     /// −1/n modulo 2²⁷.
     inverse: i64,
     /// R modulo n: the residue of 1.
@@ -64,21 +66,23 @@ impl<const DIGITS: usize> WideModulus<DIGITS> {
         Self {
             value,
             digits,
-            inverse: negative_inverse(digits[0]),
+            inverse: negative_inverse(digits[0].into()),
             one: WideResidue(self::digits(one)),
             square: WideResidue(self::digits(doubled(one))),
         }
     }
 
-    /// Takes the digits that `sums` begins with out of it: adds that multiple of the modulus which makes
-    /// the lowest one 0, and shifts the others down.
+    /// Adds `digit` × `other` to `sums`, and that multiple of the modulus which makes the lowest digit 0;
+    /// then shifts the others down.
     #[inline(always)]
-    fn reduce(&self, sums: &mut [i64; DIGITS]) {
-        let low = sums[0];
+    fn add_row(&self, sums: &mut [i64; DIGITS], digit: i32, other: &[i32; DIGITS]) {
+        let digit = i64::from(digit);
+        let low = sums[0] + digit * i64::from(other[0]);
         let multiple = low.wrapping_mul(self.inverse) & DIGIT_MASK;
-        let carry = (low + multiple * self.digits[0]) >> DIGIT_BITS;
+        let carry = (low + multiple * i64::from(self.digits[0])) >> DIGIT_BITS;
         for nth in 1..DIGITS {
-            sums[nth - 1] = sums[nth] + multiple * self.digits[nth];
+            sums[nth - 1] =
+                sums[nth] + digit * i64::from(other[nth]) + multiple * i64::from(self.digits[nth]);
         }
         sums[DIGITS - 1] = 0;
         sums[0] += carry;
@@ -102,7 +106,7 @@ impl<const DIGITS: usize> Modulus for WideModulus<DIGITS> {
     }
 
     fn number(&self, residue: WideResidue<DIGITS>) -> U512 {
-        let one = std::array::from_fn(|nth| i64::from(nth == 0));
+        let one = std::array::from_fn(|nth| i32::from(nth == 0));
         let reduced = self.multiply(residue, WideResidue(one));
         let number = reduced.0.iter().rev().fold(U512::ZERO, |number, digit| {
             // What is reduced to at most n has no negative digits.
@@ -111,30 +115,20 @@ impl<const DIGITS: usize> Modulus for WideModulus<DIGITS> {
         if number == self.value { U512::ZERO } else { number }
     }
 
+    // A call costs less than the code of up to 800 products in each place.
     #[inline(never)]
     fn multiply(&self, left: WideResidue<DIGITS>, right: WideResidue<DIGITS>) -> WideResidue<DIGITS> {
         let mut sums = [0; DIGITS];
         for digit in left.0 {
-            for (sum, other) in sums.iter_mut().zip(right.0) {
-                *sum += digit * other;
-            }
-            self.reduce(&mut sums);
+            self.add_row(&mut sums, digit, &right.0);
         }
         WideResidue(carried(sums))
     }
 
-    /// As [`multiply`](Self::multiply), with each product of two different digits taken once.
-    #[inline(never)]
+    // Rows of all lengths, with each product of two different digits taken once, would not suit vectors.
+    #[inline(always)]
     fn squared(&self, residue: WideResidue<DIGITS>) -> WideResidue<DIGITS> {
-        let mut sums = [0; DIGITS];
-        for (first, digit) in residue.0.into_iter().enumerate() {
-            sums[first] += digit * digit;
-            for (sum, other) in sums.iter_mut().zip(residue.0).skip(first + 1) {
-                *sum += 2 * digit * other;
-            }
-            self.reduce(&mut sums);
-        }
-        WideResidue(carried(sums))
+        self.multiply(residue, residue)
     }
 
     fn common_divisor(&self, residue: WideResidue<DIGITS>) -> U512 {
@@ -142,20 +136,22 @@ impl<const DIGITS: usize> Modulus for WideModulus<DIGITS> {
     }
 }
 
-/// Digits of 27 bits, the highest aside.
+/// Digits of 27 bits, the highest aside, which is as small if the whole is of the modulus' size.
+#[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
-fn carried<const DIGITS: usize>(mut sums: [i64; DIGITS]) -> [i64; DIGITS] {
+fn carried<const DIGITS: usize>(mut sums: [i64; DIGITS]) -> [i32; DIGITS] {
     for nth in 1..DIGITS {
         sums[nth] += sums[nth - 1] >> DIGIT_BITS;
         sums[nth - 1] &= DIGIT_MASK;
     }
-    sums
+    sums.map(|digit| digit as i32)
 }
 
-fn digits<const DIGITS: usize>(number: U512) -> [i64; DIGITS] {
+#[allow(clippy::cast_possible_truncation)] // masked to 27 bits
+fn digits<const DIGITS: usize>(number: U512) -> [i32; DIGITS] {
     std::array::from_fn(|nth| {
         let shifted = number >> (DIGIT_BITS as usize * nth);
-        shifted.as_limbs()[0].cast_signed() & DIGIT_MASK
+        (shifted.as_limbs()[0].cast_signed() & DIGIT_MASK) as i32
     })
 }
 
