@@ -172,3 +172,20 @@ fn lines(numbers: &[Number], factors: &[Vec<Prime>]) -> String {
     };
     numbers.iter().zip(factors).map(line).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^128 + 1 and 2^256 + 1, whose factors are found by curves, and a number of either size.
+    #[sateen::test]
+    fn numbers_of_either_size_have_the_same_factors_everywhere() -> Result<String, BadInput> {
+        let numbers = [
+            "340282366920938463463374607431768211457",
+            "115792089237316195423570985008687907853269984665640564039457584007913129639937",
+            "11111111111111111111111111111111111111111111111",
+            "18446744073709551617",
+        ];
+        main(numbers.map(str::to_owned).to_vec())
+    }
+}
