@@ -3,60 +3,53 @@
 //! ("Speeding the Pollard and elliptic curve methods of factorization", Mathematics of Computation 48,
 //! 1987).
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use crate::modulus::{Modulus, Residue};
-
-/// The second stage goes this many times as far as the first.
-const SECOND_STAGE: u32 = 50;
-
-/// Steps of the second stage; a multiple of 2, 3, 5 and 7.
-const STRIDE: u32 = 210;
-const HALF_STRIDE: usize = (STRIDE / 2) as usize;
+use crate::number::Whole;
+use crate::primes::Primes;
 
 /// A point in projective coordinates without y.
 #[derive(Clone, Copy)]
-struct Point {
-    x: Residue,
-    z: Residue,
+struct Point<R> {
+    x: R,
+    z: R,
 }
 
 /// A curve by² = x³ + ax² + x, as far as it is needed: (a + 2)/4 as a fraction.
-struct Curve<'modulus> {
-    modulus: &'modulus Modulus,
+struct Curve<'modulus, M: Modulus> {
+    modulus: &'modulus M,
     /// Numerator times 1, denominator times 4, so that nothing is divided.
-    numerator: Residue,
-    denominator: Residue,
+    numerator: M::Residue,
+    denominator: M::Residue,
 }
 
 /// Looks for a factor of `modulus` on the curve number `index`. Finds a prime factor p if the order of
-/// that curve modulo p has no prime factor above `bound`, but for one up to 50 times as large.
+/// that curve modulo p has no prime factor above `bound`, but for one up to `reach` times as large.
 ///
-/// Gives a proper factor, not always prime, or `None`.
-pub fn factor_by_curve(modulus: &Modulus, index: u32, bound: u32) -> Option<u128> {
-    let primes = Primes::up_to(bound * SECOND_STAGE);
-    let (curve, mut point) = Curve::suyama(modulus, 6 + u128::from(index));
-    for prime in primes.small(bound) {
+/// Returns a proper factor, not always prime, or `None`.
+pub fn factor_by_curve<M: Modulus>(modulus: &M, index: u32, bound: u32, reach: u32) -> Option<M::Value> {
+    let primes = Primes::up_to(bound, u64::from(bound) * u64::from(reach));
+    let (curve, mut point) = Curve::suyama(modulus, 6 + index);
+    for &prime in primes.small() {
         let mut power = prime;
         while power <= bound / prime {
             power *= prime;
         }
         point = curve.times(point, power);
     }
-    let proper = |divisor: u128| (divisor != 1 && divisor != modulus.value()).then_some(divisor);
-    match modulus.common_divisor(point.z) {
-        1 => proper(modulus.common_divisor(curve.second_stage(point, bound, &primes))),
-        divisor => proper(divisor),
+    let proper = |divisor: M::Value| (divisor != Whole::ONE && divisor != modulus.value()).then_some(divisor);
+    let divisor = modulus.common_divisor(point.z);
+    if divisor != Whole::ONE {
+        return proper(divisor);
     }
+    proper(modulus.common_divisor(curve.second_stage(point, &primes)))
 }
 
-impl<'modulus> Curve<'modulus> {
+impl<'modulus, M: Modulus> Curve<'modulus, M> {
     /// The curve that belongs to `sigma`, and a point on it. Its order is a multiple of 12.
-    fn suyama(modulus: &'modulus Modulus, sigma: u128) -> (Self, Point) {
+    fn suyama(modulus: &'modulus M, sigma: u32) -> (Self, Point<M::Residue>) {
         let times = |left, right| modulus.multiply(left, right);
         let cubed = |residue| times(residue, modulus.squared(residue));
-        let number = |number| modulus.residue(number);
+        let number = |number| modulus.residue(Whole::small(number));
         let sigma = number(sigma);
         let u = modulus.squared(sigma).minus(number(5));
         let v = times(number(4), sigma);
@@ -70,7 +63,7 @@ impl<'modulus> Curve<'modulus> {
 
     /// 2 × `point`.
     #[inline(always)]
-    fn doubled(&self, point: Point) -> Point {
+    fn doubled(&self, point: Point<M::Residue>) -> Point<M::Residue> {
         let n = self.modulus;
         let plus = n.squared(point.x.plus(point.z));
         let minus = n.squared(point.x.minus(point.z));
@@ -84,7 +77,12 @@ impl<'modulus> Curve<'modulus> {
 
     /// `left` + `right`, whose difference is `difference`.
     #[inline(always)]
-    fn sum(&self, left: Point, right: Point, difference: Point) -> Point {
+    fn sum(
+        &self,
+        left: Point<M::Residue>,
+        right: Point<M::Residue>,
+        difference: Point<M::Residue>,
+    ) -> Point<M::Residue> {
         let n = self.modulus;
         let u = n.multiply(left.x.minus(left.z), right.x.plus(right.z));
         let v = n.multiply(left.x.plus(left.z), right.x.minus(right.z));
@@ -95,7 +93,7 @@ impl<'modulus> Curve<'modulus> {
     }
 
     /// `factor` × `point`, by Montgomery's ladder; `factor` is not 0.
-    fn times(&self, point: Point, factor: u32) -> Point {
+    fn times(&self, point: Point<M::Residue>, factor: u32) -> Point<M::Residue> {
         let (mut low, mut high) = (point, self.doubled(point));
         for bit in (0..factor.ilog2()).rev() {
             let sum = self.sum(high, low, point);
@@ -108,35 +106,43 @@ impl<'modulus> Curve<'modulus> {
         low
     }
 
-    /// A product that is 0 modulo each prime p modulo which `point` times some prime from `bound` to 50
-    /// times `bound` is the neutral element.
+    /// A product that is 0 modulo each prime p modulo which `point` times some prime between both bounds
+    /// is the neutral element.
     ///
-    /// Each such prime is a multiple of the stride plus or minus one of 24 numbers; the points of those
+    /// Each such prime is a multiple of the stride plus or minus one of a few steps; the points of those
     /// two differ only in the sign of y when their sum or difference is neutral.
-    fn second_stage(&self, point: Point, bound: u32, primes: &Primes) -> Residue {
+    fn second_stage(&self, point: Point<M::Residue>, primes: &Primes) -> M::Residue {
         let n = self.modulus;
-        // By odd factors: point × 1, × 3, × 5, ….
+        // `point` × 1, × 3, × 5, …, of which the steps are kept, each with its product.
         let twice = self.doubled(point);
-        let mut steps = vec![point, self.sum(twice, point, point)];
-        while steps.len() <= HALF_STRIDE / 2 {
-            let [before, last] = [steps[steps.len() - 2], steps[steps.len() - 1]];
-            steps.push(self.sum(last, twice, before));
+        let (mut before, mut odd) = (point, self.sum(twice, point, point));
+        let mut steps = vec![(point, n.multiply(point.x, point.z))];
+        let mut factor = 3;
+        for step in &primes.steps()[1..] {
+            while factor < *step {
+                (before, odd) = (odd, self.sum(odd, twice, before));
+                factor += 2;
+            }
+            steps.push((odd, n.multiply(odd.x, odd.z)));
         }
-        let products: Vec<Residue> = steps.iter().map(|step| n.multiply(step.x, step.z)).collect();
 
-        let stride = self.times(point, STRIDE);
-        let first = (bound / STRIDE).max(1);
+        let stride = self.times(point, primes.stride());
+        let first = primes.first_multiple();
         let mut before = if first == 1 { point } else { self.times(stride, first - 1) };
         let mut middle = self.times(stride, first);
         let mut product = n.one();
-        for nth in first..=bound * SECOND_STAGE / STRIDE {
+        for (nth, words) in (first..).zip(primes.around()) {
             let middle_product = n.multiply(middle.x, middle.z);
-            for half in primes.around(nth) {
-                let step = steps[*half];
-                // (x − x′)(z + z′) − xz + x′z′ = xz′ − x′z
-                let crossed = n.multiply(middle.x.minus(step.x), middle.z.plus(step.z));
-                let difference = crossed.minus(middle_product).plus(products[*half]);
-                product = n.multiply(product, difference);
+            for (word, first_step) in words.iter().zip((0..).step_by(64)) {
+                let mut bits = *word;
+                while bits != 0 {
+                    let (step, step_product) = steps[first_step + bits.trailing_zeros() as usize];
+                    bits &= bits - 1;
+                    // (x − x′)(z + z′) − xz + x′z′ = xz′ − x′z
+                    let crossed = n.multiply(middle.x.minus(step.x), middle.z.plus(step.z));
+                    let difference = crossed.minus(middle_product).plus(step_product);
+                    product = n.multiply(product, difference);
+                }
             }
             let next = if nth == 1 { self.doubled(stride) } else { self.sum(middle, stride, before) };
             (before, middle) = (middle, next);
@@ -145,83 +151,16 @@ impl<'modulus> Curve<'modulus> {
     }
 }
 
-/// The primes up to some limit, as both stages want them.
-struct Primes {
-    limit: u32,
-    is_prime: Vec<bool>,
-    /// For each multiple of the stride: half of each odd number below half the stride that is, added
-    /// or subtracted, a prime's distance from it.
-    around: Vec<Vec<usize>>,
-}
-
-impl Primes {
-    /// Made once in each sandbox for each limit.
-    fn up_to(limit: u32) -> Rc<Self> {
-        thread_local! {
-            static LAST: RefCell<Option<Rc<Primes>>> = const { RefCell::new(None) };
-        }
-        LAST.with_borrow_mut(|last| match last {
-            Some(primes) if primes.limit == limit => Rc::clone(primes),
-            _ => Rc::clone(last.insert(Rc::new(Self::new(limit)))),
-        })
-    }
-
-    fn new(limit: u32) -> Self {
-        let is_prime = sieve(limit + STRIDE);
-        let around = (0..=limit / STRIDE)
-            .map(|nth| {
-                let middle = (nth * STRIDE) as usize;
-                (0..=HALF_STRIDE / 2)
-                    .filter(|half| {
-                        let step = 2 * half + 1;
-                        is_prime[middle + step] || (middle > step && is_prime[middle - step])
-                    })
-                    .collect()
-            })
-            .collect();
-        Self { limit, is_prime, around }
-    }
-
-    fn small(&self, bound: u32) -> impl Iterator<Item = u32> {
-        (2..=bound).filter(|number| self.is_prime[*number as usize])
-    }
-
-    fn around(&self, nth: u32) -> &[usize] {
-        &self.around[nth as usize]
-    }
-}
-
-/// Which numbers up to `limit` are prime (Eratosthenes).
-pub fn sieve(limit: u32) -> Vec<bool> {
-    let mut is_prime = vec![true; limit as usize + 1];
-    is_prime[..2].fill(false);
-    let mut number = 2;
-    while number * number < is_prime.len() {
-        if is_prime[number] {
-            is_prime[number * number..].iter_mut().step_by(number).for_each(|is_prime| *is_prime = false);
-        }
-        number += 1;
-    }
-    is_prime
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_sieve_finds_as_many_primes_as_there_are() {
-        // OEIS A006880.
-        for (limit, count) in [(10, 4), (100, 25), (1_000, 168), (1_000_000, 78_498)] {
-            assert_eq!(sieve(limit).iter().filter(|is_prime| **is_prime).count(), count);
-        }
-    }
+    use crate::modulus::NarrowModulus;
 
     #[test]
     fn the_ladder_and_additions_agree() {
-        let modulus = Modulus::new((1 << 107) - 1);
+        let modulus = NarrowModulus::new((1 << 107) - 1);
         let (curve, point) = Curve::suyama(&modulus, 11);
-        let same = |left: Point, right: Point| {
+        let same = |left: Point<_>, right: Point<_>| {
             let crossed = modulus.multiply(left.x, right.z).minus(modulus.multiply(right.x, left.z));
             modulus.number(crossed) == 0
         };
@@ -236,8 +175,8 @@ mod tests {
     #[test]
     fn some_curve_finds_each_factor() {
         for (p, q) in [(65_537, 65_539), (4_294_967_311, 4_294_967_357), (193_707_721, 761_838_257_287)] {
-            let modulus = Modulus::new(p * q);
-            let found = (0..64).find_map(|index| factor_by_curve(&modulus, index, 2_000));
+            let modulus = NarrowModulus::new(p * q);
+            let found = (0..64).find_map(|index| factor_by_curve(&modulus, index, 2_000, 50));
             assert!(found == Some(p) || found == Some(q), "{p} * {q}: {found:?}");
         }
     }

@@ -1,41 +1,44 @@
-//! The prime factors of numbers of up to 128 bits.
+//! The prime factors of numbers of up to 512 bits.
 //!
 //! Satin's application divides the range of the trial divisors among its jobs. Here only divisors of up
 //! to 16 bits are tried; what is left is divided by elliptic curves, whose time depends on the size of
 //! the factor and which have nothing to do with one another. The curves of a round are a range of
-//! numbers, which is halved down to single curves: `modulus` computes, `curve` is one of them, and
-//! `primality` says when a factor is prime.
+//! numbers, which is halved down to single curves: `division` has the rounds, `modulus` computes, `curve`
+//! is one of them, and `primality` says when a factor is prime.
+//!
+//! What fits 128 bits is a `u128`, has jobs of its own and is proved; what does not is a `Number`.
 //!
 //! A number has one factorisation, so it does not matter which curve is lucky first.
 
 mod curve;
+mod division;
 mod modulus;
+mod number;
+mod power;
 mod primality;
+mod primes;
 
 use std::fmt::Write;
 
-use curve::{factor_by_curve, sieve};
-use modulus::Modulus;
+use curve::factor_by_curve;
+use division::{Curves, REACH, WIDE_REACH, factorised, wide_factorised};
+use modulus::{Modulus, NarrowModulus, WideTask, with_modulus};
+use ruint::aliases::U512;
 use sateen::prelude::*;
 
-/// Divisors below this are tried one by one.
-const TRIED_MAX: u32 = 1 << 16;
-
-/// How far the first stage of a curve goes, and how many such curves are tried before the next round.
-/// The last round is repeated for as long as it takes, which for factors of 64 bits is seldom.
-const ROUNDS: [(u32, u32); 6] = [(150, 8), (500, 16), (2_000, 32), (5_000, 64), (11_000, 128), (25_000, 256)];
+pub use division::Prime;
+pub use number::Number;
 
 /// `sateen run primefactors.wasm N…`: each number, a colon, and its prime factors in rising order, as
-/// coreutils' `factor` prints them.
+/// coreutils' `factor` prints them. The log names factors that are not proved to be prime.
 ///
 /// # Errors
-/// When there is no number, or one is no whole number of at most 128 bits.
+/// When there is no number, or one is not a whole number of at most 512 bits.
 #[main]
 pub fn main(numbers: Vec<String>) -> Result<String, BadInput> {
-    let numbers = parse(&numbers)?;
-    let handles: Vec<_> = numbers.iter().rev().map(|number| factors::spawn(*number)).collect();
-    let mut factors: Vec<_> = handles.sync_all();
-    factors.reverse();
+    let numbers = number::parse(&numbers)?;
+    let handles: Vec<_> = numbers.iter().rev().map(|number| Handle::new(*number)).collect();
+    let factors: Vec<_> = handles.into_iter().rev().map(Handle::sync).collect();
     Ok(lines(&numbers, &factors))
 }
 
@@ -45,23 +48,41 @@ pub fn main(numbers: Vec<String>) -> Result<String, BadInput> {
 /// As [`main()`].
 #[main]
 pub fn plain(numbers: Vec<String>) -> Result<String, BadInput> {
-    let numbers = parse(&numbers)?;
-    let factors: Vec<_> = numbers.iter().map(|number| factors_plain(*number)).collect();
+    let numbers = number::parse(&numbers)?;
+    let factors: Vec<_> = numbers
+        .iter()
+        .map(|number| match number.narrow() {
+            Some(narrow) => all_proved(factors_plain(narrow)),
+            None => wide_factors_plain(*number),
+        })
+        .collect();
     Ok(lines(&numbers, &factors))
 }
 
 /// The prime factors of `n`, in rising order, found with spawns.
 #[job]
 pub fn factors(n: u128) -> Vec<u128> {
-    factorised(n, &|composite, round, first, count| try_curves(composite, round, first, count))
+    factorised(n, &spawning)
 }
 
 /// The prime factors of `n`, in rising order, found without spawns.
 pub fn factors_plain(n: u128) -> Vec<u128> {
-    factorised(n, &|composite, round, first, count| {
-        let modulus = Modulus::new(composite);
-        (first..first + count).find_map(|index| factor_by_curve(&modulus, index, round))
-    })
+    factorised(n, &in_turn)
+}
+
+/// The prime factors of `n`, of up to 512 bits, in rising order, found with spawns.
+#[job]
+pub fn wide_factors(n: Number) -> Vec<Prime> {
+    let wide = |composite, bound, first, count| {
+        try_wide_curves(Number(composite), bound, first, count).map(|factor| factor.0)
+    };
+    wide_factorised(n.0, &Curves { narrow: &spawning, wide: &wide })
+}
+
+/// The prime factors of `n`, of up to 512 bits, in rising order, found without spawns.
+pub fn wide_factors_plain(n: Number) -> Vec<Prime> {
+    let wide = |composite, bound, first, count| with_modulus(composite, InTurn { bound, first, count });
+    wide_factorised(n.0, &Curves { narrow: &in_turn, wide: &wide })
 }
 
 /// A proper factor of `composite` by the `count` curves from `first` on, whose first stages go to
@@ -69,82 +90,102 @@ pub fn factors_plain(n: u128) -> Vec<u128> {
 #[job]
 fn try_curves(composite: u128, bound: u32, first: u32, count: u32) -> Option<u128> {
     if count == 1 {
-        return factor_by_curve(&Modulus::new(composite), first, bound);
+        return factor_by_curve(&NarrowModulus::new(composite), first, bound, REACH);
     }
     let half = count / 2;
     let upper = try_curves::spawn(composite, bound, first + half, count - half);
     try_curves(composite, bound, first, half).or_else(|| upper.sync())
 }
 
-/// A way to try a range of curves: of what, how far, from which on, how many.
-type TryCurves<'a> = &'a dyn Fn(u128, u32, u32, u32) -> Option<u128>;
-
-fn factorised(n: u128, try_curves: TryCurves) -> Vec<u128> {
-    let (mut factors, rest) = tried(n);
-    if rest > 1 {
-        divide(rest, try_curves, &mut factors);
+/// The same for a number of more than 128 bits.
+#[job]
+fn try_wide_curves(composite: Number, bound: u32, first: u32, count: u32) -> Option<Number> {
+    if count == 1 {
+        return with_modulus(composite.0, InTurn { bound, first, count }).map(Number);
     }
-    factors.sort_unstable();
-    factors
+    let half = count / 2;
+    let upper = try_wide_curves::spawn(composite, bound, first + half, count - half);
+    try_wide_curves(composite, bound, first, half).or_else(|| upper.sync())
 }
 
-/// Adds the prime factors of `n`, which has none below [`TRIED_MAX`], to `factors`.
-fn divide(n: u128, try_curves: TryCurves, factors: &mut Vec<u128>) {
-    let least_composite = u128::from(TRIED_MAX) * u128::from(TRIED_MAX);
-    if n < least_composite || primality::is_prime(n, |smaller| factorised(smaller, try_curves)) {
-        factors.push(n);
-        return;
-    }
-    let last = ROUNDS[ROUNDS.len() - 1];
-    let mut first = 0;
-    let found = ROUNDS.into_iter().chain(std::iter::repeat(last)).find_map(|(bound, count)| {
-        let found = try_curves(n, bound, first, count);
-        first += count;
-        found
-    });
-    // The rounds have no end.
-    let Some(factor) = found else { return };
-    divide(factor, try_curves, factors);
-    divide(n / factor, try_curves, factors);
+fn spawning(composite: u128, bound: u32, first: u32, count: u32) -> Option<u128> {
+    try_curves(composite, bound, first, count)
 }
 
-/// The prime factors below [`TRIED_MAX`], and what is left of `n`; 0 is left as 1.
-fn tried(mut n: u128) -> (Vec<u128>, u128) {
-    let mut factors = Vec::new();
-    if n == 0 {
-        return (factors, 1);
+fn in_turn(composite: u128, bound: u32, first: u32, count: u32) -> Option<u128> {
+    let modulus = NarrowModulus::new(composite);
+    (first..first + count).find_map(|index| factor_by_curve(&modulus, index, bound, REACH))
+}
+
+/// As [`in_turn`], for whatever modulus.
+struct InTurn {
+    bound: u32,
+    first: u32,
+    count: u32,
+}
+
+impl WideTask for InTurn {
+    type Output = Option<U512>;
+
+    fn run<M: Modulus<Value = U512>>(self, modulus: &M) -> Option<U512> {
+        (self.first..self.first + self.count)
+            .find_map(|index| factor_by_curve(modulus, index, self.bound, WIDE_REACH))
     }
-    for (divisor, is_prime) in (0..).zip(sieve(TRIED_MAX)) {
-        if divisor * divisor > n {
-            break;
+}
+
+/// The job that factorises a number.
+enum Handle {
+    Narrow(Spawned<factors>),
+    Wide(Spawned<wide_factors>),
+}
+
+impl Handle {
+    fn new(number: Number) -> Self {
+        match number.narrow() {
+            Some(narrow) => Self::Narrow(factors::spawn(narrow)),
+            None => Self::Wide(wide_factors::spawn(number)),
         }
-        while is_prime && n.is_multiple_of(divisor) {
-            factors.push(divisor);
-            n /= divisor;
+    }
+
+    fn sync(self) -> Vec<Prime> {
+        match self {
+            Self::Narrow(handle) => all_proved(handle.sync()),
+            Self::Wide(handle) => handle.sync(),
         }
     }
-    (factors, n)
 }
 
-fn parse(words: &[String]) -> Result<Vec<u128>, BadInput> {
-    if words.is_empty() {
-        return Err(BadInput("a number is missing; give one or several whole numbers".to_owned()));
-    }
-    let number = |word: &String| {
-        word.parse().map_err(|_| {
-            BadInput(format!("`{word}` is not a whole number from 0 to {} (128 bits)", u128::MAX))
-        })
-    };
-    words.iter().map(number).collect()
+fn all_proved(primes: Vec<u128>) -> Vec<Prime> {
+    primes.into_iter().map(|prime| Prime { value: prime.into(), is_proved: true }).collect()
 }
 
-fn lines(numbers: &[u128], factors: &[Vec<u128>]) -> String {
-    let line = |(number, factors): (&u128, &Vec<u128>)| {
+fn lines(numbers: &[Number], factors: &[Vec<Prime>]) -> String {
+    let line = |(number, factors): (&Number, &Vec<Prime>)| {
         let mut line = format!("{number}:");
         for factor in factors {
-            let _ = write!(line, " {factor}");
+            let _ = write!(line, " {}", factor.value);
+            if !factor.is_proved {
+                sateen::log!("{} is a probable prime: it passes all tests, but is not proved", factor.value);
+            }
         }
         line
     };
     numbers.iter().zip(factors).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^128 + 1 and 2^256 + 1, whose factors are found by curves, and a number of either size.
+    #[sateen::test]
+    fn numbers_of_either_size_have_the_same_factors_everywhere() -> Result<String, BadInput> {
+        let numbers = [
+            "340282366920938463463374607431768211457",
+            "115792089237316195423570985008687907853269984665640564039457584007913129639937",
+            "11111111111111111111111111111111111111111111111",
+            "18446744073709551617",
+        ];
+        main(numbers.map(str::to_owned).to_vec())
+    }
 }

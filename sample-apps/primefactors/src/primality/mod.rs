@@ -1,18 +1,27 @@
-//! Is a number prime? Proved, not just likely.
+//! Is a number prime? Up to 128 bits that is proved, not just likely.
 
-use crate::modulus::Modulus;
+mod lucas;
+mod wide;
+
+use crate::modulus::{Modulus, NarrowModulus};
+use crate::number::Whole;
+
+pub use wide::{Verdict, verdict};
 
 /// The first primes, bases of the test of Miller and Rabin.
-const BASES: [u128; 13] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
+const BASES: [u32; 13] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
 
 /// The least composite number that passes the test with all [`BASES`] (Sorenson and Webster, "Strong
 /// pseudoprimes to twelve prime bases", Mathematics of Computation 86, 2017).
 const LEAST_PSEUDOPRIME: u128 = 3_317_044_064_679_887_385_961_981;
 
+/// Bases that are tried for the proof of a prime.
+const PROOF_BASES_MAX: u32 = 10_000;
+
 /// Whether `n`, odd and above 41, is prime. `factors` factorises a smaller number, which it is asked
 /// to do only when the test of Miller and Rabin is no proof.
 pub fn is_prime(n: u128, factors: impl FnOnce(u128) -> Vec<u128>) -> bool {
-    let modulus = Modulus::new(n);
+    let modulus = NarrowModulus::new(n);
     if !BASES.iter().all(|base| passes(&modulus, *base)) {
         return false;
     }
@@ -20,11 +29,11 @@ pub fn is_prime(n: u128, factors: impl FnOnce(u128) -> Vec<u128>) -> bool {
 }
 
 /// The test of Miller and Rabin. Primes pass with any base; few others pass with any one.
-fn passes(modulus: &Modulus, base: u128) -> bool {
-    let before = modulus.value() - 1;
-    let twos = before.trailing_zeros();
-    let mut power = modulus.power(modulus.residue(base), before >> twos);
-    if modulus.number(power) == 1 {
+fn passes<M: Modulus>(modulus: &M, base: u32) -> bool {
+    let before = modulus.value() - Whole::ONE;
+    let twos = before.twos();
+    let mut power = modulus.power(modulus.residue(Whole::small(base)), before >> twos as usize);
+    if modulus.number(power) == Whole::ONE {
         return true;
     }
     for _ in 0..twos {
@@ -40,12 +49,11 @@ fn passes(modulus: &Modulus, base: u128) -> bool {
 /// Selfridge, "New primality criteria and factorizations of 2^m ± 1", Mathematics of Computation 29,
 /// 1975). A prime lacks a base for some factor with a chance of next to nothing; that it would be taken
 /// for composite, which no factor is found of, cannot give a wrong answer either.
-fn is_proved(modulus: &Modulus, factors: &[u128]) -> bool {
-    const BASES_MAX: u128 = 10_000;
+fn is_proved(modulus: &NarrowModulus, factors: &[u128]) -> bool {
     let before = modulus.value() - 1;
     factors.iter().all(|factor| {
-        (2..BASES_MAX).any(|base| {
-            let base = modulus.residue(base);
+        (2..PROOF_BASES_MAX).any(|base| {
+            let base = modulus.residue(base.into());
             modulus.number(modulus.power(base, before)) == 1
                 && modulus.number(modulus.power(base, before / factor)) != 1
         })
@@ -55,7 +63,7 @@ fn is_proved(modulus: &Modulus, factors: &[u128]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::sieve;
+    use crate::primes::sieve;
 
     #[test]
     fn all_small_numbers_are_told_apart() {
@@ -82,7 +90,7 @@ mod tests {
             assert_eq!(n, LEAST_PSEUDOPRIME - 1);
             vec![2, 3, 5, 23]
         };
-        assert!(BASES.iter().all(|base| passes(&Modulus::new(LEAST_PSEUDOPRIME), *base)));
+        assert!(BASES.iter().all(|base| passes(&NarrowModulus::new(LEAST_PSEUDOPRIME), *base)));
         assert!(!is_prime(LEAST_PSEUDOPRIME, factors));
     }
 }

@@ -1,61 +1,45 @@
-//! Arithmetic modulo an odd number of up to 128 bits, after Montgomery ("Modular multiplication without
-//! trial division", Mathematics of Computation 44, 1985).
-//!
-//! A number is five signed digits of 27 bits. A product of two digits and its sums fit 64 bits with
-//! room to spare, so there are no carries to pass on within a multiplication, and wasm, which has no
-//! product of 128 bits, loses nothing. R is 2¹³⁵, 128 times what a modulus can be: sums and
-//! differences need no reduction before they are multiplied.
+//! Up to 128 bits: five digits.
+
+use super::{DIGIT_BITS, DIGIT_MASK, Modulus, Residue, negative_inverse};
 
 const DIGITS: usize = 5;
-const DIGIT_BITS: u32 = 27;
-const DIGIT_MASK: i64 = (1 << DIGIT_BITS) - 1;
 /// The bits of R.
 const R_BITS: u32 = DIGIT_BITS * DIGITS as u32;
 
-/// A number modulo a [`Modulus`], times R.
-///
-/// What [`Modulus::multiply`] gives is between −n/8 and 9n/8; up to three of these may be added or
-/// subtracted before the next multiplication.
+/// A number modulo a [`NarrowModulus`], times R.
 #[derive(Debug, Clone, Copy)]
-pub struct Residue([i64; DIGITS]);
+pub struct NarrowResidue([i64; DIGITS]);
 
-impl Residue {
-    /// The sum.
+impl Residue for NarrowResidue {
     #[inline(always)]
-    pub fn plus(self, other: Self) -> Self {
+    fn plus(self, other: Self) -> Self {
         Self(std::array::from_fn(|nth| self.0[nth] + other.0[nth]))
     }
 
-    /// The difference.
     #[inline(always)]
-    pub fn minus(self, other: Self) -> Self {
+    fn minus(self, other: Self) -> Self {
         Self(std::array::from_fn(|nth| self.0[nth] - other.0[nth]))
     }
 }
 
-/// An odd number greater than 1, and what is needed to compute modulo it.
+/// An odd number greater than 1, of up to 128 bits.
 #[derive(Debug, Clone, Copy)]
-pub struct Modulus {
+pub struct NarrowModulus {
     value: u128,
     digits: [i64; DIGITS],
     /// −1/n modulo 2²⁷.
     inverse: i64,
     /// R modulo n: the residue of 1.
-    one: Residue,
+    one: NarrowResidue,
     /// R² modulo n.
-    square: Residue,
+    square: NarrowResidue,
 }
 
-impl Modulus {
+impl NarrowModulus {
     /// The modulus `value`, which is odd and greater than 1.
     pub fn new(value: u128) -> Self {
         debug_assert!(value % 2 == 1 && value > 1);
         let digits = digits(value);
-        // Newton's iteration doubles the bits that are right; an odd number is its own inverse in three.
-        let mut inverse = digits[0];
-        for _ in 0..4 {
-            inverse = inverse.wrapping_mul(2_i64.wrapping_sub(digits[0].wrapping_mul(inverse)));
-        }
         let doubled = |number: u128, times: u32| {
             (0..times).fold(number, |number, _| {
                 // Without 2n, which may not fit.
@@ -66,39 +50,39 @@ impl Modulus {
         Self {
             value,
             digits,
-            inverse: inverse.wrapping_neg() & DIGIT_MASK,
-            one: Residue(self::digits(one)),
-            square: Residue(self::digits(doubled(one, R_BITS))),
+            inverse: negative_inverse(digits[0]),
+            one: NarrowResidue(self::digits(one)),
+            square: NarrowResidue(self::digits(doubled(one, R_BITS))),
         }
     }
+}
 
-    /// The modulus itself.
-    pub fn value(&self) -> u128 {
+impl Modulus for NarrowModulus {
+    type Value = u128;
+    type Residue = NarrowResidue;
+
+    fn value(&self) -> u128 {
         self.value
     }
 
-    /// The residue of `number`.
-    pub fn residue(&self, number: u128) -> Residue {
-        self.multiply(Residue(digits(number % self.value)), self.square)
+    fn residue(&self, number: u128) -> NarrowResidue {
+        self.multiply(NarrowResidue(digits(number % self.value)), self.square)
     }
 
-    /// The residue of 1.
-    pub fn one(&self) -> Residue {
+    fn one(&self) -> NarrowResidue {
         self.one
     }
 
-    /// The number from 0 to n − 1 that `residue` stands for.
-    pub fn number(&self, residue: Residue) -> u128 {
-        let reduced = self.multiply(residue, Residue([1, 0, 0, 0, 0]));
+    fn number(&self, residue: NarrowResidue) -> u128 {
+        let reduced = self.multiply(residue, NarrowResidue([1, 0, 0, 0, 0]));
         let number = reduced.0.iter().rev().fold(0_u128, |number, digit| {
             number.wrapping_shl(DIGIT_BITS).wrapping_add(i128::from(*digit).cast_unsigned())
         });
         if number == self.value { 0 } else { number }
     }
 
-    /// The product.
     #[inline(always)]
-    pub fn multiply(&self, left: Residue, right: Residue) -> Residue {
+    fn multiply(&self, left: NarrowResidue, right: NarrowResidue) -> NarrowResidue {
         let [b0, b1, b2, b3, b4] = right.0;
         let [n0, n1, n2, n3, n4] = self.digits;
         let (mut t0, mut t1, mut t2, mut t3, mut t4) = (0, 0, 0, 0, 0);
@@ -125,12 +109,12 @@ impl Modulus {
         t2 += t1 >> DIGIT_BITS;
         t3 += t2 >> DIGIT_BITS;
         t4 += t3 >> DIGIT_BITS;
-        Residue([t0 & DIGIT_MASK, t1 & DIGIT_MASK, t2 & DIGIT_MASK, t3 & DIGIT_MASK, t4])
+        NarrowResidue([t0 & DIGIT_MASK, t1 & DIGIT_MASK, t2 & DIGIT_MASK, t3 & DIGIT_MASK, t4])
     }
 
-    /// The square: as [`multiply`](Self::multiply), with each product of two different digits taken once.
+    /// As [`multiply`](Self::multiply), with each product of two different digits taken once.
     #[inline(always)]
-    pub fn squared(&self, residue: Residue) -> Residue {
+    fn squared(&self, residue: NarrowResidue) -> NarrowResidue {
         let [a0, a1, a2, a3, a4] = residue.0;
         let (b0, b1, b2, b3) = (2 * a0, 2 * a1, 2 * a2, 2 * a3);
         let [n0, n1, n2, n3, n4] = self.digits;
@@ -162,20 +146,10 @@ impl Modulus {
         s7 += s6 >> DIGIT_BITS;
         s8 += s7 >> DIGIT_BITS;
         let top = s8 >> DIGIT_BITS;
-        Residue([s5 & DIGIT_MASK, s6 & DIGIT_MASK, s7 & DIGIT_MASK, s8 & DIGIT_MASK, top])
+        NarrowResidue([s5 & DIGIT_MASK, s6 & DIGIT_MASK, s7 & DIGIT_MASK, s8 & DIGIT_MASK, top])
     }
 
-    /// `base` to the power of `exponent`.
-    pub fn power(&self, base: Residue, exponent: u128) -> Residue {
-        (0..u128::BITS - exponent.leading_zeros()).rev().fold(self.one, |power, bit| {
-            let power = self.squared(power);
-            if exponent >> bit & 1 == 1 { self.multiply(power, base) } else { power }
-        })
-    }
-
-    /// The greatest common divisor of the modulus and what `residue` stands for; the modulus itself
-    /// if that is 0.
-    pub fn common_divisor(&self, residue: Residue) -> u128 {
+    fn common_divisor(&self, residue: NarrowResidue) -> u128 {
         greatest_common_divisor(self.value, self.number(residue))
     }
 }
@@ -219,7 +193,7 @@ mod tests {
             let n = (random() >> (round % 127)) | 1;
             let n = if n == 1 { u128::MAX } else { n };
             let (a, b) = (random() % n, random() % n);
-            let modulus = Modulus::new(n);
+            let modulus = NarrowModulus::new(n);
             let (ra, rb) = (modulus.residue(a), modulus.residue(b));
             assert_eq!(modulus.number(modulus.one()), 1);
             assert_eq!(modulus.number(ra), a);
@@ -233,7 +207,7 @@ mod tests {
 
     #[test]
     fn divisors_and_powers() {
-        let modulus = Modulus::new(91);
+        let modulus = NarrowModulus::new(91);
         assert_eq!(modulus.common_divisor(modulus.residue(26)), 13);
         assert_eq!(modulus.common_divisor(modulus.residue(0)), 91);
         assert_eq!(modulus.number(modulus.power(modulus.residue(3), 5)), 243 % 91);
