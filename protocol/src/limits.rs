@@ -260,11 +260,11 @@ pub const MISSING_HOSTS_MAX: usize = 64 * 1024;
 /// them is given up.
 pub const LISTEN_AGAIN: Duration = Duration::from_secs(3);
 /// Hosts that the coordinator checks for silence in one event; the others follow at once.
-pub const SILENCE_CHECKS_MAX: usize = 256;
+pub const SILENCE_CHECKS_MAX: usize = 128;
 /// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
 pub const BROADCAST_AT_ONCE_MAX: usize = 128;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
-pub const RENEWED_AT_ONCE_MAX: usize = 16;
+pub const RENEWED_AT_ONCE_MAX: usize = 8;
 /// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.
 pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
 /// Hosts that one event of the coordinator asks what they go on with, after a restart; the others follow at once.
@@ -276,14 +276,14 @@ pub const ENTRIES_SAVED_AT_ONCE_MAX: usize = 32;
 /// Entries that one event of a host forgets; the others follow at once.
 pub const FORGOTTEN_AT_ONCE_MAX: usize = 8;
 /// Searches that one event of the coordinator answers; the others follow at once.
-pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 16;
+pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 8;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts that one event of the coordinator tells others about; what is more follows at once.
 pub const NEWS_AT_A_TIME_MAX: usize = 32;
 /// Acquaintances that one event of the coordinator tells of a host that has come or is gone; the others follow at
 /// once.
-pub const SHOWN_AT_ONCE_MAX: usize = 64;
+pub const SHOWN_AT_ONCE_MAX: usize = 32;
 /// Maximum hosts that one message introduces to another; the others follow in the next.
 pub const JOINED_PER_MESSAGE_MAX: usize = 128;
 /// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.

@@ -5,7 +5,7 @@
 //! their own, without delay and in their order. What is sent to one host alone may come before its turn in a
 //! broadcast, so whatever is broadcast has to bear that, as it has to bear a host that joins meanwhile.
 
-use std::collections::VecDeque;
+use std::collections::{LinkedList, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limits::{
@@ -70,7 +70,8 @@ pub enum Slice {
 /// What is under way.
 #[derive(Default)]
 pub struct Slices {
-    waiting: VecDeque<Slice>,
+    /// No buffer that moves when it grows: tens of thousands wait after a restart.
+    waiting: LinkedList<Slice>,
     /// When the first of them was put there.
     since: Time,
 }
@@ -185,13 +186,14 @@ impl Coordinator {
             }
             Slice::ForgetAbsent { after } => {
                 let hosts = self.circles.after(after, RENEWED_AT_ONCE_MAX);
-                for host in &hosts {
-                    if !self.hosts.contains_key(host) {
-                        self.circles.leave(*host);
-                    }
+                let absent = hosts.iter().position(|host| !self.hosts.contains_key(host));
+                if let Some(absent) = absent {
+                    // One at a time: all its acquaintances forget it.
+                    self.circles.leave(hosts[absent]);
                 }
-                (hosts.len() == RENEWED_AT_ONCE_MAX)
-                    .then(|| Slice::ForgetAbsent { after: hosts.last().copied() })
+                let is_more = absent.is_some() || hosts.len() == RENEWED_AT_ONCE_MAX;
+                let last = absent.or(hosts.len().checked_sub(1)).map(|place| hosts[place]);
+                is_more.then_some(Slice::ForgetAbsent { after: last })
             }
             Slice::Forget { after, run, is_late } => {
                 let mut last = None;
