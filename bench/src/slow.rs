@@ -48,7 +48,7 @@ fn simulated() -> Result<Vec<Figure>> {
 fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.is_direct == is_direct).collect();
     let sent = rows.iter().map(|row| row.sent_ratio).fold(0.0, f64::max);
-    let lost: u64 = rows.iter().map(|row| row.given_up + row.outcome.redone).sum();
+    let lost: u64 = rows.iter().map(|row| row.given_up + row.outcome.lost).sum();
     let path = if is_direct { "direct" } else { "relayed" };
     let name =
         format!("simulated, 4 hosts, 6 MiB results, 1 MiB/s, {path}: time over the bound by bandwidth");

@@ -66,9 +66,15 @@ fn page(run: &Run, width: Option<usize>) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
-    let mut after = format!("{} redone, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted);
+    let mut after = format!(
+        "{} lost, {} redone, {} reused, {} adopted",
+        jobs.lost, jobs.redone, jobs.reused, jobs.adopted
+    );
+    if run.redone_work_s > 0.0 {
+        let _ = write!(after, "; {} of work done again", seconds(run.redone_work_s));
+    }
     if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
-        let _ = write!(after, "; {} of work saved", seconds(saved));
+        let _ = write!(after, "; {} saved", seconds(saved));
     }
     row("after losses", after);
     row(
@@ -154,8 +160,8 @@ mod tests {
         let run: Run = read(&json!({
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 3, "threads": 6,
-            "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
-            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "progress": {"done": 5, "total": 20}, "error": null,
+            "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
+            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "redone_work_s": 0.25, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
             "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
             "by_host": [
@@ -179,7 +185,7 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
-            "after losses 2 redone, 3 reused, 1 adopted; 2.0 s of work saved\n",
+            "after losses 4 lost, 2 redone, 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",

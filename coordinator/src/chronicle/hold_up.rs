@@ -154,7 +154,7 @@ impl Evidence {
         }
         if all.recover > RECOVERED_MIN * (all.work + all.recover) {
             let text = format!(
-                "Crashes cost it time: {} of what the workers computed was below jobs that had been lost.",
+                "Crashes cost it time: {} of what the workers computed had been done before and was lost.",
                 percent(all.recover / (all.work + all.recover))
             );
             return said(HoldUpKind::Recovery, text);

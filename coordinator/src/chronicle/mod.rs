@@ -154,7 +154,7 @@ impl Chronicle {
 
     /// Takes down how the run goes; called twice a second while it is not over.
     pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
-        self.series.add(sample);
+        self.series.add(sample, self.tree.redone());
         if let Some((done, total)) = progress {
             self.pace.add(sample.t_ms, done, total);
         }

@@ -19,8 +19,6 @@ pub struct Sample {
     pub workers: u32,
     /// Jobs run so far.
     pub executed: u64,
-    /// Jobs run again so far.
-    pub redone: u64,
     /// Nobody works on it until it is resumed.
     pub is_suspended: bool,
 }
@@ -54,10 +52,10 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Takes a sample down.
-    pub fn add(&mut self, sample: Sample) {
+    /// Takes a sample down, and how many jobs had been begun again until then.
+    pub fn add(&mut self, sample: Sample, redone_now: u64) {
         let Some((from_ms, executed, redone)) = self.last else {
-            self.last = Some((sample.t_ms, sample.executed, sample.redone));
+            self.last = Some((sample.t_ms, sample.executed, redone_now));
             return;
         };
         self.samples += 1;
@@ -76,9 +74,9 @@ impl Series {
             busy: self.busy / count,
             workers: self.workers / count,
             jobs_per_s: per_s(sample.executed, executed),
-            redone_per_s: per_s(sample.redone, redone),
+            redone_per_s: per_s(redone_now, redone),
         });
-        self.last = Some((sample.t_ms, sample.executed, sample.redone));
+        self.last = Some((sample.t_ms, sample.executed, redone_now));
         (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
         if self.points.len() > SERIES_POINTS_MAX {
             self.thin();
@@ -130,14 +128,8 @@ mod tests {
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
             let executed = u64::from(step) * 50;
-            series.add(Sample {
-                t_ms: step * 500,
-                busy: 3,
-                workers: 4,
-                executed,
-                redone: executed / 10,
-                ..Sample::default()
-            });
+            let sample = Sample { t_ms: step * 500, busy: 3, workers: 4, executed, ..Sample::default() };
+            series.add(sample, executed / 10);
         }
         let shown = series.shown();
         assert!(shown.t_ms.len() <= SERIES_POINTS_MAX && shown.t_ms.len() >= SERIES_POINTS_MAX / 4);

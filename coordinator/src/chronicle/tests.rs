@@ -1,7 +1,8 @@
 use sateen_module::JobShape;
-use sateen_protocol::JobTag;
+use sateen_protocol::{JobTag, RunId};
 
 use super::*;
+use crate::api::types::{Figures, HostOfRun};
 use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
 
 fn note(job: u64, what: NoteKind) -> JobNote {
@@ -103,6 +104,42 @@ fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
     chronicle.note(host(2), &[note(1, begun(true)), note(2, begun(true))]);
     let redone: Vec<bool> = chronicle.tree(&names()).nodes.iter().map(|node| node.redone).collect();
     assert_eq!(redone, [true, false]);
+}
+
+/// After a root was lost, all that is begun below it says that it is redone.
+#[test]
+fn only_what_was_lost_is_redone() {
+    let mut chronicle = Chronicle::default();
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let done = NoteKind::Done { work_ns: 5 };
+    // The root runs at a host that is lost, and so did a job that was done there; another is done elsewhere.
+    chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false)), note(2, done)]);
+    chronicle.note(host(3), &[note(3, begun(false)), note(3, done)]);
+    assert_eq!(chronicle.redone(), 0);
+    chronicle.host_gone(host(1), Going::Crashed);
+    // A new job, one with the key of another that is done, and, twice, those that were lost.
+    let again = [1, 2, 3, 4, 1, 2].map(|job| note(job, begun(true)));
+    chronicle.note(host(2), &again);
+    let shown = |chronicle: &Chronicle| {
+        let nodes = chronicle.tree(&names()).nodes.into_iter();
+        nodes.filter(|node| node.redone).map(|node| node.job).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&chronicle), [JobTag(1).to_string(), JobTag(2).to_string()]);
+    assert_eq!(chronicle.redone(), 2);
+    let mut figures = Figures { by_host: vec![row(2), row(3)], ..Figures::default() };
+    chronicle.count_redone(&mut figures);
+    let by_host: Vec<u64> = figures.by_host.iter().map(|host| host.jobs.redone).collect();
+    assert_eq!((figures.jobs.redone, by_host), (2, vec![2, 0]));
+    // As after a restart of the coordinator.
+    let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let restored = Chronicle::restore(0, false, changes.summary, jobs, Vec::new(), Looks::default());
+    assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
+    assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
+}
+
+fn row(host: u64) -> HostOfRun {
+    HostOfRun { host: HostId(host).to_string(), ..HostOfRun::default() }
 }
 
 #[test]

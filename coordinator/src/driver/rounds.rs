@@ -60,7 +60,6 @@ impl Drive {
                     // What hosts that are gone have counted stays, their workers do not.
                     workers: view.workers(),
                     executed: counts.jobs.executed,
-                    redone: counts.jobs.redone,
                     is_suspended: view.state() == RunState::Suspended,
                 };
                 chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());

@@ -248,7 +248,7 @@ impl Host {
             Owner::Host(victim) => Some(victim),
             Owner::Coordinator | Owner::Here => None,
         };
-        part.own_counts.held[usize::from(spec.redone)].begun += 1;
+        part.own_counts.held[usize::from(spec.was_begun())].begun += 1;
         // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
         part.idle = part.idle.saturating_sub(1);
         part.hold(
@@ -467,7 +467,7 @@ impl Host {
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let latest = self.latest;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.own_counts.held[usize::from(spec.redone)];
+        let held = &mut part.own_counts.held[usize::from(spec.was_begun())];
         match what {
             // Counted when they came.
             NoteKind::Begun { .. } => {}

@@ -59,7 +59,8 @@ fn a_module_for_a_newer_abi() {
 /// Where every job has an instance of its own, what it returns is decoded by who syncs it.
 #[test]
 fn what_another_version_of_an_app_has_written_breaks_the_abi() {
-    let words = ["job `", "the result of `older` breaks the ABI: 1999999 bytes follow a ", "OfAnotherVersion"];
+    let words =
+        ["job `", "the result of `older` breaks the ABI: 1999999 bytes follow a ", "OfAnotherVersion"];
     run_probe("result_of_another_version", &["--pristine", "2000000"]).fails_with(1, &words);
     run_probe("parameters_of_another_version", &["--pristine", "2000000"])
         .fails_with(1, &["job `newer` failed: its parameters break the ABI: 1999999 bytes follow a "]);

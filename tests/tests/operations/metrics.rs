@@ -65,7 +65,8 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
         ("sateen_jobs_executed_total", "", "executed"),
         ("sateen_jobs_taken_total", "", "stolen_local"),
         ("sateen_jobs_aborted_total", "", "aborted"),
-        ("sateen_jobs_lost_total", "", "redone"),
+        ("sateen_jobs_lost_total", "", "lost"),
+        ("sateen_jobs_redone_total", "", "redone"),
         ("sateen_results_reused_total", "", "reused"),
         ("sateen_results_recorded_total", "", "recorded"),
         ("sateen_orphans_adopted_total", "", "adopted"),
@@ -79,6 +80,8 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
     let time = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name} in {about:#}"));
     let work = last.sum("sateen_work_seconds_total", &[]).max(time("answer_work_s"));
     assert!((work - time("work_s")).abs() < 1e-6, "{work}: {about:#}");
+    let redone = last.sum("sateen_redone_work_seconds_total", &[]);
+    assert!((redone - time("redone_work_s")).abs() < 1e-6, "{redone}: {about:#}");
     let lost = last.sum("sateen_lost_work_seconds_total", &[]);
     assert!((lost - time("lost_work_s")).abs() < 1e-6, "{lost}: {about:#}");
 

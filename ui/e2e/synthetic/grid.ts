@@ -17,6 +17,7 @@ export function jobs(executed: number): Jobs {
     stolen: Math.floor(executed / 5),
     stolen_wide: Math.floor(executed / 40),
     reused: Math.floor(executed / 90),
+    lost: Math.floor(executed / 60),
     redone: Math.floor(executed / 70),
     adopted: Math.floor(executed / 300),
     recorded: Math.floor(executed / 2),
@@ -106,6 +107,7 @@ export function run(number: number, seconds: number, executed: number): Run {
     answer_work_s: isOver ? elapsed * 32 : null,
     lost_work_s: isOver ? 4.2 : null,
     saved_work_s: 71.5,
+    redone_work_s: 1.7,
     span_s: isOver ? 3.9 : null,
     progress: number === 6 ? null : state === 'queued' ? { done: 0, total: 289 } : { done: Math.min(289, 97 + Math.floor(seconds)), total: 289 },
     error:
@@ -130,6 +132,7 @@ export function run(number: number, seconds: number, executed: number): Run {
             there: at !== 3,
             jobs: jobs(Math.floor(executed / (at + 2))),
             work_s: (elapsed * 20) / (at + 1),
+            redone_work_s: at === 1 ? 1.7 : 0,
             busy: isOver ? 0 : host.busy,
             workers: host.threads,
             updates: 0,

@@ -30,6 +30,10 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
+ * Of this, what another host had done before and lost.
+ */
+redone_work_s: number, 
+/**
  * Updates of shared objects that its jobs made.
  */
 updates: number, 

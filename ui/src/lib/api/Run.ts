@@ -95,6 +95,11 @@ answer_work_s: number | null,
  */
 lost_work_s: number | null, 
 /**
+ * Of this, what had been done before and was lost with a host: work of jobs that were begun again, until they
+ * were where the lost ones had been, as far as hosts can tell.
+ */
+redone_work_s: number, 
+/**
  * What was behind reused and adopted results: without them it would have been lost, too.
  */
 saved_work_s: number, 
