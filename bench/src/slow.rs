@@ -63,7 +63,7 @@ fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
 /// Jobs that others take while the root's host is busy; their results pass one link to it.
 fn real() -> Result<Vec<Figure>> {
     eprintln!("slow: {} hosts behind 1 MiB/s, results of {MEBIBYTES} MiB", HOSTS.len());
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_to_measure(&[]);
     let _proxies = HOSTS.map(|name| {
         let proxy = Proxy::start(cluster.address(), Duration::ZERO);
         proxy.limit(BYTES_PER_SECOND);

@@ -138,6 +138,30 @@ fn only_what_was_lost_is_redone() {
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
 
+/// After a power cut, say: hosts come back as others, and what they ran before runs no more.
+#[test]
+fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
+    let mut before = Chronicle::new(unix_ms());
+    before.note(host(1), &[begun(1, None)]);
+    before.note(host(2), &[begun(2, None)]);
+    let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let mut chronicle =
+        Chronicle::restore(unix_ms(), false, changes.summary, jobs, Vec::new(), Looks::default());
+    chronicle.activity(host(2), &[]);
+    let settles_ms = chronicle.settles_ms.expect("hosts may come back");
+    let states = |chronicle: &mut Chronicle, t_ms| {
+        chronicle.sample(Sample { t_ms, ..Sample::default() }, None, None);
+        while chronicle.end_some(1) {}
+        let nodes = chronicle.tree(&names()).nodes.into_iter();
+        nodes.map(|node| node.state).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&mut chronicle, settles_ms - 1), ["running", "running"]);
+    assert_eq!(states(&mut chronicle, settles_ms), ["lost", "running"]);
+    let text = chronicle.events().pop().map(|event| event.text);
+    assert_eq!(text.as_deref(), Some("a job is lost whose host did not come back"));
+}
+
 fn row(host: u64) -> HostOfRun {
     HostOfRun { host: HostId(host).to_string(), ..HostOfRun::default() }
 }

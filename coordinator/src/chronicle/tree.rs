@@ -189,6 +189,9 @@ impl Tree {
     /// The place of a host, which is new if it was not known; `NOWHERE` if there is no room.
     pub fn host(&mut self, id: HostId, name: &str, site: &str) -> u32 {
         if let Some(place) = self.host_places.get(&id) {
+            if let Some(host) = self.hosts.get_mut(*place as usize) {
+                host.is_gone = false;
+            }
             return *place;
         }
         if self.hosts.len() >= TREE_HOSTS_MAX {
@@ -208,9 +211,6 @@ impl Tree {
             && let Some(victim) = self.hosts.get_mut(*victim as usize)
         {
             victim.lent = victim.lent.saturating_add(1);
-        }
-        if let Some(host) = self.hosts.get_mut(host as usize) {
-            host.is_gone = false;
         }
         let is_redone = matches!(note.what, NoteKind::Begun { redone: true, .. }) && self.was_lost(note.job);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
@@ -492,6 +492,16 @@ impl Tree {
         let Some(running) = self.running_at.get(host) else { return 0 };
         self.ending.push_back((*host, JobState::Lost, t_ms));
         running.len()
+    }
+
+    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
+    pub fn lose_unheard(&mut self, t_ms: u32) -> usize {
+        let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
+        let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
+        let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
+        let running: Vec<(u32, usize)> = running.collect();
+        self.ending.extend(running.iter().map(|(place, _)| (*place, JobState::Lost, t_ms)));
+        running.iter().map(|(_, jobs)| jobs).sum()
     }
 
     /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.

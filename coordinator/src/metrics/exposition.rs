@@ -175,7 +175,7 @@ impl All {
         out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
         out.histograms(
             "steal_latency",
-            "From a steal request to the first instruction of the job that it gave",
+            "From a steal request to the arrival of the job that it gave",
             &latencies,
         )
     }

@@ -96,8 +96,9 @@ impl Shared {
         let aborted = counters.aborted.load(Relaxed);
         // The root is nobody's spawn. Jobs that come from other hosts are executed here and spawned
         // there, so that sums over hosts are a whole run's figures.
-        let (roots, held, away, reused, redone) = match &self.remote {
-            None => (1, 1, 0, 0, 0),
+        // What is open, lent or looked up may be run elsewhere yet, or by nobody.
+        let (roots, held, away, reused, redone, unbegun) = match &self.remote {
+            None => (1, 1, 0, 0, 0, 0),
             Some(remote) => {
                 let figures = &remote.figures;
                 (
@@ -106,6 +107,7 @@ impl Shared {
                     figures.away.load(Relaxed),
                     figures.reused.load(Relaxed),
                     figures.redone.load(Relaxed),
+                    (self.open_count() + remote.away_count()) as u64,
                 )
             }
         };
@@ -115,7 +117,7 @@ impl Shared {
             jobs: JobCounts {
                 spawned: spawned + roots,
                 exposed: counters.exposed.load(Relaxed),
-                executed: (spawned + held).saturating_sub(aborted + away + reused),
+                executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
                 stolen: counters.stolen.load(Relaxed),
                 reused,
                 redone,

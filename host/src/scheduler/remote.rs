@@ -313,6 +313,11 @@ impl Remote {
 
     // ---- jobs that are elsewhere ----
 
+    /// How many there are.
+    pub fn away_count(&self) -> usize {
+        self.away.lock().len()
+    }
+
     pub fn is_lookup_possible(&self) -> bool {
         self.away.lock().len() < LOOKUPS_MAX
     }

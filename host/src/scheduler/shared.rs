@@ -297,6 +297,11 @@ impl Shared {
         }
     }
 
+    /// Jobs that nobody has begun and anybody may.
+    pub fn open_count(&self) -> usize {
+        self.open_jobs.load(SeqCst)
+    }
+
     pub fn count_open(&self) {
         self.open_jobs.fetch_add(1, SeqCst);
     }

@@ -142,14 +142,14 @@ pub struct CriticalJob {
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed.
-    pub busy: Vec<f64>,
+    /// Workers that computed; null, as all that follows, while the coordinator was away.
+    pub busy: Vec<Option<f64>>,
     /// Workers.
-    pub workers: Vec<f64>,
+    pub workers: Vec<Option<f64>>,
     /// Jobs run in a second.
-    pub jobs_per_s: Vec<f64>,
-    /// Of these, those that were run again.
-    pub redone_per_s: Vec<f64>,
+    pub jobs_per_s: Vec<Option<f64>>,
+    /// Jobs that were begun again in a second.
+    pub redone_per_s: Vec<Option<f64>>,
 }
 
 /// What happened to a run.
