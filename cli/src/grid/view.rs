@@ -80,6 +80,9 @@ pub struct Run {
     pub lost_work_s: Option<f64>,
     #[serde(default)]
     pub redone_work_s: f64,
+    /// For how long workers computed, in seconds of the clock.
+    #[serde(default)]
+    pub computed_s: f64,
     #[serde(default)]
     pub saved_work_s: Option<f64>,
     #[serde(default)]
@@ -186,6 +189,8 @@ pub struct HostOfRun {
     pub jobs: Jobs,
     #[serde(default)]
     pub work_s: f64,
+    #[serde(default)]
+    pub computed_s: f64,
     #[serde(default)]
     pub busy: u64,
     #[serde(default)]

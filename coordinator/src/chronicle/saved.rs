@@ -126,7 +126,7 @@ impl Chronicle {
             tree,
             left_out: summary.left_out,
             events: looks.events,
-            timeline: looks.timeline,
+            timeline: looks.timeline.restored(),
             series: looks.series,
             pace: looks.pace,
             idle: looks.idle,

@@ -327,13 +327,16 @@ impl Chronicle {
         self.tree.redone()
     }
 
-    /// Puts jobs that were begun again where they belong in the figures of the run.
-    pub fn count_redone(&self, figures: &mut types::Figures) {
+    /// Adds to a run's figures what hosts do not count: jobs that were begun again, and how long workers computed.
+    pub fn complete(&self, figures: &mut types::Figures) {
         figures.jobs.redone = self.redone();
-        let hosts = self.tree.hosts().iter().filter(|host| host.redone > 0);
-        let by_id: HashMap<String, u64> = hosts.map(|host| (host.id.to_string(), host.redone)).collect();
+        let hosts = (0_u32..).zip(self.tree.hosts());
+        let told =
+            hosts.map(|(place, host)| (host.id.to_string(), host.redone, self.timeline.computed_s(place)));
+        let by_id: HashMap<String, (u64, f64)> = told.map(|(id, redone, s)| (id, (redone, s))).collect();
+        figures.computed_s = by_id.values().map(|(_, computed_s)| computed_s).sum();
         for row in &mut figures.by_host {
-            row.jobs.redone = by_id.get(&row.host).copied().unwrap_or_default();
+            (row.jobs.redone, row.computed_s) = by_id.get(&row.host).copied().unwrap_or_default();
         }
     }
 }

@@ -127,7 +127,7 @@ fn only_what_was_lost_is_redone() {
     assert_eq!(shown(&chronicle), [JobTag(1).to_string(), JobTag(2).to_string()]);
     assert_eq!(chronicle.redone(), 2);
     let mut figures = Figures { by_host: vec![row(2), row(3)], ..Figures::default() };
-    chronicle.count_redone(&mut figures);
+    chronicle.complete(&mut figures);
     let by_host: Vec<u64> = figures.by_host.iter().map(|host| host.jobs.redone).collect();
     assert_eq!((figures.jobs.redone, by_host), (2, vec![2, 0]));
     // As after a restart of the coordinator.

@@ -417,7 +417,7 @@ impl Drive {
             });
             let mut figures = Figures::of_account(&account, &counts, by_host.collect());
             if let Some(chronicle) = chronicles.get(run) {
-                locked(&chronicle).count_redone(&mut figures);
+                locked(&chronicle).complete(&mut figures);
             }
             let mut told = HashMap::new();
             add_told(&chronicles, run, &mut told);

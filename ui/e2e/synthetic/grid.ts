@@ -108,6 +108,7 @@ export function run(number: number, seconds: number, executed: number): Run {
     lost_work_s: isOver ? 4.2 : null,
     saved_work_s: 71.5,
     redone_work_s: 1.7,
+    computed_s: elapsed * 40,
     span_s: isOver ? 3.9 : null,
     progress: number === 6 ? null : state === 'queued' ? { done: 0, total: 289 } : { done: Math.min(289, 97 + Math.floor(seconds)), total: 289 },
     error:
@@ -133,6 +134,7 @@ export function run(number: number, seconds: number, executed: number): Run {
             jobs: jobs(Math.floor(executed / (at + 2))),
             work_s: (elapsed * 20) / (at + 1),
             redone_work_s: at === 1 ? 1.7 : 0,
+            computed_s: (elapsed * 24) / (at + 1),
             busy: isOver ? 0 : host.busy,
             workers: host.threads,
             updates: 0,

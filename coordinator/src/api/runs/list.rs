@@ -53,7 +53,7 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
         // A thousand runs of a thousand hosts would be a million lines.
         run.figures.by_host.clear();
         if let Some(chronicle) = api.driver.chronicles.get(RunId(run.run)) {
-            locked(&chronicle).count_redone(&mut run.figures);
+            locked(&chronicle).complete(&mut run.figures);
         }
         run.inputs = None;
         run

@@ -211,9 +211,9 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let chronicle = api.driver.chronicles.get(run);
     let is_kept = chronicle.is_some() || shown.ended_at.is_none();
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
+    locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
     let chronicle = locked(&chronicle);
-    chronicle.count_redone(&mut shown.figures);
     let (remaining, remaining_why) = match chronicle.remaining() {
         _ if shown.ended_at.is_some() => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining), None),
@@ -331,7 +331,7 @@ async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(shown(row, live)) };
     let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
-    locked(&chronicle).count_redone(&mut shown.figures);
+    locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
     Ok(shown)
 }

@@ -135,14 +135,18 @@ pub struct Figures {
     /// Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
     /// is not known.
     pub work_s: f64,
-    /// Of this, what is behind the result: each job once. Known once it is over.
+    /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of the
+    /// processors. The rest had other programs of their machines.
+    #[serde(default)]
+    pub computed_s: f64,
+    /// Of `work_s`, what is behind the result: each job once. Known once it is over.
     #[serde(default)]
     pub answer_work_s: Option<f64>,
-    /// Of this, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
+    /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
     /// is over.
     #[serde(default)]
     pub lost_work_s: Option<f64>,
-    /// Of this, what had been done before and was lost with a host: work of jobs that were begun again, until they
+    /// Of `work_s`, what had been done before and was lost with a host: work of jobs that were begun again, until they
     /// were where the lost ones had been, as far as hosts can tell.
     #[serde(default)]
     pub redone_work_s: f64,
@@ -219,7 +223,10 @@ pub struct HostOfRun {
     pub jobs: JobCounts,
     /// Processor time in guests.
     pub work_s: f64,
-    /// Of this, what another host had done before and lost.
+    /// For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+    #[serde(default)]
+    pub computed_s: f64,
+    /// Of `work_s`, what another host had done before and lost.
     #[serde(default)]
     pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
@@ -242,6 +249,7 @@ impl HostOfRun {
             there,
             jobs: counts.jobs.into(),
             work_s: seconds(counts.work_ns),
+            computed_s: 0.0,
             redone_work_s: seconds(counts.redone_work_ns),
             updates: counts.updates,
             shared_bytes: counts.shared_bytes,

@@ -167,6 +167,9 @@ impl Page {
         for host in &hosts {
             let name = format!("{of}, host {}", host["name"]);
             found.at_most(&name, ("busy", number(host, "busy")), ("its workers", number(host, "workers")));
+            let computed = number(host, "computed_s") + UNTOLD_S * number(host, "workers").max(1.0);
+            let told = ("time in which its workers computed", computed);
+            found.at_most(&name, ("its work", number(host, "work_s")), told);
             if is_over(&self.run) || host["there"] == false {
                 found.same(&name, "busy", ("its row", number(host, "busy")), ("one that does nothing", 0.0));
             }

@@ -30,7 +30,11 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
- * Of this, what another host had done before and lost.
+ * For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+ */
+computed_s: number, 
+/**
+ * Of `work_s`, what another host had done before and lost.
  */
 redone_work_s: number, 
 /**
