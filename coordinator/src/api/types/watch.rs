@@ -109,14 +109,14 @@ pub struct Depth {
     pub other: u64,
 }
 
-/// How long a run may still take.
+/// How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Remaining {
-    /// At the best pace so far.
+    /// At least so long, in seconds.
     pub low_s: f64,
-    /// In between.
+    /// At the mean pace so far.
     pub likely_s: f64,
-    /// At the worst.
+    /// At most.
     pub high_s: f64,
 }
 
