@@ -285,8 +285,8 @@ impl Page {
         let at: Vec<Option<f64>> = of_kind("t_ms");
         let rates = of_kind("jobs_per_s");
         let mut ran = 0.0;
-        for place in 1..at.len().min(rates.len()) {
-            if let (Some(from), Some(to), Some(rate)) = (at[place - 1], at[place], rates[place]) {
+        for (span, rate) in at.windows(2).zip(rates.iter().skip(1)) {
+            if let ([Some(from), Some(to)], Some(rate)) = (span, rate) {
                 ran += rate * (to - from) / 1e3;
             }
         }
