@@ -54,7 +54,7 @@ pub fn bench() -> Result<Vec<Figure>> {
 
 /// Two hosts, each of which reaches the other through a proxy.
 fn start() -> (Cluster, [Proxy; 2]) {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_to_measure(&[]);
     let proxies = ["a", "b"].map(|name| cluster.start_host_behind_proxy(name, "here"));
     cluster.await_hosts(2);
     (cluster, proxies)

@@ -45,7 +45,7 @@ pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
 /// Two hosts of one thread each against one process of two threads.
 fn of_two_hosts() -> Result<Figure> {
     let (queens, answer) = ("15", "2279184");
-    let cluster = Cluster::start(&[("a", "here"), ("b", "here")]);
+    let cluster = Cluster::start_to_measure(&[("a", "here"), ("b", "here")]);
     let (mut hosts, mut process) = (Vec::new(), Vec::new());
     for round in 0..=HOST_ROUNDS {
         eprintln!("scale: two hosts, round {round} of {HOST_ROUNDS}");

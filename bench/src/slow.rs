@@ -48,7 +48,7 @@ fn simulated() -> Result<Vec<Figure>> {
 fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.is_direct == is_direct).collect();
     let sent = rows.iter().map(|row| row.sent_ratio).fold(0.0, f64::max);
-    let lost: u64 = rows.iter().map(|row| row.given_up + row.outcome.redone).sum();
+    let lost: u64 = rows.iter().map(|row| row.given_up + row.outcome.lost).sum();
     let path = if is_direct { "direct" } else { "relayed" };
     let name =
         format!("simulated, 4 hosts, 6 MiB results, 1 MiB/s, {path}: time over the bound by bandwidth");
@@ -63,7 +63,7 @@ fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
 /// Jobs that others take while the root's host is busy; their results pass one link to it.
 fn real() -> Result<Vec<Figure>> {
     eprintln!("slow: {} hosts behind 1 MiB/s, results of {MEBIBYTES} MiB", HOSTS.len());
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_to_measure(&[]);
     let _proxies = HOSTS.map(|name| {
         let proxy = Proxy::start(cluster.address(), Duration::ZERO);
         proxy.limit(BYTES_PER_SECOND);

@@ -47,7 +47,7 @@ pub fn bench() -> Result<Vec<Figure>> {
 
 /// The median and the 99th percentile of a run's steals, in microseconds.
 fn steals(flags: &[&str]) -> Result<[f64; 2]> {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_to_measure(&[]);
     let url = format!("http://{}", cluster.address());
     for name in ["a", "b"] {
         cluster.start_host_with(name, "here", &url, flags);

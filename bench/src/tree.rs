@@ -39,7 +39,7 @@ const SAVED_MAX: Duration = Duration::from_secs(240);
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    let mut grid = Cluster::start(&[]);
+    let mut grid = Cluster::start_to_measure(&[]);
     let process = grid.coordinator().id();
     let submitted = grid::submit(&grid, "apps/fib.wasm", &["1"])?;
     let (mut host, _) = ForgedHost::join(&grid.address().to_string(), "forged");

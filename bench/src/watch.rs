@@ -21,7 +21,7 @@ const WORDS: [&str; 1] = ["16"];
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    let mut grid = Cluster::start(&HOSTS.map(|name| (name, "here")));
+    let mut grid = Cluster::start_to_measure(&HOSTS.map(|name| (name, "here")));
     let (mut costs, mut ratios, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     // The first round fetches and compiles.
     for round in 0..=ROUNDS {

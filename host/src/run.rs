@@ -204,7 +204,13 @@ impl Run {
         let mut run = Self { shared: shared.clone(), threads, is_whole };
         let instance =
             shared.instances.acquire().ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
-        let task = Task { id: shared.new_task_id(), is_urgent: Arc::default(), parameters, ancestry: None };
+        let task = Task {
+            id: shared.new_task_id(),
+            is_urgent: Arc::default(),
+            repeats: Arc::default(),
+            parameters,
+            ancestry: None,
+        };
         start_task(&shared, task, root, instance);
         run.threads.start(beat)?;
         Ok(run)

@@ -51,6 +51,14 @@ pub struct JobSpec {
     pub objects: Vec<Mention>,
 }
 
+impl JobSpec {
+    /// Whether the job itself was begun before, as far as this says: it is a root that was lost, or something of it
+    /// was saved. One that is only below a lost job may be new.
+    pub fn was_begun(&self) -> bool {
+        self.redone && (self.kind == ROOT_KIND || self.lookup_below > self.depth)
+    }
+}
+
 /// A shared object that a job's parameters mention.
 ///
 /// A job that creates an object and is done again creates another one, of which the parameters, and so the

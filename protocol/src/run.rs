@@ -207,15 +207,15 @@ pub struct Counts {
     pub work_ns: u64,
     /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
     pub saved_work_ns: u64,
-    /// Processor time in jobs that were lost before, or are below such a job, in nanoseconds. What of it had
-    /// not been done before cannot be told apart.
+    /// Of `work_ns`, what had been done before and was lost, in nanoseconds: work of a lost job that is begun again,
+    /// until it is where it was.
     pub redone_work_ns: u64,
     /// Jobs whose owner was lost while they ran.
     pub orphaned: u64,
     /// Of these, those whose results were recorded.
     pub orphans_saved: u64,
-    /// Jobs that came from other hosts or from the coordinator: those begun for the first time, and those
-    /// that were lost before or are below such a job.
+    /// Jobs that came from other hosts or from the coordinator: those begun for the first time, as far as is known,
+    /// and those begun before ([`JobSpec::was_begun`](crate::JobSpec::was_begun)).
     pub held: [HeldCounts; 2],
     /// What came of steal requests.
     pub steals: Steals,
@@ -297,8 +297,8 @@ pub struct Jobs {
     pub stolen_wide: u64,
     /// Not run because the table had their results.
     pub reused: u64,
-    /// Lost with a host and run again.
-    pub redone: u64,
+    /// Lost with the hosts that had them. Some were run again, others reused or adopted.
+    pub lost: u64,
     /// Orphans that went on and whose results were used.
     pub adopted: u64,
     /// Results recorded for the case of a crash.
@@ -317,7 +317,7 @@ impl Jobs {
         self.stolen = self.stolen.saturating_add(other.stolen);
         self.stolen_wide = self.stolen_wide.saturating_add(other.stolen_wide);
         self.reused = self.reused.saturating_add(other.reused);
-        self.redone = self.redone.saturating_add(other.redone);
+        self.lost = self.lost.saturating_add(other.lost);
         self.adopted = self.adopted.saturating_add(other.adopted);
         self.recorded = self.recorded.saturating_add(other.recorded);
         self.aborted = self.aborted.saturating_add(other.aborted);
@@ -386,7 +386,7 @@ mod tests {
                 stolen: 5,
                 stolen_wide: 6,
                 reused: 7,
-                redone: 8,
+                lost: 8,
                 adopted: 9,
                 recorded: 10,
                 aborted: 11,

@@ -49,7 +49,8 @@ pub struct StealCounts {
     pub refused: u64,
     /// No answer came in time, or the victim went.
     pub unanswered: u64,
-    /// From the request to the job's first instruction.
+    /// From the request to the arrival of the job, the time for which its victim had none included. What it then waits
+    /// for a worker of its thief is not.
     pub latencies: Latencies,
 }
 

@@ -31,7 +31,7 @@ pub fn bench() -> Result<Vec<Figure>> {
 
 /// Four hosts that say all by way of the coordinator, which counts it.
 fn relayed() -> Cluster {
-    let mut cluster = Cluster::start(&[]);
+    let mut cluster = Cluster::start_to_measure(&[]);
     let url = format!("http://{}", cluster.address());
     for name in HOSTS {
         cluster.start_host_with(name, "here", &url, &["--direct", "off", "--threads", WORKERS]);
@@ -75,7 +75,7 @@ fn sent() -> Result<Figure> {
 
 /// Four hosts on loopback.
 fn direct() -> Cluster {
-    Cluster::start(&HOSTS.map(|name| (name, "here")))
+    Cluster::start_to_measure(&HOSTS.map(|name| (name, "here")))
 }
 
 fn result_of(cluster: &Cluster, module: &str, words: &[&str]) -> Result<(u64, String)> {

@@ -181,7 +181,7 @@ impl RunningPortion for ScriptedPortion {
 
 pub fn figures() -> Result<Vec<Figure>> {
     eprintln!("apps: updates to {HOSTS} hosts");
-    let cluster = Cluster::start(&[]);
+    let cluster = Cluster::start_to_measure(&[]);
     let (arrivals, arrived) = channel();
     let board = Arc::new(Board { origin: Mutex::default(), stolen: Mutex::default(), arrivals });
     let folders: Vec<TempDir> = (0..HOSTS).map(|_| tempfile::tempdir()).collect::<Result<_, _>>()?;

@@ -57,7 +57,7 @@ const SEED: &str = "SATEEN_SEED";
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
     let cores = Cores::divide()?;
-    let mut grid = Cluster::start(&[]);
+    let mut grid = Cluster::start_to_measure(&[]);
     let start = || {
         HOSTS.map(|name| {
             let address = free_address();

@@ -36,7 +36,7 @@ pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
 
 fn hosts(names: &[&'static str]) -> Cluster {
     let hosts: Vec<(&str, &str)> = names.iter().map(|name| (*name, "here")).collect();
-    Cluster::start(&hosts)
+    Cluster::start_to_measure(&hosts)
 }
 
 /// Four hosts on this machine, of which two are killed at half time. The machine's cores are as many before as

@@ -51,7 +51,7 @@ pub fn figures() -> Result<Vec<Figure>> {
 }
 
 fn measure(latency: Duration) -> Result<Reach> {
-    let mut cluster = Cluster::start(&[("near", "here")]);
+    let mut cluster = Cluster::start_to_measure(&[("near", "here")]);
     let run =
         grid::submit(&cluster, "bench/model.wasm", &["--function", "reach", OTHERS, TURNS, MORE_TURNS])?;
     let submitted = Instant::now();

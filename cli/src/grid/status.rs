@@ -13,6 +13,9 @@ use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
 
+/// Of a shorter time, nothing is said of the share that workers got of their processors: figures come twice a second.
+const COMPUTED_S_MIN: f64 = 2.0;
+
 pub fn status(flags: &OfRun) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let answer = client.get(&format!("/api/v1/runs/{}", flags.run))?;
@@ -66,9 +69,15 @@ fn page(run: &Run, width: Option<usize>) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
-    let mut after = format!("{} redone, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted);
+    let mut after = format!(
+        "{} lost, {} redone, {} reused, {} adopted",
+        jobs.lost, jobs.redone, jobs.reused, jobs.adopted
+    );
+    if run.redone_work_s > 0.0 {
+        let _ = write!(after, "; {} of work done again", seconds(run.redone_work_s));
+    }
     if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
-        let _ = write!(after, "; {} of work saved", seconds(saved));
+        let _ = write!(after, "; {} saved", seconds(saved));
     }
     row("after losses", after);
     row(
@@ -88,6 +97,13 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let (Some(work), Some(span)) = (run.work_s, run.span_s) {
         // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
         row("work", format!("{}; longest chain of exposed jobs {}", seconds(work), seconds(span)));
+    }
+    if let Some(work) = run.work_s.filter(|_| run.computed_s >= COMPUTED_S_MIN) {
+        let got = percent(work.min(run.computed_s), run.computed_s);
+        row(
+            "processors",
+            format!("workers computed for {}, and got {got} of a core each", seconds(run.computed_s)),
+        );
     }
     if let (Some(answer), Some(lost)) = (run.answer_work_s, run.lost_work_s) {
         let text =
@@ -122,7 +138,17 @@ fn state(run: &Run) -> String {
 fn hosts(run: &Run, width: Option<usize>) -> String {
     let all: f64 = run.by_host.iter().map(|host| host.work_s).sum();
     let mut columns = Columns::new(&[
-        "HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED",
+        "HOST",
+        "SITE",
+        "NOW",
+        "WORK",
+        "SHARE",
+        "OF A CORE",
+        "EXECUTED",
+        "STOLEN",
+        "REDONE",
+        "REUSED",
+        "ADOPTED",
         "RECORDED",
     ]);
     for host in &run.by_host {
@@ -133,6 +159,11 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
             now,
             seconds(host.work_s),
             percent(host.work_s, all),
+            if host.computed_s >= COMPUTED_S_MIN {
+                percent(host.work_s.min(host.computed_s), host.computed_s)
+            } else {
+                "-".to_owned()
+            },
             host.jobs.executed.to_string(),
             host.jobs.stolen.to_string(),
             host.jobs.redone.to_string(),
@@ -154,12 +185,12 @@ mod tests {
         let run: Run = read(&json!({
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 3, "threads": 6,
-            "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
-            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "progress": {"done": 5, "total": 20}, "error": null,
+            "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
+            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "redone_work_s": 0.25, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
             "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
             "by_host": [
-                {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "busy": 2, "workers": 2},
+                {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
                 {"host": 2, "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
             ],
         }))
@@ -179,16 +210,19 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
-            "after losses 2 redone, 3 reused, 1 adopted; 2.0 s of work saved\n",
+            "after losses 4 lost, 2 redone, 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
+            "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }
         let words: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(
-            words.contains(&vec!["b", "there", "gone", "3.0", "s", "25", "%", "1", "0", "0", "0", "0", "0"]),
+            words.contains(&vec![
+                "b", "there", "gone", "3.0", "s", "25", "%", "-", "1", "0", "0", "0", "0", "0"
+            ]),
             "{page}"
         );
     }

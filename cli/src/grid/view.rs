@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::Jobs;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::exit::{Failure, GRID};
@@ -80,6 +79,11 @@ pub struct Run {
     #[serde(default)]
     pub lost_work_s: Option<f64>,
     #[serde(default)]
+    pub redone_work_s: f64,
+    /// For how long workers computed, in seconds of the clock.
+    #[serde(default)]
+    pub computed_s: f64,
+    #[serde(default)]
     pub saved_work_s: Option<f64>,
     #[serde(default)]
     pub span_s: Option<f64>,
@@ -97,6 +101,26 @@ pub struct Run {
     pub by_host: Vec<HostOfRun>,
     #[serde(default)]
     pub held_up_by: Option<HoldUp>,
+}
+
+/// What became of jobs.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Jobs {
+    pub spawned: u64,
+    pub exposed: u64,
+    pub executed: u64,
+    pub stolen_local: u64,
+    pub stolen: u64,
+    pub stolen_wide: u64,
+    /// Lost with the hosts that had them.
+    pub lost: u64,
+    /// Lost and begun again, each once.
+    pub redone: u64,
+    pub reused: u64,
+    pub adopted: u64,
+    pub recorded: u64,
+    pub aborted: u64,
 }
 
 /// What keeps a run from being faster.
@@ -165,6 +189,8 @@ pub struct HostOfRun {
     pub jobs: Jobs,
     #[serde(default)]
     pub work_s: f64,
+    #[serde(default)]
+    pub computed_s: f64,
     #[serde(default)]
     pub busy: u64,
     #[serde(default)]

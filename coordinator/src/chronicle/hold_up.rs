@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::Chronicle;
 use super::shown::Names;
 use super::timeline::Totals;
-use crate::api::types::{HoldUp, HoldUpKind, Run};
+use crate::api::types::{HoldUp, HoldUpKind, HostOfRun, Run};
 use crate::locked;
 
 /// In less time too few figures come in.
@@ -49,6 +49,9 @@ struct Evidence {
     totals: Vec<Totals>,
     /// Processor time in guests, in seconds.
     work_s: f64,
+    /// Of the hosts whose workers computed for long enough, that which got the least of its processors: its name, and the
+    /// share. None if there are not two.
+    least: Option<(String, f64)>,
     /// Jobs that workers began, and of these, jobs with long parameters.
     begun: (u64, u64),
     /// The job that the end waits for: what it is, where, and for how long it runs or ran, in seconds.
@@ -96,6 +99,7 @@ impl Chronicle {
             waiting_for: run.waiting_for.clone().filter(|_| !is_over),
             waited,
             work_s: run.figures.work_s,
+            least: least(&run.figures.by_host),
             begun: self.tree.begun(),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
@@ -146,15 +150,20 @@ impl Evidence {
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
         if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH {
+            let least =
+                self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
-                "The hosts' machines are busy elsewhere: workers that computed got {} of a core each.",
-                percent(got)
+                "The hosts' machines are busy elsewhere for {} of the time in which workers computed: these got {} of a \
+                 core each{}.",
+                percent(1.0 - got),
+                percent(got),
+                least.unwrap_or_default()
             );
             return said(HoldUpKind::Starved, text);
         }
         if all.recover > RECOVERED_MIN * (all.work + all.recover) {
             let text = format!(
-                "Crashes cost it time: {} of what the workers computed was below jobs that had been lost.",
+                "Crashes cost it time: {} of what the workers computed had been done before and was lost.",
                 percent(all.recover / (all.work + all.recover))
             );
             return said(HoldUpKind::Recovery, text);
@@ -230,6 +239,15 @@ impl Evidence {
         text.push('.');
         said(HoldUpKind::Straggler, text)
     }
+}
+
+fn least(by_host: &[HostOfRun]) -> Option<(String, f64)> {
+    let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
+    let mut shares: Vec<(String, f64)> =
+        known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();
+    shares.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let is_one_of_many = shares.len() > 1;
+    shares.into_iter().next().filter(|_| is_one_of_many)
 }
 
 fn said(kind: HoldUpKind, text: String) -> Option<HoldUp> {
@@ -323,7 +341,18 @@ mod tests {
     fn workers_without_processors_are_starved() {
         let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
         starved.work_s *= 0.19;
-        is(&starved, HoldUpKind::Starved, &["19 % of a core"]);
+        is(&starved, HoldUpKind::Starved, &["busy elsewhere for 81 %", "these got 19 % of a core each."]);
+        let host = |name: &str, work_s, computed_s| HostOfRun {
+            name: name.to_owned(),
+            work_s,
+            computed_s,
+            ..HostOfRun::default()
+        };
+        // Of a moment nothing is said.
+        let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
+        assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
+        starved.least = least(&hosts);
+        is(&starved, HoldUpKind::Starved, &["19 % of a core each, and 10 % on bob."]);
         is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["75 % of the workers' time"]);
     }
 

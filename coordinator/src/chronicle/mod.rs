@@ -37,6 +37,8 @@ pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
 pub use tree::{Missing, SavedJob};
 
+/// Maximum jobs of hosts that are gone that are ended with each sample.
+const ENDED_AT_ONCE_MAX: usize = 1024;
 /// Why nothing is done in a run that rests.
 const SUSPENDED: &str = "the run is suspended, until somebody resumes it";
 
@@ -57,6 +59,8 @@ pub struct Chronicle {
     idle: Vec<IdleWhy>,
     was_suspended: bool,
     is_over: bool,
+    /// After a restart of the coordinator: when all hosts that come back have done so.
+    settles_ms: Option<u32>,
     saved: saved::Saved,
 }
 
@@ -154,14 +158,37 @@ impl Chronicle {
 
     /// Takes down how the run goes; called twice a second while it is not over.
     pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
-        self.series.add(sample);
+        match self.settles_ms {
+            // Hosts have not all told what they count since the coordinator was started again.
+            Some(settles_ms) if sample.t_ms < settles_ms => self.series.gap(sample.t_ms),
+            Some(_) => self.settle(sample.t_ms),
+            None => self.series.add(sample, self.tree.redone()),
+        }
         if let Some((done, total)) = progress {
             self.pace.add(sample.t_ms, done, total);
         }
+        self.tree.end_some(ENDED_AT_ONCE_MAX);
         // Its last moments before a restart may be forgotten.
         self.was_suspended |= sample.is_suspended;
         let why = if self.was_suspended { Some(SUSPENDED) } else { waiting_for };
         self.idle_because(None, why, sample.t_ms);
+    }
+
+    /// Who has not come back by now is gone.
+    fn settle(&mut self, t_ms: u32) {
+        self.settles_ms = None;
+        match self.tree.lose_unheard(t_ms) {
+            0 => {}
+            1 => self.add_event(
+                EventKind::JobsLost,
+                None,
+                "a job is lost whose host did not come back".to_owned(),
+            ),
+            lost => {
+                let text = format!("{lost} jobs are lost whose hosts did not come back");
+                self.add_event(EventKind::JobsLost, None, text);
+            }
+        }
     }
 
     fn idle_because(&mut self, host: Option<String>, why: Option<&str>, t_ms: u32) {

@@ -6,10 +6,12 @@ use crate::api::types::Remaining;
 
 /// What the root job reported, at most so many times; thinned when there are more.
 const REPORTS_MAX: usize = 64;
-/// Before so much of it is done, nothing is said.
-const SHARE_MIN: f64 = 0.02;
-/// Fewer reports say nothing.
-const REPORTS_MIN: usize = 4;
+/// Fewer past moments say nothing.
+const MOMENTS_MIN: usize = 10;
+/// The band is wider than all past errors by this factor at either end: paces drift.
+const MARGIN: f64 = 1.25;
+/// A band whose end is more than this many times its beginning says nothing.
+const WIDEST: f64 = 4.0;
 
 /// What the root job has reported of its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,43 +35,74 @@ impl Pace {
         }
         self.reports.push((t_ms, share));
         if self.reports.len() > REPORTS_MAX {
-            let mut place = 0;
-            self.reports.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
+            self.thin();
         }
     }
 
-    /// The time that is left at the paces of the whole, of its second half and of its last quarter: the least,
-    /// the middle, the most.
+    /// Keeps about half of them, at equal distances, and the newest.
+    fn thin(&mut self) {
+        let (Some((_, first)), Some((newest, last))) = (self.reports.first(), self.reports.last()) else {
+            return;
+        };
+        let (step, mut next, newest) = ((last - first) / (REPORTS_MAX / 2) as f64, *first, *newest);
+        self.reports.retain(|(t_ms, share)| {
+            let is_kept = *share >= next || *t_ms == newest;
+            if is_kept {
+                next = share + step;
+            }
+            is_kept
+        });
+    }
+
+    /// The time that is left, as a band about what the mean pace foretells. Past moments would have foretold the present
+    /// one in the same way, and by how much they would have been wrong is known: the band holds all such errors, in both
+    /// directions, of moments from which the present was as far, compared with what was done, as the end is now.
     ///
     /// # Errors
     /// Why nothing can be said, in a sentence.
     pub fn remaining(&self, now_ms: u32) -> Result<Remaining, String> {
-        let (Some((first_ms, first)), Some((_, last))) = (self.reports.first(), self.reports.last()) else {
+        let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
+        else {
             return Err("the app does not report its progress (`sateen::progress`)".to_owned());
         };
         if *last >= 1.0 {
             return Ok(Remaining { low_s: 0.0, likely_s: 0.0, high_s: 0.0 });
         }
-        if self.reports.len() < REPORTS_MIN || *last < SHARE_MIN {
-            return Err("too little is done yet to say".to_owned());
+        let not_known = |why: &str| Err(format!("not known yet: {why}"));
+        let errors = self.errors();
+        if errors.len() < MOMENTS_MIN {
+            return not_known("too little is done");
         }
-        let pace = |from: usize| {
-            let (from_ms, share) = self.reports.get(from).copied().unwrap_or((*first_ms, *first));
-            let passed_s = f64::from(now_ms.saturating_sub(from_ms)) / 1000.0;
-            let gained = last - share;
-            if gained > 0.0 { (1.0 - last) * passed_s / gained } else { f64::INFINITY }
+        let least = errors.iter().fold(1.0, |least: f64, error| least.min(*error).min(1.0 / error));
+        let (low, likely, high) = (least / MARGIN, 1.0, MARGIN / least);
+        if high > WIDEST * low {
+            return not_known("its pace varies too much");
+        }
+        let seconds = |from_ms: u32, to_ms: u32| f64::from(to_ms.saturating_sub(from_ms)) / 1000.0;
+        let expected_s = (1.0 - last) * seconds(*first_ms, *last_ms) / (last - first);
+        let since_s = seconds(*last_ms, now_ms);
+        if since_s > high * expected_s {
+            return not_known("there was no progress for longer than expected");
+        }
+        let left = |error: f64| ((error * expected_s - since_s).max(0.0) * 10.0).round() / 10.0;
+        Ok(Remaining { low_s: left(low), likely_s: left(likely), high_s: left(high) })
+    }
+
+    /// For each past moment that could foretell the present one: how long that has taken, over how long it should have.
+    fn errors(&self) -> Vec<f64> {
+        let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
+        else {
+            return Vec::new();
         };
-        let count = self.reports.len();
-        let mut left = [pace(0), pace(count / 2), pace(count - 1 - (count / 4).max(1))];
-        left.sort_by(f64::total_cmp);
-        if !left[2].is_finite() {
-            return Err("there was no progress for too long to say".to_owned());
-        }
-        let round = |seconds: f64| (seconds * 10.0).round() / 10.0;
-        Ok(Remaining { low_s: round(left[0]), likely_s: round(left[1]), high_s: round(left[2]) })
+        let far = (1.0 - last) / (last - first).max(f64::MIN_POSITIVE);
+        let error = |(at_ms, share): &(u32, f64)| {
+            let (done, ahead) = (share - first, last - share);
+            let passed_ms = f64::from(at_ms.saturating_sub(*first_ms));
+            let expected_ms = passed_ms * ahead / done;
+            let is_far = done > 0.0 && ahead >= far * done && ahead > 0.0 && expected_ms > 0.0;
+            is_far.then(|| f64::from(last_ms.saturating_sub(*at_ms)) / expected_ms)
+        };
+        self.reports.iter().filter_map(error).collect()
     }
 }
 
@@ -93,18 +126,72 @@ mod tests {
             pace.add(step * 100, u64::from(step), 1000);
         }
         let left = pace.remaining(50_000).expect("known");
-        assert!(left.low_s >= 45.0 && left.high_s <= 55.0, "{left:?}");
+        assert!(left.low_s >= 39.0 && left.high_s <= 63.0, "{left:?}");
         assert!(left.low_s <= left.likely_s && left.likely_s <= left.high_s);
     }
 
     #[test]
-    fn a_pace_that_slows_widens_the_range() {
-        let mut pace = Pace::default();
+    fn a_pace_that_varies_a_little_has_a_band_and_one_that_varies_much_has_none() {
+        let reports = |slower: u32| {
+            let mut pace = Pace::default();
+            let mut t_ms = 0;
+            for step in 0..=50 {
+                pace.add(t_ms, step, 100);
+                t_ms += if step % 10 < 5 { 100 } else { 100 * slower };
+            }
+            (pace, t_ms)
+        };
+        let (pace, now_ms) = reports(2);
+        let left = pace.remaining(now_ms).expect("known");
+        // The second half takes as long as the first.
+        let true_s = f64::from(now_ms) / 1000.0;
+        assert!(left.low_s < true_s && true_s < left.high_s, "{left:?}");
+        // Ten times as fast in the beginning as in the end.
+        let mut slowed = Pace::default();
         for step in 0..=50_u32 {
-            pace.add(step * 100 + step.saturating_sub(25) * 900, u64::from(step), 100);
+            slowed.add(step * 100 + step.saturating_sub(25) * 900, u64::from(step), 100);
         }
-        let left = pace.remaining(30_000).expect("known");
-        assert!(left.high_s > 1.5 * left.low_s, "{left:?}");
+        let why = slowed.remaining(30_000).expect_err("its pace is not known");
+        assert!(why.contains("not known yet") && why.contains("varies"), "{why}");
+    }
+
+    /// Runs whose pace is another in each twentieth, and varies within them.
+    #[test]
+    fn nine_of_ten_bands_hold_what_comes() {
+        const STEPS: u64 = 200;
+        let (mut told, mut held) = (0, 0);
+        for seed in 0..300 {
+            let mut random = sateen_protocol::Random::new(seed);
+            let (mut times, mut factor) = (vec![0], 1);
+            for step in 0..STEPS {
+                if step % (STEPS / 20) == 0 {
+                    factor = 1 + random.below(3) as u32;
+                }
+                let before = times.last().copied().unwrap_or_default();
+                times.push(before + factor * (50 + random.below(150) as u32));
+            }
+            for part in [STEPS / 4, STEPS / 2, 3 * STEPS / 4] {
+                let mut pace = Pace::default();
+                (0..=part).zip(&times).for_each(|(step, t_ms)| pace.add(*t_ms, step, STEPS));
+                let now_ms = times[part as usize];
+                let Ok(left) = pace.remaining(now_ms) else { continue };
+                let true_s = f64::from(times[STEPS as usize] - now_ms) / 1000.0;
+                told += 1;
+                held += usize::from((left.low_s - 0.1..=left.high_s + 0.1).contains(&true_s));
+            }
+        }
+        assert!(told >= 200 && held * 10 >= told * 9, "{held} of {told}");
+    }
+
+    #[test]
+    fn what_is_late_is_not_known_any_more() {
+        let mut pace = Pace::default();
+        for step in 0..=50 {
+            pace.add(step * 100, u64::from(step), 100);
+        }
+        let left = pace.remaining(7_000).expect("known");
+        assert!(left.low_s <= 3.0 && left.likely_s == 3.0 && left.high_s <= 4.3, "{left:?}");
+        assert!(pace.remaining(60_000).is_err_and(|why| why.contains("no progress for longer")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sateen_protocol::RunId;
+use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use serde::{Deserialize, Serialize};
 
 use super::Chronicle;
@@ -26,6 +27,8 @@ pub struct Saved {
     batches: u32,
 }
 
+/// After a restart, hosts that come back have done so by then, and have told what they count.
+const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
 /// Looks are saved with every so many batches.
 const LOOKS_EVERY: u32 = 4;
 
@@ -123,7 +126,7 @@ impl Chronicle {
             tree,
             left_out: summary.left_out,
             events: looks.events,
-            timeline: looks.timeline,
+            timeline: looks.timeline.restored(),
             series: looks.series,
             pace: looks.pace,
             idle: looks.idle,
@@ -137,6 +140,7 @@ impl Chronicle {
             Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {
+            chronicle.settles_ms = Some(chronicle.now_ms().saturating_add(SETTLED_MS));
             chronicle.add_event(
                 EventKind::CoordinatorRestarted,
                 None,

@@ -19,8 +19,6 @@ pub struct Sample {
     pub workers: u32,
     /// Jobs run so far.
     pub executed: u64,
-    /// Jobs run again so far.
-    pub redone: u64,
     /// Nobody works on it until it is resumed.
     pub is_suspended: bool,
 }
@@ -54,10 +52,21 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Takes a sample down.
-    pub fn add(&mut self, sample: Sample) {
+    /// The coordinator was away until now: nothing is known of the time since the last point, and lines do not go on across
+    /// it.
+    pub fn gap(&mut self, t_ms: u32) {
+        if self.points.last().is_some_and(|last| !last.busy.is_nan() && last.t_ms < t_ms) {
+            let (busy, workers, jobs_per_s, redone_per_s) = (f32::NAN, f32::NAN, f32::NAN, f32::NAN);
+            self.points.push(Point { t_ms, busy, workers, jobs_per_s, redone_per_s });
+        }
+        self.last = None;
+        (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
+    }
+
+    /// Takes a sample down, and how many jobs had been begun again until then.
+    pub fn add(&mut self, sample: Sample, redone_now: u64) {
         let Some((from_ms, executed, redone)) = self.last else {
-            self.last = Some((sample.t_ms, sample.executed, sample.redone));
+            self.last = Some((sample.t_ms, sample.executed, redone_now));
             return;
         };
         self.samples += 1;
@@ -76,9 +85,9 @@ impl Series {
             busy: self.busy / count,
             workers: self.workers / count,
             jobs_per_s: per_s(sample.executed, executed),
-            redone_per_s: per_s(sample.redone, redone),
+            redone_per_s: per_s(redone_now, redone),
         });
-        self.last = Some((sample.t_ms, sample.executed, sample.redone));
+        self.last = Some((sample.t_ms, sample.executed, redone_now));
         (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
         if self.points.len() > SERIES_POINTS_MAX {
             self.thin();
@@ -87,8 +96,12 @@ impl Series {
 
     fn thin(&mut self) {
         self.every_ms = self.every_ms.saturating_mul(2);
-        let mean =
-            |pair: &[Point], of: fn(&Point) -> f32| pair.iter().map(of).sum::<f32>() / pair.len() as f32;
+        // A gap stays one as long as nothing is known of the time beside it.
+        let mean = |pair: &[Point], of: fn(&Point) -> f32| {
+            let known = pair.iter().map(of).filter(|value| !value.is_nan());
+            let (sum, count) = known.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+            sum / count
+        };
         self.points = (self.points.chunks(2))
             .map(|pair| Point {
                 t_ms: pair.last().map_or(0, |point| point.t_ms),
@@ -103,7 +116,10 @@ impl Series {
     /// As it is shown.
     pub fn shown(&self) -> SeriesOfRun {
         let of = |of: fn(&Point) -> f32| {
-            self.points.iter().map(of).map(|value| (f64::from(value) * 100.0).round() / 100.0).collect()
+            let values = self.points.iter().map(of);
+            values
+                .map(|value| (!value.is_nan()).then(|| (f64::from(value) * 100.0).round() / 100.0))
+                .collect()
         };
         SeriesOfRun {
             t_ms: self.points.iter().map(|point| point.t_ms).collect(),
@@ -130,20 +146,40 @@ mod tests {
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
             let executed = u64::from(step) * 50;
-            series.add(Sample {
-                t_ms: step * 500,
-                busy: 3,
-                workers: 4,
-                executed,
-                redone: executed / 10,
-                ..Sample::default()
-            });
+            let sample = Sample { t_ms: step * 500, busy: 3, workers: 4, executed, ..Sample::default() };
+            series.add(sample, executed / 10);
         }
         let shown = series.shown();
         assert!(shown.t_ms.len() <= SERIES_POINTS_MAX && shown.t_ms.len() >= SERIES_POINTS_MAX / 4);
         assert!(shown.t_ms.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(shown.busy.iter().all(|busy| *busy == 3.0));
-        assert!(shown.jobs_per_s.iter().all(|rate| (rate - 100.0).abs() < 0.1), "{:?}", shown.jobs_per_s);
-        assert!(shown.redone_per_s.iter().all(|rate| (rate - 10.0).abs() < 0.1));
+        assert!(shown.busy.iter().all(|busy| *busy == Some(3.0)));
+        assert!(
+            shown.jobs_per_s.iter().all(|rate| rate.is_some_and(|rate| (rate - 100.0).abs() < 0.1)),
+            "{:?}",
+            shown.jobs_per_s
+        );
+        assert!(shown.redone_per_s.iter().all(|rate| rate.is_some_and(|rate| (rate - 10.0).abs() < 0.1)));
+    }
+
+    /// Hosts go on while there is no coordinator, and tell the next one what they have counted.
+    #[test]
+    fn a_restart_is_a_gap_and_no_leap() {
+        let mut series = Series::default();
+        let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
+        for step in 0..=10 {
+            series.add(sample(500 * step, 100 * u64::from(step)), 0);
+        }
+        series.gap(20_000);
+        series.gap(20_001);
+        series.add(sample(24_000, 1_000_000), 0);
+        for step in 1..=4 {
+            series.add(sample(24_000 + 500 * step, 1_000_000 + 100 * u64::from(step)), 0);
+        }
+        let shown = series.shown();
+        let rates: Vec<Option<f64>> = shown.jobs_per_s;
+        assert_eq!(rates.iter().filter(|rate| rate.is_none()).count(), 1, "{rates:?}");
+        assert!(rates.iter().flatten().all(|rate| (rate - 200.0).abs() < 1.0), "{rates:?}");
+        assert_eq!(shown.t_ms[10], 20_000);
+        assert_eq!((shown.busy[10], shown.busy[11]), (None, Some(2.0)));
     }
 }

@@ -1,5 +1,6 @@
 //! What pages get of a chronicle.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -62,7 +63,7 @@ pub struct Shown {
     pub worker: Option<u16>,
     /// As it is shown.
     pub state: &'static str,
-    /// It, or a job above it, was lost before.
+    /// It was lost, and begun again.
     pub redone: bool,
     /// When it began, in milliseconds since the run was submitted.
     pub begun_ms: u32,
@@ -315,9 +316,28 @@ impl Chronicle {
         self.lines.after(after)
     }
 
-    /// Jobs that other hosts got from these, in the order of the tree's table.
-    pub fn lent(&self) -> impl Iterator<Item = (sateen_protocol::HostId, u64)> {
-        self.tree.hosts().iter().map(|host| (host.id, host.lent))
+    /// Jobs that other hosts got from these, and jobs that these were the first to begin again after they had been
+    /// lost, in the order of the tree's table.
+    pub fn lent_and_redone(&self) -> impl Iterator<Item = (sateen_protocol::HostId, u64, u64)> {
+        self.tree.hosts().iter().map(|host| (host.id, host.lent, host.redone))
+    }
+
+    /// Jobs that were begun again after they had been lost, each once.
+    pub fn redone(&self) -> u64 {
+        self.tree.redone()
+    }
+
+    /// Adds to a run's figures what hosts do not count: jobs that were begun again, and how long workers computed.
+    pub fn complete(&self, figures: &mut types::Figures) {
+        figures.jobs.redone = self.redone();
+        let hosts = (0_u32..).zip(self.tree.hosts());
+        let told =
+            hosts.map(|(place, host)| (host.id.to_string(), host.redone, self.timeline.computed_s(place)));
+        let by_id: HashMap<String, (u64, f64)> = told.map(|(id, redone, s)| (id, (redone, s))).collect();
+        figures.computed_s = by_id.values().map(|(_, computed_s)| computed_s).sum();
+        for row in &mut figures.by_host {
+            (row.jobs.redone, row.computed_s) = by_id.get(&row.host).copied().unwrap_or_default();
+        }
     }
 }
 

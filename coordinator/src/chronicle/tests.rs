@@ -1,7 +1,8 @@
 use sateen_module::JobShape;
-use sateen_protocol::JobTag;
+use sateen_protocol::{JobTag, RunId};
 
 use super::*;
+use crate::api::types::{Figures, HostOfRun};
 use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
 
 fn note(job: u64, what: NoteKind) -> JobNote {
@@ -103,6 +104,66 @@ fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
     chronicle.note(host(2), &[note(1, begun(true)), note(2, begun(true))]);
     let redone: Vec<bool> = chronicle.tree(&names()).nodes.iter().map(|node| node.redone).collect();
     assert_eq!(redone, [true, false]);
+}
+
+/// After a root was lost, all that is begun below it says that it is redone.
+#[test]
+fn only_what_was_lost_is_redone() {
+    let mut chronicle = Chronicle::default();
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let done = NoteKind::Done { work_ns: 5 };
+    // The root runs at a host that is lost, and so did a job that was done there; another is done elsewhere.
+    chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false)), note(2, done)]);
+    chronicle.note(host(3), &[note(3, begun(false)), note(3, done)]);
+    assert_eq!(chronicle.redone(), 0);
+    chronicle.host_gone(host(1), Going::Crashed);
+    // A new job, one with the key of another that is done, and, twice, those that were lost.
+    let again = [1, 2, 3, 4, 1, 2].map(|job| note(job, begun(true)));
+    chronicle.note(host(2), &again);
+    let shown = |chronicle: &Chronicle| {
+        let nodes = chronicle.tree(&names()).nodes.into_iter();
+        nodes.filter(|node| node.redone).map(|node| node.job).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&chronicle), [JobTag(1).to_string(), JobTag(2).to_string()]);
+    assert_eq!(chronicle.redone(), 2);
+    let mut figures = Figures { by_host: vec![row(2), row(3)], ..Figures::default() };
+    chronicle.complete(&mut figures);
+    let by_host: Vec<u64> = figures.by_host.iter().map(|host| host.jobs.redone).collect();
+    assert_eq!((figures.jobs.redone, by_host), (2, vec![2, 0]));
+    // As after a restart of the coordinator.
+    let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let restored = Chronicle::restore(0, false, changes.summary, jobs, Vec::new(), Looks::default());
+    assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
+    assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
+}
+
+/// After a power cut, say: hosts come back as others, and what they ran before runs no more.
+#[test]
+fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
+    let mut before = Chronicle::new(unix_ms());
+    before.note(host(1), &[begun(1, None)]);
+    before.note(host(2), &[begun(2, None)]);
+    let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let mut chronicle =
+        Chronicle::restore(unix_ms(), false, changes.summary, jobs, Vec::new(), Looks::default());
+    chronicle.activity(host(2), &[]);
+    let settles_ms = chronicle.settles_ms.expect("hosts may come back");
+    let states = |chronicle: &mut Chronicle, t_ms| {
+        chronicle.sample(Sample { t_ms, ..Sample::default() }, None, None);
+        while chronicle.end_some(1) {}
+        let nodes = chronicle.tree(&names()).nodes.into_iter();
+        nodes.map(|node| node.state).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&mut chronicle, settles_ms - 1), ["running", "running"]);
+    assert_eq!(states(&mut chronicle, settles_ms), ["lost", "running"]);
+    let text = chronicle.events().pop().map(|event| event.text);
+    assert_eq!(text.as_deref(), Some("a job is lost whose host did not come back"));
+}
+
+fn row(host: u64) -> HostOfRun {
+    HostOfRun { host: HostId(host).to_string(), ..HostOfRun::default() }
 }
 
 #[test]

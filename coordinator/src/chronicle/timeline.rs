@@ -26,6 +26,9 @@ pub struct Timeline {
     /// The newest versions, and from which moment on each changed something.
     #[serde(skip)]
     changes: VecDeque<(u64, u32)>,
+    /// Time for which each host's workers computed, in milliseconds, by the host's place in the tree.
+    #[serde(skip)]
+    computed_ms: BTreeMap<u32, f64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +53,13 @@ pub struct Row {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { bucket_ms: BUCKET_MS, lanes: BTreeMap::new(), version: 0, changes: VecDeque::new() }
+        Self {
+            bucket_ms: BUCKET_MS,
+            lanes: BTreeMap::new(),
+            version: 0,
+            changes: VecDeque::new(),
+            computed_ms: BTreeMap::new(),
+        }
     }
 }
 
@@ -77,12 +86,30 @@ impl Timeline {
                 }
                 std::collections::btree_map::Entry::Vacant(_) => continue,
             };
-            changed_from = changed_from.min(lane.add(self.bucket_ms, now_ms, kinds(times)));
+            let (from_ms, computed_ms) = lane.add(self.bucket_ms, now_ms, kinds(times));
+            changed_from = changed_from.min(from_ms);
+            *self.computed_ms.entry(host).or_default() += computed_ms;
         }
         self.changes.push_back((self.version, changed_from));
         if self.changes.len() > CHANGES_MAX {
             self.changes.pop_front();
         }
+    }
+
+    /// As it was saved, with what follows from that.
+    pub fn restored(mut self) -> Self {
+        self.computed_ms.clear();
+        for ((host, _), lane) in &self.lanes {
+            let known = lane.shares.iter().filter(|shares| !shares[0].is_nan());
+            let stretches: f64 = known.map(|shares| f64::from(shares[0] + shares[1])).sum();
+            *self.computed_ms.entry(*host).or_default() += stretches * f64::from(self.bucket_ms);
+        }
+        self
+    }
+
+    /// For how long a host's workers computed, together, in seconds of the clock; by the host's place in the tree.
+    pub fn computed_s(&self, host: u32) -> f64 {
+        self.computed_ms.get(&host).copied().unwrap_or_default() / 1e3
     }
 
     /// From when on something is new for who knew this version.
@@ -195,8 +222,8 @@ fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
 }
 
 impl Lane {
-    /// Gives the moment from which on something has changed.
-    fn add(&mut self, bucket_ms: u32, now_ms: u32, times: [u64; KINDS]) -> u32 {
+    /// Gives the moment from which on something has changed, and for how many milliseconds it has computed since.
+    fn add(&mut self, bucket_ms: u32, now_ms: u32, times: [u64; KINDS]) -> (u32, f64) {
         let is_new = self.shares.is_empty() || (0..KINDS).all(|kind| times[kind] <= self.last[kind]);
         let is_same = !self.shares.is_empty() && times == self.last;
         let (from_ms, before) = if is_new && !is_same {
@@ -209,7 +236,7 @@ impl Lane {
         (self.last, self.last_ms) = (times, now_ms);
         let passed_ms = now_ms.saturating_sub(from_ms);
         if passed_ms == 0 {
-            return now_ms;
+            return (now_ms, 0.0);
         }
         let mut shares: [f32; KINDS] = std::array::from_fn(|kind| {
             (times[kind].saturating_sub(before[kind]) as f64 / f64::from(passed_ms)) as f32
@@ -232,7 +259,7 @@ impl Lane {
                 known[kind] = (before + part * shares[kind]).min(1.0);
             }
         }
-        from_ms
+        (from_ms, f64::from(shares[0] + shares[1]) * f64::from(passed_ms))
     }
 }
 
@@ -266,6 +293,22 @@ mod tests {
         assert_eq!(kind_of(2), [100.0, 0.0, 0.0, 0.0]);
         assert_eq!(kind_of(5), [0.0, 0.0, 100.0, 0.0]);
         assert_eq!(kind_of(11), [100.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn time_for_which_workers_computed_is_known_by_host() {
+        let mut timeline = Timeline::default();
+        let recovers = WorkerTimes { recover_ms: 300, ..WorkerTimes::default() };
+        timeline.add(0, 1000, &[times(500, 500), times(1000, 0)]);
+        timeline.add(1, 1000, &[recovers]);
+        // Again the same, more, and one that has begun anew.
+        timeline.add(0, 1000, &[times(500, 500), times(1000, 0)]);
+        timeline.add(0, 2000, &[times(750, 1250), times(400, 0)]);
+        let restored = timeline.clone().restored();
+        for timeline in [timeline, restored] {
+            let computed_s = [0, 1, 2].map(|host| (timeline.computed_s(host) * 100.0).round());
+            assert_eq!(computed_s, [215.0, 30.0, 0.0]);
+        }
     }
 
     #[test]

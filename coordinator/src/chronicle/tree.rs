@@ -56,6 +56,10 @@ pub struct TreeHost {
     pub site: String,
     /// Jobs that other hosts got from it.
     pub lent: u64,
+    /// Jobs that it was the first to begin again after they had been lost.
+    pub redone: u64,
+    /// It has gone, and was not heard of since.
+    is_gone: bool,
 }
 
 /// How many nodes there is room for.
@@ -85,6 +89,8 @@ pub struct Tree {
     parameters_bytes: usize,
     /// Jobs below the root that a worker has begun, and of these, jobs whose parameters were too long to be sent here.
     begun: (u64, u64),
+    /// Jobs that were begun again after they had been lost.
+    redone: u64,
     /// Jobs whose parents are not known yet, both ways.
     parent_of: HashMap<u32, JobTag>,
     waiting: BTreeSet<(JobTag, u32)>,
@@ -183,13 +189,17 @@ impl Tree {
     /// The place of a host, which is new if it was not known; `NOWHERE` if there is no room.
     pub fn host(&mut self, id: HostId, name: &str, site: &str) -> u32 {
         if let Some(place) = self.host_places.get(&id) {
+            if let Some(host) = self.hosts.get_mut(*place as usize) {
+                host.is_gone = false;
+            }
             return *place;
         }
         if self.hosts.len() >= TREE_HOSTS_MAX {
             return NOWHERE;
         }
         let place = self.hosts.len() as u32;
-        self.hosts.push(TreeHost { id, name: name.to_owned(), site: site.to_owned(), lent: 0 });
+        let (name, site) = (name.to_owned(), site.to_owned());
+        self.hosts.push(TreeHost { id, name, site, lent: 0, redone: 0, is_gone: false });
         self.host_places.insert(id, place);
         place
     }
@@ -202,13 +212,14 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
-        // Below a job that is redone there are some that nobody had begun.
-        let is_redone = matches!(note.what, NoteKind::Begun { redone: true, .. })
-            && (self.place(note.job).is_some() || self.is_rolled(note.job));
+        let is_redone = matches!(note.what, NoteKind::Begun { redone: true, .. }) && self.was_lost(note.job);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         if matches!(note.what, NoteKind::Begun { .. }) && note.kind != ROOT_KIND {
             self.count_begun(note.parameters.is_none());
+        }
+        if is_redone {
+            self.count_redone(place, host);
         }
         let Some(node) = self.get_mut(place) else { return };
         node.flags |= if note.shares { SHARES } else { 0 };
@@ -219,7 +230,6 @@ impl Tree {
                 node.begun_ms = t_ms;
                 node.ended_ms = NEVER;
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
-                node.flags |= if is_redone { REDONE } else { 0 };
                 self.change(place, JobState::Running, host);
                 self.begins(place);
             }
@@ -432,6 +442,30 @@ impl Tree {
         }
     }
 
+    /// Whether a job was begun, and lost. Below one that is redone there are others: new ones, and those that have
+    /// an equal one elsewhere in the tree.
+    fn was_lost(&self, tag: JobTag) -> bool {
+        let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
+            return self.is_lost_rolled(tag);
+        };
+        let is_gone = || self.hosts.get(node.host as usize).is_some_and(|host| host.is_gone);
+        node.state == JobState::Lost || is_gone()
+    }
+
+    fn count_redone(&mut self, place: u32, host: u32) {
+        let Some(node) = self.get_mut(place).filter(|node| !node.is_redone()) else { return };
+        node.flags |= REDONE;
+        self.redone = self.redone.saturating_add(1);
+        if let Some(host) = self.hosts.get_mut(host as usize) {
+            host.redone = host.redone.saturating_add(1);
+        }
+    }
+
+    /// Jobs that were begun again after they had been lost.
+    pub fn redone(&self) -> u64 {
+        self.redone
+    }
+
     fn count_begun(&mut self, is_long: bool) {
         self.begun.0 += 1;
         self.begun.1 += u64::from(is_long);
@@ -452,9 +486,22 @@ impl Tree {
     /// as they are kept.
     pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
         let Some(host) = self.host_places.get(&host) else { return 0 };
+        if let Some(host) = self.hosts.get_mut(*host as usize) {
+            host.is_gone = true;
+        }
         let Some(running) = self.running_at.get(host) else { return 0 };
         self.ending.push_back((*host, JobState::Lost, t_ms));
         running.len()
+    }
+
+    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
+    pub fn lose_unheard(&mut self, t_ms: u32) -> usize {
+        let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
+        let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
+        let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
+        let running: Vec<(u32, usize)> = running.collect();
+        self.ending.extend(running.iter().map(|(place, _)| (*place, JobState::Lost, t_ms)));
+        running.iter().map(|(_, jobs)| jobs).sum()
     }
 
     /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.

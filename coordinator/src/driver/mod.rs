@@ -43,7 +43,7 @@ use presence::Presence;
 use rate::{Pings, Rate};
 use rounds::Rounds;
 use saver::{Change, Saver, Written};
-use scan::{Scans, add_lent};
+use scan::{Scans, add_told};
 use served::Served;
 use speed::{Pace, Speeds, compare};
 
@@ -401,7 +401,7 @@ impl Drive {
         };
         self.chronicles.end(run, &how);
         let end = Arc::new(end);
-        self.ended.add(state, &counts, end::lost_work_s(&counts, &end));
+        self.ended.add(state, &counts, end::lost_work_s(&counts, &end), self.redone(run));
         tracing::info!(run = run.0, state = state_word(state), "run over");
         let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
         let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
@@ -415,11 +415,14 @@ impl Drive {
             let by_host = rows.map(|(host, is_there, counts)| {
                 HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
             });
-            let figures = Figures::of_account(&account, &counts, by_host.collect());
-            let mut lent = HashMap::new();
-            add_lent(&chronicles, run, &mut lent);
+            let mut figures = Figures::of_account(&account, &counts, by_host.collect());
+            if let Some(chronicle) = chronicles.get(run) {
+                locked(&chronicle).complete(&mut figures);
+            }
+            let mut told = HashMap::new();
+            add_told(&chronicles, run, &mut told);
             for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
-                locked(&served).add(part, &lent);
+                locked(&served).add(part, &told);
             }
             end::close(figures, &ended, failure)
         };

@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use sateen_protocol::coordinator::Standing;
-use sateen_protocol::{HostId, RunId, RunState};
+use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
+use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Drive;
 use crate::chronicle::Sample;
@@ -60,14 +61,15 @@ impl Drive {
                     // What hosts that are gone have counted stays, their workers do not.
                     workers: view.workers(),
                     executed: counts.jobs.executed,
-                    redone: counts.jobs.redone,
                     is_suspended: view.state() == RunState::Suspended,
                 };
                 chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
             });
             self.saver.stands(run, view.standing());
         }
-        if self.rounds.to_sample.is_empty() {
+        // What hosts have counted while there was no coordinator comes all at once.
+        let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
+        if self.rounds.to_sample.is_empty() && is_settled {
             self.rate.add(self.clock.now(), self.rounds.executed);
         }
     }

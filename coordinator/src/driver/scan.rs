@@ -16,7 +16,7 @@ use super::request::{HostSeen, Live};
 use super::served::Service;
 use super::speed::{Pace, compare};
 use super::totals::add_host;
-use crate::api::types::{Figures, HostOfRun};
+use crate::api::types::{Figures, HostOfRun, JobCounts};
 use crate::chronicle::Chronicles;
 use crate::locked;
 use crate::metrics::Totals;
@@ -260,8 +260,8 @@ impl Drive {
         let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
         spawn_blocking(move || {
             let HostsScan { seen, paces, reply, .. } = scan;
-            let mut lent = HashMap::new();
-            paces.iter().for_each(|(run, _)| add_lent(&chronicles, *run, &mut lent));
+            let mut told = HashMap::new();
+            paces.iter().for_each(|(run, _)| add_told(&chronicles, *run, &mut told));
             let paces = paces.into_iter().map(|(_, parts)| parts.into_iter().flatten().collect());
             for part in compare(paces).chunks(HOSTS_AT_ONCE_MAX) {
                 locked(&speeds).learn(part, |host| names.is_there(host));
@@ -272,8 +272,8 @@ impl Drive {
                 for host in &mut part {
                     let id = host.view.id;
                     host.service = served.of(id);
-                    host.service.jobs.add(&host.view.counts.jobs);
-                    let lent = lent.get(&id).copied().unwrap_or_default();
+                    let Told { lent, redone } = told.get(&id).copied().unwrap_or_default();
+                    host.service.jobs.add(&JobCounts { redone, ..host.view.counts.jobs.into() });
                     host.service.lent = host.service.lent.saturating_add(lent);
                     host.speed = speeds.of(id);
                 }
@@ -286,13 +286,23 @@ impl Drive {
     }
 }
 
-/// Adds how many jobs of a run others got from whom.
-pub fn add_lent(chronicles: &Chronicles, run: RunId, lent: &mut HashMap<HostId, u64>) {
+/// What a tree tells of a host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Jobs that others got from it.
+    pub lent: u64,
+    /// Jobs that it was the first to begin again after they had been lost.
+    pub redone: u64,
+}
+
+/// Adds what the tree of a run tells of its hosts.
+pub fn add_told(chronicles: &Chronicles, run: RunId, told: &mut HashMap<HostId, Told>) {
     let Some(chronicle) = chronicles.get(run) else { return };
     // The driver writes to it: it is not kept for longer than copying takes.
-    let of_run: Vec<(HostId, u64)> = locked(&chronicle).lent().collect();
-    for (host, jobs) in of_run {
-        let sum = lent.entry(host).or_default();
-        *sum = sum.saturating_add(jobs);
+    let of_run: Vec<(HostId, u64, u64)> = locked(&chronicle).lent_and_redone().collect();
+    for (host, lent, redone) in of_run {
+        let sum = told.entry(host).or_default();
+        sum.lent = sum.lent.saturating_add(lent);
+        sum.redone = sum.redone.saturating_add(redone);
     }
 }

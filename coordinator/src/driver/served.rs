@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use sateen_protocol::{HostId, Jobs};
+use sateen_protocol::HostId;
 
-use crate::api::types::HostOfRun;
+use super::scan::Told;
+use crate::api::types::{HostOfRun, JobCounts};
 
 /// What a host did.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Service {
     /// What became of jobs there.
-    pub jobs: Jobs,
+    pub jobs: JobCounts,
     /// Jobs that others got from it.
     pub lent: u64,
 }
@@ -22,13 +23,13 @@ pub struct Served {
 }
 
 impl Served {
-    /// A run is over: what each host did for it, and how many jobs others got from whom.
-    pub fn add(&mut self, by_host: &[HostOfRun], lent: &HashMap<HostId, u64>) {
+    /// A run is over: what each host did for it, and what its tree tells of them.
+    pub fn add(&mut self, by_host: &[HostOfRun], told: &HashMap<HostId, Told>) {
         for HostOfRun { host, jobs, .. } in by_host.iter().filter(|host| host.there) {
             let Some(host) = HostId::parse(host) else { continue };
             let service = self.of.entry(host).or_default();
             service.jobs.add(jobs);
-            service.lent = service.lent.saturating_add(lent.get(&host).copied().unwrap_or_default());
+            service.lent = service.lent.saturating_add(told.get(&host).map_or(0, |told| told.lent));
         }
     }
 
@@ -53,17 +54,18 @@ mod tests {
         let did = |host: HostId, there, executed| HostOfRun {
             host: host.to_string(),
             there,
-            jobs: Jobs { executed, ..Jobs::default() },
+            jobs: JobCounts { executed, ..JobCounts::default() },
             ..HostOfRun::default()
         };
+        let lent = |lent| Told { lent, redone: 0 };
         let mut served = Served::default();
         let run = [did(one, true, 5), did(two, true, 7), did(three, false, 9)];
         for _ in 0..2 {
-            served.add(&run, &HashMap::from([(one, 3), (three, 3)]));
+            served.add(&run, &HashMap::from([(one, lent(3)), (three, lent(3))]));
         }
         let done = |served: &Served, host| (served.of(host).jobs.executed, served.of(host).lent);
         assert_eq!([one, two, three].map(|host| done(&served, host)), [(10, 6), (14, 0), (0, 0)]);
-        served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, u64::MAX)]));
+        served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, lent(u64::MAX))]));
         assert_eq!(done(&served, one), (u64::MAX, u64::MAX));
         served.forget(one);
         assert_eq!([one, two].map(|host| done(&served, host)), [(0, 0), (14, 0)]);

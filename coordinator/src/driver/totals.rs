@@ -1,9 +1,10 @@
 //! Sums over hosts and runs, for metrics and for the status.
 
 use sateen_protocol::coordinator::HostView;
-use sateen_protocol::{Counts, RunState};
+use sateen_protocol::{Counts, RunId, RunState};
 
 use super::Drive;
+use crate::locked;
 use crate::metrics::{EndedByState, Totals};
 
 /// What runs gave that ended since the start.
@@ -12,11 +13,12 @@ pub struct Ended {
     counts: Counts,
     by_state: EndedByState,
     lost_work_s: f64,
+    redone: u64,
 }
 
 impl Ended {
-    /// One more.
-    pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>) {
+    /// One more, in which so many jobs were begun again.
+    pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>, redone: u64) {
         self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
         match state {
             RunState::Done => self.by_state.done += 1,
@@ -24,6 +26,7 @@ impl Ended {
             _ => self.by_state.failed += 1,
         }
         self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
+        self.redone = self.redone.saturating_add(redone);
     }
 }
 
@@ -35,6 +38,11 @@ impl Ended {
 }
 
 impl Drive {
+    /// Jobs of a run that were lost and begun again.
+    pub(super) fn redone(&self, run: RunId) -> u64 {
+        self.chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone())
+    }
+
     /// All but what is of each host.
     pub(super) fn add_runs(&self, totals: Totals) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
@@ -42,6 +50,7 @@ impl Drive {
             counts: self.ended.counts,
             executed: self.ended.counts.jobs.executed,
             lost_work_s: self.ended.lost_work_s,
+            redone: self.ended.redone,
             ended: self.ended.by_state,
             waiting: self.from_links.len(),
             entries_dropped,
@@ -52,6 +61,7 @@ impl Drive {
         for view in self.machine.runs().filter(|view| !view.state().is_over()) {
             let (entries, bytes) = view.table();
             totals.counts.add(&view.counts());
+            totals.redone = totals.redone.saturating_add(self.redone(view.run));
             totals.table.0 += entries;
             totals.table.1 += bytes;
         }

@@ -111,8 +111,8 @@ impl All {
         }
         out.counters(
             "jobs",
-            "Jobs that a host got from another or from the coordinator, by what became of them; a retry was lost \
-             before, or is below a job that was",
+            "Jobs that a host got from another or from the coordinator, by what became of them; a retry was begun \
+             before, as far as the host knows",
             None,
             &held,
         )?;
@@ -122,7 +122,8 @@ impl All {
             ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             ("jobs_aborted", "Jobs that nobody wanted any more", counts.jobs.aborted),
-            ("jobs_lost", "Jobs that were lost with a host", counts.jobs.redone),
+            ("jobs_lost", "Jobs that were lost with a host", counts.jobs.lost),
+            ("jobs_redone", "Jobs that were lost with a host and begun again", self.totals.redone),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
             ("orphans_adopted", "Orphans that went on, and whose results were used", counts.jobs.adopted),
@@ -139,7 +140,7 @@ impl All {
             ("work", "Processor time in guests", seconds(counts.work_ns)),
             (
                 "redone_work",
-                "Processor time in jobs that were lost before, or below such a job",
+                "Processor time in guests for what had been done before and was lost with a host",
                 seconds(counts.redone_work_ns),
             ),
             (
@@ -174,7 +175,7 @@ impl All {
         out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
         out.histograms(
             "steal_latency",
-            "From a steal request to the first instruction of the job that it gave",
+            "From a steal request to the arrival of the job that it gave",
             &latencies,
         )
     }

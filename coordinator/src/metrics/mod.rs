@@ -72,7 +72,9 @@ pub struct Totals {
     pub counts: Counts,
     /// Jobs that were run, in runs that ended since the start.
     pub executed: u64,
-    /// Of those runs, processor time that nobody used, in seconds.
+    /// Jobs that were lost and begun again, in runs that are not over and in those that ended since the start.
+    pub redone: u64,
+    /// Of the runs that ended, processor time that nobody used, in seconds.
     pub lost_work_s: f64,
     /// Runs that ended since the start, by state.
     pub ended: EndedByState,

@@ -75,7 +75,7 @@ pub async fn sync_any(
         Waited::Outcome(outcome) => {
             guest.clock.stop();
             guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
-            answer_with(&mut caller, number, outcome)?
+            answer_with(&mut caller, number, &job, outcome)?
         }
         Waited::Reclaimed(parameters) => come_back(&mut caller, number, job, parameters),
     };

@@ -62,8 +62,7 @@ pub fn sample(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().memory else { return };
     let (data, guest) = memory.data_and_store_mut(store);
     let shared = guest.shared.clone();
-    let redone = guest.ancestry.as_ref().is_some_and(|ancestry| ancestry.redone);
-    shared.report_work(guest.clock.unreported_work(), redone);
+    guest.report_work();
     for live in &mut guest.kinds {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + KIND_BYTES) else { continue };

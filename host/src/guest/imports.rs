@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sateen_module::IMPORT_MODULE;
 use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
+use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
@@ -66,7 +67,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                     Ok(())
                 }
                 // It was called in place, and failed.
-                None if guest.end_recording(number).is_some() => Ok(()),
+                None if guest.end_recording(number, |_| NoteKind::Failed).is_some() => Ok(()),
                 None => {
                     Err(broken(guest, format!("it drops the job number {number}, which it has not exposed")))
                 }
@@ -219,15 +220,23 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
         }
     };
     guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
-    answer_with(&mut caller, number, outcome)
+    answer_with(&mut caller, number, &job, outcome)
 }
 
 /// The answer of `sync` for a job that ran elsewhere.
-pub fn answer_with(caller: &mut Caller<'_, Guest>, number: u32, outcome: Outcome) -> wasmtime::Result<u64> {
+pub fn answer_with(
+    caller: &mut Caller<'_, Guest>,
+    number: u32,
+    job: &Job,
+    outcome: Outcome,
+) -> wasmtime::Result<u64> {
     // What the child has updated is seen from here on, also if it failed.
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
     guest.free_number(number);
+    if job.was_found() {
+        guest.catch_up.found(guest.clock.own_work());
+    }
     if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
         guest.count_saved(outcome.work);
     }
@@ -262,6 +271,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         return RECLAIMED | depth;
     };
     let key = Arc::new(LateKey::of(remote.parts.keys.clone(), &job, parameters));
+    let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.lookup_bound;
     guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));
@@ -270,6 +280,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         job,
         key,
         is_redone,
+        before,
         lookup_bound,
         work,
         span,
@@ -289,7 +300,7 @@ fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<
     };
     let work = work.saturating_sub(recording.work);
     let is_wanted = guest.shared.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
-    if !is_wanted && let Some(recording) = guest.end_recording(number) {
+    if !is_wanted && let Some(recording) = guest.end_recording(number, |work_ns| NoteKind::Done { work_ns }) {
         guest.count_saved(recording.saved);
     }
     Ok(is_wanted.into())
@@ -302,7 +313,8 @@ fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
 /// What a job gave that was called in place, and that was to be recorded.
 fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
     let limit = caller.data().shared.limits().output_bytes_max;
-    let Some(recording) = caller.data_mut().end_recording(number) else {
+    let ended = caller.data_mut().end_recording(number, |work_ns| NoteKind::Done { work_ns });
+    let Some(recording) = ended else {
         return Err(not_asked_to_record(caller.data(), number));
     };
     let (work, span) = caller.data_mut().clock.total_work_and_span();

@@ -1,6 +1,7 @@
 //! One instance of an app: its imports, its heartbeat, and the job that it runs.
 
 mod any;
+mod catch_up;
 mod clock;
 mod grain;
 mod heartbeat;

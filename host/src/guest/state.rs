@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
+use sateen_protocol::message::NoteKind;
 use sateen_protocol::{Bytes, JobTag};
 use wasmtime::{Caller, Global, Memory, ResourceLimiter, StoreContextMut};
 
+use super::catch_up::{Before, CatchUp};
 use super::clock::Clock;
 use super::grain::{Grain, exposure_cost};
 use super::memory::{room, write};
@@ -97,6 +99,8 @@ pub struct Recording {
     pub key: Arc<LateKey>,
     /// It, or a job above it, was lost in a crash.
     pub is_redone: bool,
+    /// If it was begun before: what is to be as before when it ends.
+    pub before: Option<Before>,
     /// How deep spawns were looked up outside of it.
     pub lookup_bound: u32,
     /// Where the clock stood.
@@ -150,6 +154,8 @@ pub struct Guest {
     /// What the trap will mean that a panic ends in.
     pub panic: Option<Stop>,
     pub clock: Clock,
+    /// What of its work is repeated.
+    pub catch_up: CatchUp,
     /// In a run that is profiled.
     pub profile: Option<Profile>,
     /// On the host's memory, if that is bounded.
@@ -163,7 +169,9 @@ impl Guest {
         if profile.is_some() {
             clock.be_exact();
         }
+        let every = shared.remote.as_ref().and_then(|remote| remote.parts.record_every);
         Self {
+            catch_up: CatchUp::new(every, task.repeats),
             task: task.id,
             assignment,
             ancestry: task.ancestry,
@@ -380,12 +388,13 @@ impl Guest {
     }
 
     /// The recording of the job `number` comes to its end; those within it trapped and never will.
-    pub fn end_recording(&mut self, number: u32) -> Option<Recording> {
+    pub fn end_recording(&mut self, number: u32, what: fn(work_ns: u64) -> NoteKind) -> Option<Recording> {
         let at = self.recordings.iter().rposition(|recording| recording.number == number)?;
         self.forget_recordings(at + 1);
         let recording = self.recordings.pop();
         if let Some(recording) = &recording {
             self.lookup_bound = recording.lookup_bound;
+            self.end_repeating(recording, what);
         }
         self.free_number(number);
         recording
@@ -396,6 +405,7 @@ impl Guest {
         while self.recordings.len() > kept {
             if let Some(recording) = self.recordings.pop() {
                 self.lookup_bound = recording.lookup_bound;
+                self.end_repeating(&recording, |_| NoteKind::Failed);
                 self.free_number(recording.number);
             }
         }
@@ -407,6 +417,9 @@ impl Drop for Guest {
     fn drop(&mut self) {
         for job in self.children.drain(..).flatten() {
             self.shared.abandon(&job);
+        }
+        for recording in std::mem::take(&mut self.recordings) {
+            self.end_repeating(&recording, |_| NoteKind::Aborted);
         }
         if let Some(claim) = &self.claim {
             self.shared.note_size(claim.bytes());

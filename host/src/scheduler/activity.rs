@@ -19,7 +19,7 @@ pub enum Doing {
     Nothing,
     /// It computes.
     Work,
-    /// It computes what was begun before, and lost in a crash.
+    /// It computes what was computed before, and lost in a crash.
     Recover,
     /// It has nothing, and looks for work.
     Steal,

@@ -21,7 +21,7 @@ pub struct JobCounts {
     pub stolen: u64,
     /// Not run because the result was known, from a table of results.
     pub reused: u64,
-    /// Run again after a crash.
+    /// Begun again after a crash, as far as is known that they had been begun.
     pub redone: u64,
     /// Dropped without a sync, or stopped because nobody wanted them any more.
     pub aborted: u64,
@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub progress: Option<(u64, u64)>,
     /// Time that workers computed, summed.
     pub work: Duration,
-    /// Of this, in jobs that were lost with a host before, or are below such a job.
+    /// Of this, what had been done before and was lost with a host.
     pub redone_work: Duration,
     /// Instances that exist, waiting ones included.
     pub instances: usize,
@@ -66,11 +66,12 @@ pub struct Counters {
 }
 
 impl Shared {
-    pub fn report_work(&self, work: Duration, redone: bool) {
-        let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
-        self.counters.work_ns.fetch_add(work_ns, Relaxed);
-        if redone {
-            self.counters.redone_work_ns.fetch_add(work_ns, Relaxed);
+    /// Guests have computed for `work` more, and `repeated` of that is done for the second time.
+    pub fn report_work(&self, work: Duration, repeated: Duration) {
+        let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.work_ns.fetch_add(ns(work), Relaxed);
+        if !repeated.is_zero() {
+            self.counters.redone_work_ns.fetch_add(ns(repeated), Relaxed);
         }
     }
 
@@ -95,8 +96,9 @@ impl Shared {
         let aborted = counters.aborted.load(Relaxed);
         // The root is nobody's spawn. Jobs that come from other hosts are executed here and spawned
         // there, so that sums over hosts are a whole run's figures.
-        let (roots, held, away, reused, redone) = match &self.remote {
-            None => (1, 1, 0, 0, 0),
+        // What is open, lent or looked up may be run elsewhere yet, or by nobody.
+        let (roots, held, away, reused, redone, unbegun) = match &self.remote {
+            None => (1, 1, 0, 0, 0, 0),
             Some(remote) => {
                 let figures = &remote.figures;
                 (
@@ -105,6 +107,7 @@ impl Shared {
                     figures.away.load(Relaxed),
                     figures.reused.load(Relaxed),
                     figures.redone.load(Relaxed),
+                    (self.open_count() + remote.away_count()) as u64,
                 )
             }
         };
@@ -114,7 +117,7 @@ impl Shared {
             jobs: JobCounts {
                 spawned: spawned + roots,
                 exposed: counters.exposed.load(Relaxed),
-                executed: (spawned + held).saturating_sub(aborted + away + reused),
+                executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
                 stolen: counters.stolen.load(Relaxed),
                 reused,
                 redone,

@@ -57,6 +57,8 @@ pub struct Job {
     pub objects: Vec<Arc<Object>>,
     state: AtomicU8,
     aborted: AtomicBool,
+    /// Its result was known, and is not of a host that it was lent to.
+    found: AtomicBool,
     /// The task that runs it, while taken.
     runner: AtomicU64,
     parameters: Mutex<Vec<u8>>,
@@ -75,6 +77,7 @@ impl Job {
             objects: Vec::new(),
             state: AtomicU8::new(OPEN),
             aborted: AtomicBool::new(false),
+            found: AtomicBool::new(false),
             runner: AtomicU64::new(0),
             parameters: Mutex::new(parameters),
             outcome: Mutex::new(None),
@@ -141,8 +144,10 @@ impl Job {
 
     /// The job that was elsewhere has an outcome.
     pub fn settle(&self, outcome: Outcome) -> bool {
-        let settled = self.claim(LENT, TAKEN) || self.claim(LOOKUP, TAKEN);
+        let was_looked_up = self.claim(LOOKUP, TAKEN);
+        let settled = was_looked_up || self.claim(LENT, TAKEN);
         if settled {
+            self.found.store(was_looked_up, SeqCst);
             *self.parameters.lock() = Vec::new();
             self.complete(outcome);
         }
@@ -178,6 +183,11 @@ impl Job {
 
     pub fn is_looked_up(&self) -> bool {
         self.state.load(SeqCst) == LOOKUP
+    }
+
+    /// Whether a question for its result was answered with it.
+    pub fn was_found(&self) -> bool {
+        self.found.load(SeqCst)
     }
 
     /// Nobody wants the taken job's result any more; gives the task that runs it.

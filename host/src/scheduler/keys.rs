@@ -49,6 +49,11 @@ impl LateKey {
         self.parameters.len()
     }
 
+    /// Its job's, encoded.
+    pub fn parameters(&self) -> &[u8] {
+        &self.parameters
+    }
+
     pub fn get(&self) -> JobKey {
         *self.key.get_or_init(|| self.keys.key(self.kind, &self.parameters, &self.objects))
     }

@@ -19,6 +19,7 @@ mod threads;
 mod turns;
 mod worker;
 
+pub use activity::Doing;
 pub use figures::{JobCounts, Snapshot};
 pub use job::{Job, Outcome, Waited, wait_for, wait_until};
 pub use keys::{Keys, LateKey};

@@ -16,6 +16,8 @@ pub struct Place {
     pub sequence: u64,
     /// It, or a job above it, was lost in a crash.
     pub redone: AtomicBool,
+    /// It was lost itself, after a host had begun it, as far as is known here.
+    pub is_lost: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
     /// How often lookups had been told what they may find when this job became open; see
@@ -44,6 +46,8 @@ pub struct Ancestry {
     pub lineage: Lineage,
     pub depth: u32,
     pub redone: bool,
+    /// The same as in its [`Place`].
+    pub is_lost: bool,
     pub lookup_below: u32,
 }
 
@@ -55,6 +59,7 @@ impl Place {
             depth,
             sequence: SEQUENCE.fetch_add(1, SeqCst),
             redone: AtomicBool::new(redone),
+            is_lost: AtomicBool::new(false),
             lookup_below: AtomicU32::new(lookup_below),
             asked: AtomicU64::new(0),
             number: AtomicU64::new(0),
@@ -117,6 +122,7 @@ impl Place {
             lineage,
             depth: self.depth,
             redone: self.redone.load(SeqCst),
+            is_lost: self.is_lost.load(SeqCst),
             lookup_below: self.lookup_below.load(SeqCst),
         }
     }
@@ -143,7 +149,15 @@ mod tests {
 
     fn parent(redone: bool) -> Arc<Ancestry> {
         let (key, lineage) = (JobKey([1; 32]), Lineage::default());
-        Arc::new(Ancestry { key, held: JobNumber(1), lineage, depth: 3, redone, lookup_below: 7 })
+        Arc::new(Ancestry {
+            key,
+            held: JobNumber(1),
+            lineage,
+            depth: 3,
+            redone,
+            is_lost: false,
+            lookup_below: 7,
+        })
     }
 
     fn bound(parent: &Arc<Ancestry>, redone: bool, lookup_bound: u32) -> (u32, u32) {

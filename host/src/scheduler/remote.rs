@@ -202,10 +202,13 @@ impl Remote {
         is_sought
     }
 
-    /// Whether this job, one that is redone or below one, had been begun before, as far as that is known: it was
-    /// recorded, or something below it. If nothing was, all may have been.
-    pub fn was_begun(&self, key: &JobKey) -> bool {
-        self.sought.read().as_ref().is_none_or(|sought| sought.is_empty() || sought.contains(&key.tag()))
+    /// Whether a job that is redone, or is below one, had been begun before, as far as that is known: it was lost
+    /// itself, or it was recorded, or something below it. Where nothing is recorded, all may have been.
+    pub fn was_begun(&self, is_lost: bool, tag: impl FnOnce() -> JobTag) -> bool {
+        let is_sought = || {
+            self.sought.read().as_ref().is_some_and(|sought| !sought.is_empty() && sought.contains(&tag()))
+        };
+        is_lost || self.parts.record_every.is_none() || is_sought()
     }
 
     pub fn looks_up(&self) -> bool {
@@ -239,14 +242,16 @@ impl Remote {
         self.drains_since.get().map(Instant::elapsed)
     }
 
-    /// A job begins in an instance of its own.
-    pub fn count_begun(&self, job: &Job, place: &Place) {
-        if place.redone.load(SeqCst) {
+    /// A job begins in an instance of its own; whether it was begun before, as far as is known.
+    pub fn count_begun(&self, job: &Job, ancestry: &Ancestry) -> bool {
+        let is_again = ancestry.redone && self.was_begun(ancestry.is_lost, || ancestry.key.tag());
+        if is_again {
             self.figures.redone.fetch_add(1, Relaxed);
         }
         if job.kind == ROOT {
             self.figures.roots.fetch_add(1, Relaxed);
         }
+        is_again
     }
 
     /// Something happened to a job with an instance of its own, for the tree. Of other hosts' jobs, the machine
@@ -307,6 +312,11 @@ impl Remote {
     }
 
     // ---- jobs that are elsewhere ----
+
+    /// How many there are.
+    pub fn away_count(&self) -> usize {
+        self.away.lock().len()
+    }
 
     pub fn is_lookup_possible(&self) -> bool {
         self.away.lock().len() < LOOKUPS_MAX

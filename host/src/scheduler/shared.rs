@@ -297,6 +297,11 @@ impl Shared {
         }
     }
 
+    /// Jobs that nobody has begun and anybody may.
+    pub fn open_count(&self) -> usize {
+        self.open_jobs.load(SeqCst)
+    }
+
     pub fn count_open(&self) {
         self.open_jobs.fetch_add(1, SeqCst);
     }
@@ -338,18 +343,19 @@ impl Shared {
         let parameters = if self.parts.memory.is_some() { job.take_copy(id) } else { job.take(id) }?;
         self.close(job);
         self.counters.taken.fetch_add(1, Relaxed);
+        let repeats: Arc<AtomicBool> = Arc::default();
         let ancestry = match (&self.remote, &job.place) {
             (Some(remote), Some(place)) => {
-                remote.count_begun(job, place);
                 let ancestry = place.ancestry(|| remote.key(job.kind, &parameters, &job.objects));
                 let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
                 let begun = NoteKind::Begun { victim: None, redone: ancestry.redone, worker };
                 remote.note(job, &ancestry, begun, Some(&parameters));
+                repeats.store(remote.count_begun(job, &ancestry), SeqCst);
                 Some(Arc::new(ancestry))
             }
             _ => None,
         };
-        Some(Task { id, is_urgent: Arc::default(), parameters, ancestry })
+        Some(Task { id, is_urgent: Arc::default(), repeats, parameters, ancestry })
     }
 
     // ---- tasks ----

@@ -244,6 +244,8 @@ pub struct Task {
     pub id: TaskId,
     /// While set, it does not wait behind others when it can go on.
     pub is_urgent: Arc<AtomicBool>,
+    /// While set, it does what was done before and lost.
+    pub repeats: Arc<AtomicBool>,
     pub parameters: Vec<u8>,
     /// In a portion of a run.
     pub ancestry: Option<Arc<Ancestry>>,
@@ -275,7 +277,8 @@ fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: P
                 Assignment::Job(job) => Some(job.clone()),
             };
             let ancestry = task.ancestry.clone();
-            let end = watched(&shared, ancestry.as_deref(), run_task(shared.clone(), task, assignment)).await;
+            let repeats = task.repeats.clone();
+            let end = watched(&shared, &repeats, run_task(shared.clone(), task, assignment)).await;
             match job {
                 None => finish_root(&shared, end),
                 Some(job) => finish_job(&shared, &job, ancestry.as_deref(), end),
@@ -292,19 +295,14 @@ fn prepare(shared: &Arc<Shared>, task: Task, assignment: Assignment, instance: P
     runnable
 }
 
-/// Runs a task; whenever a worker goes on with one that was begun before, that is taken down.
-async fn watched(
-    shared: &Shared,
-    ancestry: Option<&Ancestry>,
-    task: impl Future<Output = TaskEnd>,
-) -> TaskEnd {
-    let redone = ancestry.filter(|ancestry| ancestry.redone).zip(shared.remote.as_ref());
-    let Some((_, remote)) = redone.filter(|(ancestry, remote)| remote.was_begun(&ancestry.key)) else {
-        return task.await;
-    };
+/// Runs a task; whenever a worker goes on with one that repeats what was lost, that is taken down.
+async fn watched(shared: &Shared, repeats: &AtomicBool, task: impl Future<Output = TaskEnd>) -> TaskEnd {
+    let Some(remote) = &shared.remote else { return task.await };
     let mut task = std::pin::pin!(task);
     std::future::poll_fn(|context| {
-        remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Recover);
+        if repeats.load(SeqCst) {
+            remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Recover);
+        }
         task.as_mut().poll(context)
     })
     .await

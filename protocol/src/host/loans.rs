@@ -79,10 +79,7 @@ impl Host {
                 continue;
             }
             let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
-            let Some((spec, Some(finished))) = held.map(|held| (held.spec.clone(), held.finished.clone()))
-            else {
-                return;
-            };
+            let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
                 Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
@@ -93,8 +90,8 @@ impl Host {
                     if let Some(part) = self.runs.get_mut(&run) {
                         part.count_saved(&finished);
                     }
+                    // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(Command::Complete { run, number, finished });
-                    self.note(run, &spec, NoteKind::Reused);
                     self.settle_owner(run, owner, number);
                 }
             }

@@ -153,7 +153,7 @@ impl Host {
     pub(super) fn resolve(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
         let is_connected = self.is_connected;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.own_counts.jobs.redone += 1;
+        part.own_counts.jobs.lost += 1;
         let tolerance = part.spec.fault_tolerance;
         self.events.push_back(Event::Lost(run, spec.key));
         self.note(run, &spec, NoteKind::Lost);

@@ -87,6 +87,22 @@ fn what_the_runtime_saw_is_told_with_when_it_was() {
     assert_eq!(told, Some((vec![200 + COUNTS.as_millis() as u32], 3)));
 }
 
+/// A job may wait for a worker of its thief for as long as it likes.
+#[test]
+fn a_steal_is_over_when_the_job_has_arrived() {
+    let mut host = host();
+    host.handle_notice(NOW, RUN, Notice::Idle(1));
+    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    let took = Duration::from_millis(3);
+    host.handle_from_peer(NOW + took, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    host.handle_notice(NOW + Duration::from_secs(10), RUN, Notice::Begun { held, worker: 0 });
+    let scopes = host.counts(RUN).expect("it takes part").steals.scopes;
+    let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
+    let sums: Vec<_> = latencies.map(|of| (of.buckets.iter().sum::<u64>(), u128::from(of.sum_ns))).collect();
+    assert_eq!(sums, [(1, took.as_nanos())]);
+}
+
 #[test]
 fn counts_go_ahead_of_a_result() {
     let mut host = host();

@@ -187,6 +187,7 @@ impl Host {
             return Ok(());
         }
         steals.jobs += 1;
+        steals.latencies.count(now.since(request.since));
         part.own_counts.jobs.stolen += 1;
         part.own_counts.jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
@@ -207,9 +208,8 @@ impl Host {
         let spec = held.spec.clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|request| request.victim);
-        if let Some(Request { victim, since, scope, .. }) = asked {
+        if let Some(Request { victim, since, .. }) = asked {
             let latency = now.since(since);
-            part.own_counts.steals.of(scope).latencies.count(latency);
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
@@ -248,7 +248,7 @@ impl Host {
             Owner::Host(victim) => Some(victim),
             Owner::Coordinator | Owner::Here => None,
         };
-        part.own_counts.held[usize::from(spec.redone)].begun += 1;
+        part.own_counts.held[usize::from(spec.was_begun())].begun += 1;
         // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
         part.idle = part.idle.saturating_sub(1);
         part.hold(
@@ -467,7 +467,7 @@ impl Host {
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let latest = self.latest;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.own_counts.held[usize::from(spec.redone)];
+        let held = &mut part.own_counts.held[usize::from(spec.was_begun())];
         match what {
             // Counted when they came.
             NoteKind::Begun { .. } => {}

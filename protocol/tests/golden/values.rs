@@ -139,7 +139,7 @@ pub fn counts() -> Counts {
             stolen: 5,
             stolen_wide: 6,
             reused: 7,
-            redone: 8,
+            lost: 8,
             adopted: 9,
             recorded: 10,
             aborted: 11,

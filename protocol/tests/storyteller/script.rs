@@ -245,8 +245,8 @@ fn status(world: &mut World) {
     let root = view.root_host().map_or("nobody".to_owned(), |host| world.names.host(host));
     let counts = view.counts();
     world.say(format!(
-        "C has the run as {:?}, {ROOT} at {root}, lost {} times; stolen {}, redone {}, reused {}, adopted {}{waiting}",
-        view.state(), view.root_losses(), counts.jobs.stolen, counts.jobs.redone, counts.jobs.reused, counts.jobs.adopted
+        "C has the run as {:?}, {ROOT} at {root}, lost {} times; stolen {}, lost {}, reused {}, adopted {}{waiting}",
+        view.state(), view.root_losses(), counts.jobs.stolen, counts.jobs.lost, counts.jobs.reused, counts.jobs.adopted
     ));
 }
 

@@ -1,5 +1,6 @@
 //! Asking the coordinator, and waiting until it says what is awaited.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -93,6 +94,19 @@ impl Api {
         let of_name = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
         let value = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
         text.lines().filter(of_name).filter_map(value).sum()
+    }
+
+    /// All samples of `/metrics`; `None` when nobody answers.
+    pub fn try_metrics(&self) -> Option<BTreeMap<String, f64>> {
+        let mut response = self.agent.get(format!("{}/metrics", self.url)).call().ok()?;
+        let text = response.body_mut().read_to_string().ok()?;
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        Some(
+            samples
+                .filter_map(|line| line.rsplit_once(' '))
+                .filter_map(|(sample, value)| Some((sample.to_owned(), value.parse().ok()?)))
+                .collect(),
+        )
     }
 
     /// Waits until the run is as `wanted` says, and gives it.

@@ -1,9 +1,11 @@
 //! A grid of real processes on loopback: a coordinator, hosts, and whatever happens to them.
 //!
 //! One cluster at a time in a test process, for each wants the machine's cores for itself; but those whose tests mostly
-//! wait run beside it. When a test fails, its cluster shows what each process said. When it ends, all of its processes are killed.
+//! wait run beside it. When a test fails, its cluster shows what each process said. When it ends, all numbers that people
+//! are told of it are compared with one another, and all of its processes are killed.
 
 mod api;
+mod contradictions;
 mod process;
 
 pub mod namespaces;
@@ -21,6 +23,8 @@ use tempfile::TempDir;
 
 pub use api::{Api, count, until, work_of};
 pub use process::Process;
+
+use contradictions::contradictions;
 
 use crate::command::{Ended, app, command, ended};
 use crate::proxy::Proxy;
@@ -45,6 +49,8 @@ pub struct Cluster {
     address: SocketAddr,
     api: Api,
     folder: TempDir,
+    /// Why its numbers may contradict one another, if they may.
+    excuse: Option<&'static str>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
@@ -60,6 +66,14 @@ impl Cluster {
         Self::start_in(None, hosts)
     }
 
+    /// As [`Cluster::start`], for a bench: what costs time, and hosts that are forged, are its own, so its numbers are
+    /// not compared at its end.
+    pub fn start_to_measure(hosts: &[(&str, &str)]) -> Self {
+        let mut cluster = Self::start(hosts);
+        cluster.excuse("it is measured");
+        cluster
+    }
+
     fn start_in(turn: Option<MutexGuard<'static, ()>>, hosts: &[(&str, &str)]) -> Self {
         let address = free_address();
         let mut cluster = Self {
@@ -69,6 +83,7 @@ impl Cluster {
             address,
             api: Api::new(&format!("http://{address}")),
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
+            excuse: None,
             _turn: turn,
         };
         cluster.start_coordinator();
@@ -77,6 +92,11 @@ impl Cluster {
         }
         cluster.await_hosts(hosts.len());
         cluster
+    }
+
+    /// This cluster's numbers may contradict one another, and are not compared at its end.
+    pub fn excuse(&mut self, why: &'static str) {
+        self.excuse = Some(why);
     }
 
     /// The coordinator's API.
@@ -320,13 +340,22 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        let has_failed = std::thread::panicking();
+        let is_to_be_asked = !has_failed && self.excuse.is_none();
+        let is_there = self.coordinator.as_mut().is_some_and(|coordinator| !coordinator.has_ended());
+        let found = if is_to_be_asked && is_there { contradictions(&self.api) } else { Vec::new() };
+        if found.is_empty() && !has_failed {
             return;
         }
         self.show_runs();
         for process in self.gone.iter().chain(&self.coordinator).chain(self.hosts.values()) {
             process.show_log();
         }
+        assert!(
+            found.is_empty(),
+            "people are told numbers that contradict one another:\n{}",
+            found.join("\n")
+        );
     }
 }
 

@@ -65,7 +65,8 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
         ("sateen_jobs_executed_total", "", "executed"),
         ("sateen_jobs_taken_total", "", "stolen_local"),
         ("sateen_jobs_aborted_total", "", "aborted"),
-        ("sateen_jobs_lost_total", "", "redone"),
+        ("sateen_jobs_lost_total", "", "lost"),
+        ("sateen_jobs_redone_total", "", "redone"),
         ("sateen_results_reused_total", "", "reused"),
         ("sateen_results_recorded_total", "", "recorded"),
         ("sateen_orphans_adopted_total", "", "adopted"),
@@ -79,13 +80,14 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
     let time = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name} in {about:#}"));
     let work = last.sum("sateen_work_seconds_total", &[]).max(time("answer_work_s"));
     assert!((work - time("work_s")).abs() < 1e-6, "{work}: {about:#}");
+    let redone = last.sum("sateen_redone_work_seconds_total", &[]);
+    assert!((redone - time("redone_work_s")).abs() < 1e-6, "{redone}: {about:#}");
     let lost = last.sum("sateen_lost_work_seconds_total", &[]);
     assert!((lost - time("lost_work_s")).abs() < 1e-6, "{lost}: {about:#}");
 
-    // Each steal that gave a job began it, but for those under way at the end.
-    let begun = last.sum("sateen_steal_latency_seconds_count", &[]);
+    let timed = last.sum("sateen_steal_latency_seconds_count", &[]);
     let given = last.sum("sateen_steals_total", &["outcome=\"job\""]);
-    assert!(begun > 0.0 && begun <= given, "{begun} of {given}");
+    assert!(timed > 0.0 && timed == given, "{timed} of {given}");
     let within_site = last.sum("sateen_steals_total", &["scope=\"site\""]);
     assert!(within_site > 0.0, "ada and bob reach one another directly");
     assert_eq!(last.sum("sateen_hosts_gone_total", &["how=\"crashed\""]), 1.0);

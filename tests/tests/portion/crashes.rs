@@ -35,6 +35,29 @@ fn the_roots_host_crashes_and_its_work_is_not_lost() {
     assert!(again.executed < whole * 6 / 10, "{again:?} of {whole}");
 }
 
+/// Whoever takes a lost root over does its rest for the first time, and the owner of a lost job the rest of that.
+#[test]
+fn new_work_below_a_lost_job_is_not_redone() {
+    let mut alone = Shuttle::new(queens(), &[1], 0);
+    alone.begin(0);
+    assert_eq!(alone.finish(), ANSWER);
+    let whole = alone.counts()[0].jobs.executed;
+    drop(alone);
+
+    for crashing in [0, 1] {
+        let mut shuttle = Shuttle::new(queens(), &[1, 1], 0);
+        shuttle.begin(0);
+        shuttle.run_until(|shuttle| shuttle.counts()[crashing].jobs.spawned > whole / 8);
+        let before = shuttle.counts()[1 - crashing].work;
+        shuttle.crash(crashing, 1 - crashing);
+        assert_eq!(shuttle.finish(), ANSWER);
+        let left = &shuttle.counts()[0];
+        let (since, redone) = (left.work.saturating_sub(before), left.redone_work);
+        assert!(redone > Duration::ZERO, "something was lost: {left:?}");
+        assert!(redone < since / 4, "{redone:?} of {since:?} are said to be done again: {left:?}");
+    }
+}
+
 /// The owner of a lost job waits for it, and so calls it in place: what its thief had recorded is found
 /// there as well.
 #[test]

@@ -76,6 +76,24 @@ fn coarse_jobs_spread_and_the_figures_add_up() {
     assert!(told > work / 2 && told <= work * 2, "{told:?} of {work:?} include the descendants'");
 }
 
+/// Neither at its owner while it waits or is elsewhere, nor at its thief while it waits there.
+#[test]
+fn no_job_counts_as_executed_before_it_is_begun() {
+    let task = Task::new(probe(), "coarse_flat", &["24", "2000000"]);
+    let mut shuttle = Shuttle::new(task, &[1, 1, 1], seed(8));
+    shuttle.begin(0);
+    shuttle.run_until(|shuttle| {
+        let counts = shuttle.counts();
+        let sum = |figure: fn(&sateen_host::JobCounts) -> u64| -> u64 {
+            counts.iter().map(|host| figure(&host.jobs)).sum()
+        };
+        let (spawned, executed) = (sum(|jobs| jobs.spawned), sum(|jobs| jobs.executed));
+        // Each worker is at one, and the root waits.
+        assert!(executed <= spawned, "{executed} of {spawned}: {counts:#?}");
+        shuttle.result.is_some()
+    });
+}
+
 #[test]
 fn a_lent_jobs_failure_is_caught_or_passes() {
     for round in 0..6 {

@@ -8,6 +8,7 @@ export type {
   CriticalJob,
   Depth as DepthCount,
   Host,
+  HostOfRun,
   IdleWhy as IdleSpan,
   JobCounts as Jobs,
   JobDetails as JobDetail,

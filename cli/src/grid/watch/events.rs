@@ -80,9 +80,9 @@ impl Events {
             let times = if times == 1 { String::new() } else { format!(" {times} times") };
             self.add(Tone::Bad, format!("the root job was lost with its host{times}"));
         }
-        let jobs = |of: &Run| (of.jobs.redone, of.jobs.adopted, of.jobs.reused);
-        let ((redone, adopted, reused), (redone_now, adopted_now, reused_now)) = (jobs(before), jobs(after));
-        if let Some(jobs) = more(redone, redone_now) {
+        let jobs = |of: &Run| (of.jobs.lost, of.jobs.adopted, of.jobs.reused);
+        let ((lost, adopted, reused), (lost_now, adopted_now, reused_now)) = (jobs(before), jobs(after));
+        if let Some(jobs) = more(lost, lost_now) {
             self.add(Tone::Bad, format!("{} lost with a host", counted(jobs, "job was", "jobs were")));
         }
         if let Some(jobs) = more(adopted, adopted_now) {
@@ -130,10 +130,10 @@ mod tests {
     use super::super::super::view::read;
     use super::*;
 
-    fn run(state: &str, there: bool, redone: u64, root_losses: u64) -> Run {
+    fn run(state: &str, there: bool, lost: u64, root_losses: u64) -> Run {
         read(&json!({
             "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
-            "jobs": {"redone": redone, "reused": redone}, "root_losses": root_losses,
+            "jobs": {"lost": lost, "reused": lost}, "root_losses": root_losses,
             "by_host": [{"host": "h1", "name": "ada", "there": there}],
         }))
         .expect("a run")

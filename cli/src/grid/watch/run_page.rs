@@ -181,7 +181,8 @@ impl RunPage {
             (
                 "recovery",
                 format!(
-                    "{} lost and redone, {} reused, {} adopted, {} recorded; the root was lost {}",
+                    "{} lost, {} redone, {} reused, {} adopted, {} recorded; the root was lost {}",
+                    jobs.lost,
                     jobs.redone,
                     jobs.reused,
                     jobs.adopted,
@@ -385,7 +386,7 @@ mod tests {
         let run = json!({
             "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "arguments": ["\u{1b}]0;x\u{7}"],
             "state": state, "elapsed_s": 2.0, "progress": {"done": 1, "total": 4}, "by_host": hosts,
-            "jobs": {"spawned": 12345, "stolen": 3, "redone": 2},
+            "jobs": {"spawned": 12345, "stolen": 3, "lost": 3, "redone": 2},
         });
         let lines: Vec<Value> = (1..50)
             .map(|number| json!({"number": number, "job": "j", "text": format!("a\n{number}\u{7}")}))
@@ -414,7 +415,7 @@ mod tests {
             assert!(text.contains(words), "{words} is not in {text}");
         }
         assert!(text.contains("of 98 lines shown, 4 were dropped") && text.contains("q quits"), "{text}");
-        assert!(text.contains("12.3 k spawned") && text.contains("2 lost and redone"), "{text}");
+        assert!(text.contains("12.3 k spawned") && text.contains("3 lost, 2 redone"), "{text}");
     }
 
     #[test]

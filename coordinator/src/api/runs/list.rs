@@ -16,6 +16,7 @@ use super::super::types::Run;
 use super::shown;
 use crate::driver::{Live, Request};
 use crate::limits::{RUNS_LISTED_MAX, SEARCH_BYTES_MAX};
+use crate::locked;
 use crate::store::listing::{self, Wanted};
 use crate::store::sql::{state_of, state_word};
 
@@ -51,6 +52,9 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
         let mut run = shown(row, live);
         // A thousand runs of a thousand hosts would be a million lines.
         run.figures.by_host.clear();
+        if let Some(chronicle) = api.driver.chronicles.get(RunId(run.run)) {
+            locked(&chronicle).complete(&mut run.figures);
+        }
         run.inputs = None;
         run
     });

@@ -26,6 +26,7 @@ use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
+use crate::locked;
 use crate::server::{Connection, Kind};
 use crate::store::sql::{self, RunRow, state_word};
 
@@ -180,8 +181,9 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let chronicle = api.driver.chronicles.get(run);
     let is_kept = chronicle.is_some() || shown.ended_at.is_none();
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
+    locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
-    let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+    let chronicle = locked(&chronicle);
     let (remaining, remaining_why) = match chronicle.remaining() {
         _ if shown.ended_at.is_some() => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining), None),
@@ -299,6 +301,7 @@ async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(shown(row, live)) };
     let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
+    locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
     Ok(shown)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::Jobs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -56,9 +55,7 @@ pub struct Host {
     pub runs: Vec<u64>,
     /// What became of jobs there, in runs that are under way and in those that have ended while it was there and
     /// this coordinator ran.
-    #[ts(as = "JobCounts")]
-    #[schemars(with = "JobCounts")]
-    pub jobs: Jobs,
+    pub jobs: JobCounts,
     /// Workers that compute now.
     pub busy: u32,
     /// `working`, `idle`, `paused`, or `away`: its link is broken.
@@ -106,7 +103,8 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Jobs run in the last seconds.
     pub jobs_per_s: f64,
-    /// Of the jobs of runs that are not over, those that were run again after a crash, from 0 to 1.
+    /// Of the work of runs that are not over, and of those that ended while this coordinator ran, what was done again
+    /// after a crash, from 0 to 1.
     pub redone_share: f64,
     /// Open websockets of pages.
     pub watchers: usize,

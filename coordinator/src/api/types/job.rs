@@ -38,7 +38,7 @@ pub struct Node {
     pub host_name: String,
     /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
     pub state: String,
-    /// It, or a job above it, was lost before.
+    /// It was lost with a host, and begun again.
     pub redone: bool,
     /// Processor time, descendants included, once it is done.
     pub work_s: Option<f64>,
@@ -126,7 +126,7 @@ pub struct JobDetails {
     pub worker: Option<u16>,
     /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
     pub state: String,
-    /// It, or a job above it, was lost before.
+    /// It was lost with a host, and begun again.
     pub redone: bool,
     /// When it began, in milliseconds since the run was submitted.
     pub begun_ms: u32,

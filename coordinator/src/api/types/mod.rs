@@ -1,17 +1,19 @@
 //! What the API says, as JSON. The pages' TypeScript and the OpenAPI document are made from these.
 
 mod app;
+mod counts;
 mod grid;
 mod job;
 mod run;
 mod watch;
 
 pub use app::{App, Blob, Version};
+pub use counts::JobCounts;
 pub use grid::{Host, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, RunLimits, Tree};
 pub use run::{
-    AppOfRun, Figures, HostOfRun, JobCounts, Progress, Run, RunFailure, Steals, Submission, Submitted,
-    SubmittedLimits, TableSize, seconds,
+    AppOfRun, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted, SubmittedLimits,
+    TableSize, seconds,
 };
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,

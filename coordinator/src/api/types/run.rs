@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use sateen_protocol::coordinator::{Account, RunView};
-use sateen_protocol::{Counts, FaultTolerance, HostId, Jobs, Stealing};
+use sateen_protocol::{Counts, FaultTolerance, HostId, Stealing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::HoldUp;
+use super::{HoldUp, JobCounts};
 use crate::driver::HostName;
 
 /// `POST /api/v1/runs`.
@@ -129,21 +129,27 @@ pub struct Figures {
     /// Their workers.
     pub threads: u32,
     /// What became of its jobs.
-    #[ts(as = "JobCounts")]
-    #[schemars(with = "JobCounts")]
-    pub jobs: Jobs,
+    pub jobs: JobCounts,
     /// Steals between hosts.
     pub steals: Steals,
     /// Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
     /// is not known.
     pub work_s: f64,
-    /// Of this, what is behind the result: each job once. Known once it is over.
+    /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of the
+    /// processors. The rest had other programs of their machines.
+    #[serde(default)]
+    pub computed_s: f64,
+    /// Of `work_s`, what is behind the result: each job once. Known once it is over.
     #[serde(default)]
     pub answer_work_s: Option<f64>,
-    /// Of this, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
+    /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
     /// is over.
     #[serde(default)]
     pub lost_work_s: Option<f64>,
+    /// Of `work_s`, what had been done before and was lost with a host: work of jobs that were begun again, until they
+    /// were where the lost ones had been, as far as hosts can tell.
+    #[serde(default)]
+    pub redone_work_s: f64,
     /// What was behind reused and adopted results: without them it would have been lost, too.
     #[serde(default)]
     pub saved_work_s: f64,
@@ -214,11 +220,15 @@ pub struct HostOfRun {
     /// Whether it is still there.
     pub there: bool,
     /// What became of jobs there.
-    #[ts(as = "JobCounts")]
-    #[schemars(with = "JobCounts")]
-    pub jobs: Jobs,
+    pub jobs: JobCounts,
     /// Processor time in guests.
     pub work_s: f64,
+    /// For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+    #[serde(default)]
+    pub computed_s: f64,
+    /// Of `work_s`, what another host had done before and lost.
+    #[serde(default)]
+    pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
     /// What its replicas of shared objects take, in bytes.
@@ -237,8 +247,10 @@ impl HostOfRun {
             name: name.name.clone(),
             site: name.site.clone(),
             there,
-            jobs: counts.jobs,
+            jobs: counts.jobs.into(),
             work_s: seconds(counts.work_ns),
+            computed_s: 0.0,
+            redone_work_s: seconds(counts.redone_work_ns),
             updates: counts.updates,
             shared_bytes: counts.shared_bytes,
             busy: counts.busy,
@@ -279,7 +291,8 @@ impl Figures {
     /// Takes over counts that are newer.
     pub fn count(&mut self, counts: &Counts) {
         self.threads = self.threads.max(counts.workers);
-        self.jobs = counts.jobs;
+        self.jobs = counts.jobs.into();
+        self.redone_work_s = seconds(counts.redone_work_ns);
         self.steals = Steals { requests: counts.steal_requests };
         self.work_s = seconds(counts.work_ns);
         self.saved_work_s = seconds(counts.saved_work_ns);
@@ -289,45 +302,4 @@ impl Figures {
 /// Nanoseconds as seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// What [`Jobs`] looks like: the protocol knows nothing of pages.
-#[derive(Debug, Default, Serialize, TS, JsonSchema)]
-pub struct JobCounts {
-    /// Spawned.
-    pub spawned: u64,
-    /// Made visible to the scheduler.
-    pub exposed: u64,
-    /// Run.
-    pub executed: u64,
-    /// Taken by another worker of the same host.
-    pub stolen_local: u64,
-    /// Stolen from other hosts.
-    pub stolen: u64,
-    /// Of these, from other sites.
-    pub stolen_wide: u64,
-    /// Not run because the result table had their results.
-    pub reused: u64,
-    /// Lost with a host and run again.
-    pub redone: u64,
-    /// Orphans whose results were used.
-    pub adopted: u64,
-    /// Results recorded for the case of a crash.
-    pub recorded: u64,
-    /// Stopped because nobody wanted them any more.
-    pub aborted: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_look_as_they_are_said_to() {
-        let keys = |value: serde_json::Value| {
-            value.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
-        };
-        let shown = keys(serde_json::to_value(Jobs::default()).expect("JSON"));
-        assert_eq!(shown, keys(serde_json::to_value(JobCounts::default()).expect("JSON")));
-    }
 }

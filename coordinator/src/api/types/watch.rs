@@ -109,14 +109,14 @@ pub struct Depth {
     pub other: u64,
 }
 
-/// How long a run may still take.
+/// How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Remaining {
-    /// At the best pace so far.
+    /// At least so long, in seconds.
     pub low_s: f64,
-    /// In between.
+    /// At the mean pace so far.
     pub likely_s: f64,
-    /// At the worst.
+    /// At most.
     pub high_s: f64,
 }
 
@@ -142,14 +142,14 @@ pub struct CriticalJob {
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed.
-    pub busy: Vec<f64>,
+    /// Workers that computed; null, as all that follows, while the coordinator was away.
+    pub busy: Vec<Option<f64>>,
     /// Workers.
-    pub workers: Vec<f64>,
+    pub workers: Vec<Option<f64>>,
     /// Jobs run in a second.
-    pub jobs_per_s: Vec<f64>,
-    /// Of these, those that were run again.
-    pub redone_per_s: Vec<f64>,
+    pub jobs_per_s: Vec<Option<f64>>,
+    /// Jobs that were begun again in a second.
+    pub redone_per_s: Vec<Option<f64>>,
 }
 
 /// What happened to a run.

@@ -100,7 +100,7 @@ impl Node {
         (self.work_ns != UNKNOWN_WORK).then_some(self.work_ns)
     }
 
-    /// It, or a job above it, was lost before.
+    /// It was lost, and begun again.
     pub fn is_redone(&self) -> bool {
         self.flags & REDONE != 0
     }

@@ -4,7 +4,7 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::node::{
-    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, ROOT, SHARES, SHOWN_FLAGS, UNKNOWN_WORK,
+    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS, UNKNOWN_WORK,
 };
 use super::{DepthCounts, PARAMETERS_OVERHEAD, Tree};
 use crate::chronicle::state::JobState;
@@ -78,6 +78,7 @@ impl Tree {
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
         }
+        tree.hosts.iter_mut().for_each(|host| host.is_gone = true);
         let depths = summary.depths.iter();
         tree.rolled_depths = depths
             .map(|(depth, running, done, other)| {
@@ -115,6 +116,12 @@ impl Tree {
             state: saved.state,
             flags: saved.flags,
         });
+        if saved.flags & REDONE != 0 {
+            self.redone += 1;
+            if let Some(host) = host.and_then(|host| self.hosts.get_mut(host as usize)) {
+                host.redone += 1;
+            }
+        }
         if saved.kind != ROOT && saved.worker != NO_WORKER {
             self.count_begun(saved.flags & (HAS_PARAMETERS | NO_ROOM) == 0);
         }

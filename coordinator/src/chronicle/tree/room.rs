@@ -158,9 +158,9 @@ impl Tree {
         self.touch(place);
     }
 
-    /// Whether it was rolled up, as far as that is remembered.
-    pub(super) fn is_rolled(&self, tag: JobTag) -> bool {
-        self.rolled.contains_key(&tag)
+    /// Whether it was rolled up and has no result, as far as that is remembered.
+    pub(super) fn is_lost_rolled(&self, tag: JobTag) -> bool {
+        self.rolled.get(&tag).is_some_and(|rolled| rolled.group != Group::Done)
     }
 
     /// Whether only its counts change: it is rolled up and stays so, as it does not run now.

@@ -172,12 +172,12 @@ impl Status {
                 "loading".to_owned()
             } else {
                 format!(
-                    "{} of {} workers busy; jobs: {} executed, {} stolen, {} redone, {} reused, {} adopted, {} recorded",
+                    "{} of {} workers busy; jobs: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
                     counts.busy,
                     counts.workers,
                     counts.jobs.executed,
                     counts.jobs.stolen,
-                    counts.jobs.redone,
+                    counts.jobs.lost,
                     counts.jobs.reused,
                     counts.jobs.adopted,
                     counts.jobs.recorded

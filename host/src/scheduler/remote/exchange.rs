@@ -33,10 +33,13 @@ impl Shared {
             let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
             return remote.notify(Notice::Finished { held, finished: sent(&outcome) });
         }
+        let was_begun = spec.was_begun();
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
+        let place = Place::new(parent, spec.depth, spec.redone, spec.lookup_below);
+        place.is_lost.store(was_begun, SeqCst);
         let mut job = Job::new(kind, spec.parameters, 0, Duration::ZERO);
         job.depth = spec.depth;
-        job.place = Some(Place::new(parent, spec.depth, spec.redone, spec.lookup_below));
+        job.place = Some(place);
         for Mention { object: name, creation } in spec.objects {
             if let Some(object) = self.find_object(creation) {
                 object.set_name(name);
@@ -158,6 +161,9 @@ impl Shared {
         let Some(job) = away.remove(&number) else { return };
         if let Some(place) = &job.place {
             place.redone.fetch_or(redone, SeqCst);
+            if redone && !job.is_looked_up() {
+                place.is_lost.store(true, SeqCst);
+            }
             place.lookup_below.store(lookup_below, SeqCst);
         }
         remote.note_asked(&job);

@@ -127,12 +127,12 @@ fn print<T: serde::Serialize>(json: bool, rows: impl IntoIterator<Item = T>, lin
 fn outcome(outcome: &Outcome) -> String {
     let redundant_s = outcome.executed_s - outcome.work_s;
     format!(
-        "{:.3} s, {} jobs, redundant {redundant_s:.2} s, stolen {}, requests {}, redone {}, reused {}, adopted {}, recorded {}, {} events {:?}",
+        "{:.3} s, {} jobs, redundant {redundant_s:.2} s, stolen {}, requests {}, lost {}, reused {}, adopted {}, recorded {}, {} events {:?}",
         outcome.elapsed_s,
         outcome.jobs,
         outcome.stolen,
         outcome.steal_requests,
-        outcome.redone,
+        outcome.lost,
         outcome.reused,
         outcome.adopted,
         outcome.recorded,

@@ -35,8 +35,8 @@ pub struct Outcome {
     pub stolen: u64,
     /// Requests in all.
     pub steal_requests: u64,
-    /// Jobs lost and run again.
-    pub redone: u64,
+    /// Jobs lost with a host.
+    pub lost: u64,
     /// Results that came from the table.
     pub reused: u64,
     /// Orphans that went on.
@@ -119,7 +119,7 @@ fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut 
         jobs: tree.root().jobs,
         stolen: counts.jobs.stolen,
         steal_requests: counts.steal_requests,
-        redone: counts.jobs.redone,
+        lost: counts.jobs.lost,
         reused: counts.jobs.reused,
         adopted: counts.jobs.adopted,
         recorded: counts.jobs.recorded,

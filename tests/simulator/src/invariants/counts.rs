@@ -3,8 +3,11 @@
 //!
 //! It may be less: what a host did just before it went is told by nobody.
 //!
+//! Whenever somebody looks, the numbers of a host's row agree with one another, and a run's are their sums.
+//!
 //! And all jobs are accounted for: whatever was spawned was executed, in place or elsewhere, or aborted.
 
+use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::{Counts, Jobs, RunEnd, RunId};
 
 use super::Calm;
@@ -63,8 +66,42 @@ fn told(world: &World) -> Option<String> {
     })
 }
 
-/// What each host tells of the jobs that it held, and of its steal requests.
+/// What each host tells of the jobs that it held, and of its steal requests; and what people are told of all of them.
 pub fn audit(world: &World) -> Option<String> {
+    of_hosts(world).or_else(|| of_people(world))
+}
+
+/// The numbers of a host's row agree with one another, and a run's are the sums of its rows'.
+fn of_people(world: &World) -> Option<String> {
+    world.server.machine.iter().flat_map(Coordinator::runs).find_map(|view| {
+        let mut sum = Counts::default();
+        for (host, _, row) in view.by_host() {
+            sum.add(&row);
+            let scopes = row.steals.scopes;
+            let given: u64 = scopes.iter().map(|scope| scope.jobs).sum();
+            let timed: u64 = scopes.iter().flat_map(|scope| scope.latencies.buckets).sum();
+            let pairs = [
+                ("exposed", row.jobs.exposed, "spawned", row.jobs.spawned),
+                ("stolen from other sites", row.jobs.stolen_wide, "stolen", row.jobs.stolen),
+                ("stolen", row.jobs.stolen, "given for a steal request", given),
+                ("given for a steal request", given, "timed", timed),
+                ("timed", timed, "stolen", row.jobs.stolen),
+                ("ns done again", row.redone_work_ns, "ns done", row.work_ns),
+            ];
+            if let Some((what, is, of, most)) = pairs.into_iter().find(|(_, is, _, most)| is > most) {
+                return Some(format!(
+                    "of run {}, host {host} tells of {is} {what} and {most} {of}",
+                    view.run
+                ));
+            }
+        }
+        (sum != view.counts()).then(|| {
+            format!("run {} has {:?} by its page, and {sum:?} by its hosts", view.run, view.counts())
+        })
+    })
+}
+
+fn of_hosts(world: &World) -> Option<String> {
     world.alive().find_map(|(index, process)| {
         process.host.runs().into_iter().find_map(|run| {
             let counts = process.host.counts(run)?;

@@ -30,6 +30,14 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
+ * For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+ */
+computed_s: number, 
+/**
+ * Of `work_s`, what another host had done before and lost.
+ */
+redone_work_s: number, 
+/**
  * Updates of shared objects that its jobs made.
  */
 updates: number, 

@@ -1,6 +1,6 @@
 // Made from the coordinator's types; see coordinator/src/api/types.
 /**
- * What [`Jobs`] looks like: the protocol knows nothing of pages.
+ * What became of jobs, by what hosts count and by what the tree knows.
  */
 export type JobCounts = { 
 /**
@@ -28,13 +28,19 @@ stolen: number,
  */
 stolen_wide: number, 
 /**
+ * Lost with the hosts that had them, as their owners count.
+ */
+lost: number, 
+/**
+ * Lost and begun again, by the tree: each once, however often it was lost. Beside those that their owners have
+ * lost, these are the root and jobs that were below a lost one; and those are less whose results were reused or
+ * adopted.
+ */
+redone: number, 
+/**
  * Not run because the result table had their results.
  */
 reused: number, 
-/**
- * Lost with a host and run again.
- */
-redone: number, 
 /**
  * Orphans whose results were used.
  */

@@ -51,7 +51,7 @@ worker: number | null,
  */
 state: string, 
 /**
- * It, or a job above it, was lost before.
+ * It was lost with a host, and begun again.
  */
 redone: boolean, 
 /**

@@ -37,7 +37,7 @@ host_name: string,
  */
 state: string, 
 /**
- * It, or a job above it, was lost before.
+ * It was lost with a host, and begun again.
  */
 redone: boolean, 
 /**

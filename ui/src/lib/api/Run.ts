@@ -86,14 +86,24 @@ steals: Steals,
  */
 work_s: number, 
 /**
- * Of this, what is behind the result: each job once. Known once it is over.
+ * For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of the
+ * processors. The rest had other programs of their machines.
+ */
+computed_s: number, 
+/**
+ * Of `work_s`, what is behind the result: each job once. Known once it is over.
  */
 answer_work_s: number | null, 
 /**
- * Of this, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
+ * Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
  * is over.
  */
 lost_work_s: number | null, 
+/**
+ * Of `work_s`, what had been done before and was lost with a host: work of jobs that were begun again, until they
+ * were where the lost ones had been, as far as hosts can tell.
+ */
+redone_work_s: number, 
 /**
  * What was behind reused and adopted results: without them it would have been lost, too.
  */

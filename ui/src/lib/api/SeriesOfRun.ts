@@ -8,18 +8,18 @@ export type SeriesOfRun = {
  */
 t_ms: Array<number>, 
 /**
- * Workers that computed.
+ * Workers that computed; null, as all that follows, while the coordinator was away.
  */
-busy: Array<number>, 
+busy: Array<number | null>, 
 /**
  * Workers.
  */
-workers: Array<number>, 
+workers: Array<number | null>, 
 /**
  * Jobs run in a second.
  */
-jobs_per_s: Array<number>, 
+jobs_per_s: Array<number | null>, 
 /**
- * Of these, those that were run again.
+ * Jobs that were begun again in a second.
  */
-redone_per_s: Array<number>, };
+redone_per_s: Array<number | null>, };

@@ -1,0 +1,150 @@
+//! The numbers of the whole grid.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::Api;
+use super::{Found, is_over, list, number};
+
+/// What is told of the whole grid at about the same moment.
+pub struct Told {
+    /// The newest runs, without what each host did.
+    pub runs: Vec<Value>,
+    hosts: Vec<Value>,
+    status: Value,
+    metrics: BTreeMap<String, f64>,
+}
+
+impl Told {
+    /// Asks; `None` when nobody answers.
+    pub fn of(api: &Api) -> Option<Self> {
+        let get = |path: &str| match api.try_get(path) {
+            Some((200, value)) => Some(value),
+            _ => None,
+        };
+        let runs = list(&get("/api/v1/runs?limit=1000")?).cloned().collect();
+        let hosts = list(&get("/api/v1/hosts")?).cloned().collect();
+        let (status, metrics) = (get("/api/v1/status")?, api.try_metrics()?);
+        Some(Self { runs, hosts, status, metrics })
+    }
+
+    /// The sum of a metric's samples that have this label, if one is given.
+    fn metric(&self, name: &str, label: &str) -> f64 {
+        let is_it = |sample: &str| sample.split('{').next() == Some(name) && sample.contains(label);
+        self.metrics.iter().filter(|(sample, _)| is_it(sample)).map(|(_, value)| value).sum()
+    }
+
+    fn sum(&self, get: impl Fn(&Value) -> f64) -> f64 {
+        self.runs.iter().map(get).sum()
+    }
+}
+
+/// Compares what was told at two moments.
+pub fn check(before: &Told, after: &Told, found: &mut Found) {
+    check_hosts(after, found);
+    check_states(after, found);
+    check_counters(before, after, found);
+}
+
+fn check_hosts(told: &Told, found: &mut Found) {
+    let (of, count) = ("the grid", told.hosts.len() as f64);
+    found.same(of, "the number of hosts", ("the list", count), ("the status", number(&told.status, "hosts")));
+    found.same(of, "the number of hosts", ("the list", count), ("/metrics", told.metric("sateen_hosts", "")));
+    let threads = told.hosts.iter().map(|host| number(host, "threads")).sum::<f64>();
+    found.same(
+        of,
+        "the number of workers",
+        ("the list", threads),
+        ("the status", number(&told.status, "threads")),
+    );
+    found.same(
+        of,
+        "the number of workers",
+        ("the list", threads),
+        ("/metrics", told.metric("sateen_workers", "")),
+    );
+    let busy = told.metric("sateen_workers_busy", "");
+    found.at_most(of, ("busy workers in /metrics", busy), ("workers", threads));
+    let came = told.metric("sateen_hosts_joined_total", "");
+    let went = told.metric("sateen_hosts_gone_total", "");
+    found.same(
+        of,
+        "the number of hosts",
+        ("the list", count),
+        ("who joined and is not gone in /metrics", came - went),
+    );
+    for host in &told.hosts {
+        let name = format!("host {}", host["name"]);
+        found.at_most(&name, ("busy", number(host, "busy")), ("its threads", number(host, "threads")));
+    }
+    if told.runs.iter().all(is_over) {
+        let busy = told.hosts.iter().map(|host| number(host, "busy")).sum::<f64>();
+        found.same(of, "busy", ("the list of hosts", busy), ("a grid without runs", 0.0));
+    }
+}
+
+fn check_states(told: &Told, found: &mut Found) {
+    for state in ["queued", "running", "suspending", "suspended", "done", "failed", "cancelled"] {
+        let listed = told.runs.iter().filter(|run| run["state"] == state).count() as f64;
+        let by_status = number(&told.status["runs"], state);
+        let by_metrics = told.metric("sateen_runs", &format!("state=\"{state}\""));
+        found.same(
+            "the grid",
+            &format!("the number of {state} runs"),
+            ("the list", listed),
+            ("the status", by_status),
+        );
+        found.same(
+            "the grid",
+            &format!("the number of {state} runs"),
+            ("the list", listed),
+            ("/metrics", by_metrics),
+        );
+    }
+}
+
+/// Runs that ended before this coordinator was started are not in its metrics.
+fn check_counters(before: &Told, after: &Told, found: &mut Found) {
+    let over = after.runs.iter().filter(|run| is_over(run)).count() as f64;
+    let has_all = after.metric("sateen_runs_ended_total", "") == over;
+    let jobs = |name: &'static str| move |run: &Value| number(&run["jobs"], name);
+    for (metric, name) in [
+        ("sateen_jobs_spawned_total", "spawned"),
+        ("sateen_jobs_exposed_total", "exposed"),
+        ("sateen_jobs_taken_total", "stolen_local"),
+        ("sateen_jobs_lost_total", "lost"),
+        ("sateen_jobs_redone_total", "redone"),
+        ("sateen_results_reused_total", "reused"),
+        ("sateen_results_recorded_total", "recorded"),
+        ("sateen_orphans_adopted_total", "adopted"),
+    ] {
+        let (was, becomes) = (before.sum(jobs(name)), after.sum(jobs(name)));
+        let is = before.metric(metric, "");
+        if has_all {
+            found.between("the grid", name, ("the list of runs", was), (metric, is), becomes);
+        } else {
+            found.at_most("the grid", (metric, is), ("the list of runs", becomes));
+        }
+    }
+    let stolen = after.metric("sateen_steals_total", "outcome=\"job\"");
+    let timed = after.metric("sateen_steal_latency_seconds_count", "");
+    found.same(
+        "the grid",
+        "steals that gave a job",
+        ("sateen_steals_total", stolen),
+        ("sateen_steal_latency_seconds", timed),
+    );
+    for (metric, name) in
+        [("sateen_work_seconds_total", "work_s"), ("sateen_redone_work_seconds_total", "redone_work_s")]
+    {
+        let becomes = after.sum(|run| number(run, name));
+        found.at_most("the grid", (metric, before.metric(metric, "")), ("the list of runs", becomes));
+    }
+    let work = after.metric("sateen_work_seconds_total", "");
+    let redone = after.metric("sateen_redone_work_seconds_total", "");
+    if work > 0.0 && after.runs.iter().all(is_over) {
+        let share = number(&after.status, "redone_share");
+        found.same("the grid", "redone_share", ("the status", share), ("/metrics", (redone / work).min(1.0)));
+    }
+}

@@ -1,0 +1,138 @@
+//! Whether the numbers that people are told of a grid agree with one another: those of lists and pages of runs, of trees,
+//! timelines and charts, of hosts, of the status, and of `/metrics`.
+//!
+//! A cluster looks at the end of each test. What is asked for one after the other is of different moments: of runs that
+//! are under way, a counter must lie between what it was before and what it is afterwards. What hosts have not told yet
+//! comes within a second, so a contradiction counts if it is there still some looks later.
+
+mod grid;
+mod run;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Api;
+
+/// So many looks must show a contradiction, with that much time between two of them: hosts tell what they count
+/// twice a second.
+const LOOKS: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
+/// Runs that are looked at, the newest first.
+const RUNS_MAX: usize = 8;
+/// Figures in seconds are rounded, and sums of them are, too.
+const ROUNDING_S: f64 = 1e-3;
+
+/// All that contradicts something else, in sentences with both numbers; nothing where nobody answers.
+pub fn contradictions(api: &Api) -> Vec<String> {
+    let mut found = look(api);
+    for _ in 1..LOOKS {
+        if found.is_empty() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        let again = look(api);
+        // The numbers may be others by now.
+        found = again.into_iter().filter(|one| found.iter().any(|before| is_alike(before, one))).collect();
+    }
+    found
+}
+
+/// Whether two sentences say the same with other numbers.
+fn is_alike(one: &str, other: &str) -> bool {
+    let words = |text: &str| text.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    words(one) == words(other)
+}
+
+fn look(api: &Api) -> Vec<String> {
+    let mut found = Found::default();
+    let Some(before) = grid::Told::of(api) else { return Vec::new() };
+    let mut pages = Vec::new();
+    for listed in before.runs.iter().take(RUNS_MAX) {
+        if let Some(page) = run::Page::of(api, listed) {
+            page.check(&mut found);
+            pages.push(page);
+        }
+    }
+    let Some(after) = grid::Told::of(api) else { return Vec::new() };
+    for page in &pages {
+        if let Some(listed) = after.runs.iter().find(|listed| listed["run"] == page.run["run"]) {
+            page.check_list(listed, &mut found);
+        }
+    }
+    grid::check(&before, &after, &mut found);
+    found.0
+}
+
+/// Contradictions, as they are found.
+#[derive(Default)]
+struct Found(Vec<String>);
+
+impl Found {
+    /// Both are the same number.
+    fn same(&mut self, of: &str, what: &str, one: (&str, f64), other: (&str, f64)) {
+        if (one.1 - other.1).abs() > ROUNDING_S * (1.0 + one.1.abs() * 1e-6) {
+            self.say(format!("{of}: {what} is {} by {}, and {} by {}", one.1, one.0, other.1, other.0));
+        }
+    }
+
+    /// The first is no more than the second.
+    fn at_most(&mut self, of: &str, one: (&str, f64), other: (&str, f64)) {
+        if one.1 > other.1 + ROUNDING_S {
+            self.say(format!("{of}: {} is {}, which is more than {}, {}", one.0, one.1, other.0, other.1));
+        }
+    }
+
+    /// A counter that only grows was, is and has become so much.
+    fn between(&mut self, of: &str, what: &str, was: (&str, f64), is: (&str, f64), becomes: f64) {
+        if is.1 + ROUNDING_S < was.1 || is.1 > becomes + ROUNDING_S {
+            self.say(format!(
+                "{of}: {what} is {} by {}, and was {} by {}, and is {becomes} afterwards",
+                is.1, is.0, was.1, was.0
+            ));
+        }
+    }
+
+    fn say(&mut self, sentence: String) {
+        self.0.push(sentence);
+    }
+}
+
+/// A number of an object, 0 if it has none: what is not known yet is left out.
+fn number(of: &Value, name: &str) -> f64 {
+    of[name].as_f64().unwrap_or_default()
+}
+
+fn list(of: &Value) -> impl Iterator<Item = &Value> {
+    of.as_array().into_iter().flatten()
+}
+
+fn is_over(run: &Value) -> bool {
+    matches!(run["state"].as_str(), Some("done" | "failed" | "cancelled"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_alike_whatever_the_numbers() {
+        assert!(is_alike("run 7: jobs is 12 by the list", "run 7: jobs is 31.5 by the list"));
+        assert!(!is_alike("run 7: jobs is 12 by the list", "run 7: jobs is 12 by the page"));
+    }
+
+    #[test]
+    fn what_differs_is_found_and_what_is_rounded_is_not() {
+        let mut found = Found::default();
+        found.same("run 1", "work", ("one", 10.0004), ("other", 10.0));
+        found.at_most("run 1", ("stolen", 3.0), ("executed", 3.0));
+        found.between("run 1", "spawned", ("the list", 3.0), ("the page", 4.0), 4.0);
+        assert_eq!(found.0, [""; 0]);
+        found.same("run 1", "work", ("one", 10.1), ("other", 10.0));
+        found.at_most("run 1", ("stolen", 4.0), ("executed", 3.0));
+        found.between("run 1", "spawned", ("the list", 3.0), ("the page", 2.0), 4.0);
+        found.between("run 1", "spawned", ("the list", 3.0), ("the page", 5.0), 4.0);
+        assert_eq!(found.0.len(), 4);
+        assert_eq!(found.0[0], "run 1: work is 10.1 by one, and 10 by other");
+    }
+}

@@ -1,0 +1,301 @@
+//! The numbers of one run.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::Api;
+use super::{Found, ROUNDING_S, is_over, list, number};
+
+/// Counters of jobs.
+const JOBS: [&str; 12] = [
+    "spawned",
+    "exposed",
+    "executed",
+    "stolen_local",
+    "stolen",
+    "stolen_wide",
+    "lost",
+    "redone",
+    "reused",
+    "adopted",
+    "recorded",
+    "aborted",
+];
+/// Those that never fall: a job counts as executed until it turns out that nobody wants it.
+const GROWING: [&str; 9] =
+    ["spawned", "exposed", "stolen_local", "stolen", "stolen_wide", "lost", "reused", "adopted", "recorded"];
+/// What a host may have done and not told when it went, or not told of what its workers did meanwhile, in seconds of each
+/// of its workers.
+const UNTOLD_S: f64 = 1.0;
+
+/// What people are told of a run.
+pub struct Page {
+    name: String,
+    /// As the run's own page has it, after the list was.
+    pub run: Value,
+    details: Value,
+    tree: Option<Value>,
+    timeline: Option<Value>,
+    /// As it is after all that.
+    after: Value,
+}
+
+impl Page {
+    /// Asks for a run that is in the list; `None` if it is gone, or nobody answers.
+    pub fn of(api: &Api, listed: &Value) -> Option<Self> {
+        let path = format!("/api/v1/runs/{}", listed["run"]);
+        let get = |part: &str| match api.try_get(&format!("{path}{part}")) {
+            Some((200, value)) => Some(value),
+            _ => None,
+        };
+        let run = get("")?;
+        let details = get("/overview")?;
+        let is_kept = details["is_kept"] == true;
+        let (tree, timeline) = if is_kept { (get("/tree"), get("/timeline")) } else { (None, None) };
+        let after = get("")?;
+        Some(Self { name: format!("run {}", listed["run"]), run, details, tree, timeline, after })
+    }
+
+    /// Compares with what a list has afterwards.
+    pub fn check_list(&self, listed: &Value, found: &mut Found) {
+        let of = &self.name;
+        if is_over(&self.run) {
+            for name in JOBS {
+                let by = |run: &Value| number(&run["jobs"], name);
+                found.same(of, name, ("its page", by(&self.after)), ("the list", by(listed)));
+            }
+            for name in ["work_s", "redone_work_s", "lost_work_s", "elapsed_s", "hosts", "root_losses"] {
+                found.same(
+                    of,
+                    name,
+                    ("its page", number(&self.after, name)),
+                    ("the list", number(listed, name)),
+                );
+            }
+        } else {
+            for name in GROWING {
+                let by = |run: &Value| number(&run["jobs"], name);
+                found.at_most(
+                    of,
+                    (&format!("{name} on its page"), by(&self.run)),
+                    ("later in the list", by(listed)),
+                );
+            }
+        }
+    }
+
+    /// Compares all with all.
+    pub fn check(&self, found: &mut Found) {
+        self.check_pages(found);
+        self.check_jobs(found);
+        self.check_hosts(found);
+        self.check_work(found);
+        self.check_tree(found);
+        self.check_timeline(found);
+        self.check_series(found);
+    }
+
+    fn check_pages(&self, found: &mut Found) {
+        let (of, shown) = (&self.name, &self.details["run"]);
+        for name in JOBS {
+            let by = |run: &Value| number(&run["jobs"], name);
+            if is_over(&self.run) {
+                found.same(of, name, ("its status", by(&self.run)), ("its page", by(shown)));
+            } else if GROWING.contains(&name) {
+                found.between(
+                    of,
+                    name,
+                    ("its status", by(&self.run)),
+                    ("its page", by(shown)),
+                    by(&self.after),
+                );
+            }
+        }
+        for name in ["work_s", "redone_work_s", "saved_work_s"] {
+            let by = |run: &Value| number(run, name);
+            if is_over(&self.run) {
+                found.same(of, name, ("its status", by(&self.run)), ("its page", by(shown)));
+            } else {
+                found.between(
+                    of,
+                    name,
+                    ("its status", by(&self.run)),
+                    ("its page", by(shown)),
+                    by(&self.after),
+                );
+            }
+        }
+    }
+
+    fn check_jobs(&self, found: &mut Found) {
+        let of = &self.name;
+        let jobs = &self.run["jobs"];
+        let is = |name: &str| number(jobs, name);
+        found.at_most(of, ("exposed", is("exposed")), ("spawned", is("spawned")));
+        found.at_most(of, ("stolen from other sites", is("stolen_wide")), ("stolen", is("stolen")));
+        // A job that was lost is executed again, and spawned once; so is the one that a host gives back.
+        let most = is("spawned") + is("lost");
+        found.at_most(of, ("executed", is("executed")), ("spawned and lost", most));
+        let losses = number(&self.run, "root_losses");
+        if is("lost") == 0.0 && losses == 0.0 {
+            found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
+            found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
+        }
+    }
+
+    fn check_hosts(&self, found: &mut Found) {
+        let of = &self.name;
+        let hosts: Vec<&Value> = list(&self.run["by_host"]).collect();
+        let sum = |get: &dyn Fn(&Value) -> f64| hosts.iter().map(|host| get(host)).sum::<f64>();
+        for name in JOBS {
+            let all = sum(&|host| number(&host["jobs"], name));
+            found.same(
+                of,
+                name,
+                ("its status", number(&self.run["jobs"], name)),
+                ("the sum of its hosts", all),
+            );
+        }
+        let redone = sum(&|host| number(host, "redone_work_s"));
+        let (name, told) = ("redone_work_s", number(&self.run, "redone_work_s"));
+        found.same(of, name, ("its status", told), ("the sum of its hosts", redone));
+        let work = sum(&|host| number(host, "work_s"));
+        // A result may come ahead of what its host has counted last.
+        let work = work.max(number(&self.run, "answer_work_s"));
+        found.same(of, "work_s", ("its status", number(&self.run, "work_s")), ("the sum of its hosts", work));
+        for host in &hosts {
+            let name = format!("{of}, host {}", host["name"]);
+            found.at_most(&name, ("busy", number(host, "busy")), ("its workers", number(host, "workers")));
+            let computed = number(host, "computed_s") + UNTOLD_S * number(host, "workers").max(1.0);
+            let told = ("time in which its workers computed", computed);
+            found.at_most(&name, ("its work", number(host, "work_s")), told);
+            if is_over(&self.run) || host["there"] == false {
+                found.same(&name, "busy", ("its row", number(host, "busy")), ("one that does nothing", 0.0));
+            }
+        }
+    }
+
+    fn check_work(&self, found: &mut Found) {
+        let (of, run) = (&self.name, &self.run);
+        let (work, redone) = (number(run, "work_s"), number(run, "redone_work_s"));
+        found.at_most(of, ("work done again", redone), ("all its work", work));
+        if run["answer_work_s"].is_f64() {
+            let (answer, lost) = (number(run, "answer_work_s"), number(run, "lost_work_s"));
+            found.same(
+                of,
+                "work",
+                ("its status", work),
+                ("what is in the answer and what is lost", answer + lost),
+            );
+            // What was done again was lost before, or its host had no time to tell of it.
+            let gone = list(&run["by_host"]).filter(|host| host["there"] == false);
+            let untold: f64 = gone.map(|host| UNTOLD_S * number(host, "workers").max(1.0)).sum();
+            let losses = number(&run["jobs"], "lost") + number(run, "root_losses");
+            let most = lost + untold + UNTOLD_S * losses;
+            found.at_most(of, ("work done again", redone), ("what was lost", most));
+        }
+    }
+
+    fn check_tree(&self, found: &mut Found) {
+        let (of, Some(tree)) = (&self.name, &self.tree) else { return };
+        let mut states: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut redone = 0.0;
+        for node in list(&tree["nodes"]) {
+            *states.entry(node["state"].as_str().unwrap_or_default()).or_default() += 1.0;
+            redone += f64::from(u8::from(node["redone"] == true));
+        }
+        let nodes = |names: &[&str]| names.iter().filter_map(|name| states.get(name)).sum::<f64>();
+        let by_page = |run: &Value| number(&run["jobs"], "redone");
+        if number(tree, "left_out") == 0.0 {
+            found.between(
+                of,
+                "redone",
+                ("its page", by_page(&self.details["run"])),
+                ("its tree", redone),
+                by_page(&self.after),
+            );
+        } else {
+            found.at_most(of, ("redone in its tree", redone), ("redone on its page", by_page(&self.after)));
+        }
+        for name in ["reused", "adopted"] {
+            let told = number(&self.after["jobs"], name);
+            found.at_most(of, (&format!("{name} in its tree"), nodes(&[name])), ("its page", told));
+        }
+        if !is_over(&self.run) {
+            return;
+        }
+        found.same(of, "running", ("its tree", nodes(&["running", "adopted"])), ("its state", 0.0));
+        if number(tree, "left_out") == 0.0 {
+            let depth =
+                |group: &str| list(&self.details["depths"]).map(|depth| number(depth, group)).sum::<f64>();
+            for (group, names) in [
+                ("running", &["running", "adopted"] as &[&str]),
+                ("done", &["done", "reused"]),
+                ("other", &["failed", "aborted", "lost"]),
+            ] {
+                found.same(of, group, ("its tree", nodes(names)), ("its depths", depth(group)));
+            }
+        }
+    }
+
+    fn check_timeline(&self, found: &mut Found) {
+        let (of, Some(timeline)) = (&self.name, &self.timeline) else { return };
+        let bucket_s = number(timeline, "bucket_ms") / 1e3;
+        let (mut computed_s, mut recovered_s, mut rows) = (0.0, 0.0, 0.0);
+        let known: Vec<&Value> = list(&self.run["by_host"]).map(|host| &host["name"]).collect();
+        for row in list(&timeline["rows"]) {
+            let name = format!("{of}, worker {} of host {}", row["worker"], row["host_name"]);
+            rows += 1.0;
+            if !known.contains(&&row["host_name"]) {
+                found.say(format!("{name} has a row in its timeline and its host none on its page"));
+            }
+            let of_kind = |kind: &str| list(&row[kind]).map(Value::as_f64).collect::<Vec<_>>();
+            let kinds = ["work", "recover", "steal", "wait"].map(of_kind);
+            for at in 0..kinds[0].len() {
+                let all: f64 = kinds.iter().filter_map(|shares| shares.get(at).copied().flatten()).sum();
+                // Each share is rounded.
+                found.at_most(&name, ("what it did of a stretch", all), ("the stretch", 1.005));
+            }
+            let sum = |kind: &[Option<f64>]| kinds_sum(kind) * bucket_s;
+            computed_s += sum(&kinds[0]) + sum(&kinds[1]);
+            recovered_s += sum(&kinds[1]);
+        }
+        // Nobody gets more processor time than there is.
+        let slack_s = UNTOLD_S * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
+        let work = number(&self.run, "work_s");
+        let told = ("time in which its timeline's workers computed", computed_s + slack_s);
+        found.at_most(of, ("its work", work), told);
+        let redone = number(&self.run, "redone_work_s");
+        let told = ("time in which its timeline's workers recovered", recovered_s + slack_s);
+        found.at_most(of, ("work done again", redone), told);
+    }
+
+    fn check_series(&self, found: &mut Found) {
+        let (of, series) = (&self.name, &self.details["series"]);
+        let of_kind = |kind: &str| list(&series[kind]).map(Value::as_f64).collect::<Vec<_>>();
+        let (busy, workers) = (of_kind("busy"), of_kind("workers"));
+        for (at, (busy, workers)) in busy.iter().zip(&workers).enumerate() {
+            if let (Some(busy), Some(workers)) = (busy, workers) {
+                let name = format!("{of}, point {at} of its charts");
+                found.at_most(&name, ("busy workers", *busy), ("workers", workers + 10.0 * ROUNDING_S));
+            }
+        }
+        // Nobody runs more jobs than there are.
+        let at: Vec<Option<f64>> = of_kind("t_ms");
+        let rates = of_kind("jobs_per_s");
+        let mut ran = 0.0;
+        for (span, rate) in at.windows(2).zip(rates.iter().skip(1)) {
+            if let ([Some(from), Some(to)], Some(rate)) = (span, rate) {
+                ran += rate * (to - from) / 1e3;
+            }
+        }
+        let jobs = |name: &str| number(&self.after["jobs"], name);
+        let most = jobs("executed") + jobs("aborted");
+        found.at_most(of, ("jobs under the chart of jobs a second", ran), ("executed", 1.02 * most + 100.0));
+    }
+}
+
+fn kinds_sum(shares: &[Option<f64>]) -> f64 {
+    shares.iter().flatten().sum()
+}
