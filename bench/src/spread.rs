@@ -42,7 +42,7 @@ const SEARCHES: [Search; 2] = [
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
     let cores = cores::each()?;
-    let mut grid = Cluster::start(&[]);
+    let mut grid = Cluster::start_to_measure(&[]);
     let url = format!("http://{}", grid.address());
     // Each on one core, so that some have theirs while others have none.
     for ((name, site), core) in HOSTS.iter().zip(cores.iter().cycle()) {
