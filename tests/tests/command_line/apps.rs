@@ -48,7 +48,9 @@ fn primefactors_prints_what_factor_prints() {
                         340282366920938463463374607431768211297: 340282366920938463463374607431768211297\n\
                         11111111111111111111111111111111111111111111111: \
                         35121409 316362908763458525001406154038726382279\n";
-        assert_eq!(run_app("primefactors", threads, &numbers, &[]).result(), expected);
+        let ended = run_app("primefactors", threads, &numbers, &[]);
+        assert_eq!((ended.code, ended.text()), (Some(0), expected), "{ended:?}");
+        assert!(ended.stderr.contains("35121409 divides 1111"), "it logs what it finds: {ended:?}");
     }
     run_app("primefactors", "1", &["12", "1e9"], &[])
         .fails_with(2, &["`1e9` is not a whole number from 0 to 2^512 - 1"]);
