@@ -5,6 +5,7 @@ use crate::message::{ToCoordinator, ToHost};
 use crate::parcel::{Arrival, Contents, ParcelMessage};
 use crate::{HostId, Time};
 
+use super::part::RunPart;
 use super::{Coordinator, Misbehaviour};
 
 impl Coordinator {
@@ -63,6 +64,11 @@ impl Coordinator {
         let is_announced = Contents::of_coordinator(&message).is_some_and(|(is, _)| is == contents);
         match message {
             ToCoordinator::RootFinished { run, number, finished } if is_announced => {
+                // It was the host's to send when it announced it; it may have given the root up on the way.
+                let is_given_up = |part: &RunPart| !part.claims.contains(&(host, number));
+                if self.runs.get(&run).is_some_and(is_given_up) {
+                    return Ok(());
+                }
                 self.on_root_finished(now, host, run, number, finished)
             }
             _ => Err(Misbehaviour::Parcel),

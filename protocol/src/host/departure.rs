@@ -134,6 +134,7 @@ impl Host {
             return self.tell_coordinator(ToCoordinator::Suspended { run });
         };
         part.is_suspending = true;
+        part.starts_again = false;
         self.drain(now, run);
         self.finish_suspending(now, run);
     }
@@ -161,14 +162,16 @@ impl Host {
     }
 
     fn finish_suspending(&mut self, now: Time, run: RunId) {
-        let is_done = self
-            .runs
-            .get(&run)
-            .is_some_and(|part| part.is_suspending && matches!(part.stage, Stage::Drained | Stage::Unable));
-        if is_done {
-            self.report_last(now, run);
-            self.tell_coordinator(ToCoordinator::Suspended { run });
-            self.stop_run(run, false);
+        let Some(part) = self.runs.get(&run) else { return };
+        if !part.is_suspending || !matches!(part.stage, Stage::Drained | Stage::Unable) {
+            return;
+        }
+        let again = part.starts_again.then(|| part.spec.clone());
+        self.report_last(now, run);
+        self.tell_coordinator(ToCoordinator::Suspended { run });
+        self.stop_run(run, false);
+        if let Some(spec) = again {
+            self.on_start(now, run, spec);
         }
     }
 
@@ -313,7 +316,7 @@ impl Host {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::tests::{PEER, RUN, host, said};
+    use super::super::tests::{ME, PEER, RUN, host, said, spec, welcome};
     use super::super::{Notice, Transmit};
     use super::*;
     use crate::limits::PARCEL_BYTES_MIN;
@@ -321,6 +324,27 @@ mod tests {
     use crate::shared::{ObjectId, Replica, SharedReplica};
 
     const OBJECT: ObjectId = ObjectId([3; 16]);
+
+    /// It slept while the run was suspended and resumed, and hears of both at once.
+    #[test]
+    fn a_run_that_was_resumed_while_it_comes_to_rest_is_begun_again() {
+        for is_resumed in [false, true] {
+            let mut host = host();
+            let now = Time::default();
+            while host.poll_command().is_some() {}
+            host.handle_from_coordinator(now, ToHost::SuspendRun { run: RUN });
+            if is_resumed {
+                host.handle_disconnected(now);
+                host.handle_connected(now);
+                host.handle_from_coordinator(now, welcome(ME, 5));
+                host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+            }
+            host.handle_notice(now, RUN, Notice::Drained);
+            let commands = std::iter::from_fn(|| host.poll_command()).collect::<Vec<_>>();
+            let is_loaded = commands.iter().any(|command| matches!(command, Command::Load { .. }));
+            assert_eq!(is_loaded, is_resumed, "{commands:?}");
+        }
+    }
 
     #[test]
     fn who_has_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_away() {

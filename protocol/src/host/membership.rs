@@ -304,12 +304,18 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Forgot { ask, host, forgotten });
     }
 
-    fn on_start(&mut self, now: Time, run: RunId, spec: RunSpec) {
+    pub(super) fn on_start(&mut self, now: Time, run: RunId, spec: RunSpec) {
         if self.departing.is_some() || self.paused.is_some() {
             return;
         }
         match self.runs.get(&run).map(|part| part.stage) {
-            Some(Stage::Loading | Stage::Draining { .. } | Stage::Drained) => {}
+            Some(Stage::Draining { .. } | Stage::Drained) => {
+                // It was suspended, which this host heard late, and goes on elsewhere by now.
+                if let Some(part) = self.runs.get_mut(&run) {
+                    part.starts_again = part.is_suspending;
+                }
+            }
+            Some(Stage::Loading) => {}
             Some(Stage::Ready) => {
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 self.repeat_verdict(run);

@@ -161,6 +161,8 @@ pub struct Part {
     pub stage: Stage,
     /// The coordinator waits to hear that all is saved.
     pub is_suspending: bool,
+    /// It was given to this host again meanwhile.
+    pub starts_again: bool,
     /// Why the host cannot take part.
     pub unable: Option<String>,
     /// What is to end the run: a limit or a failure. The coordinator is told until the run is over.
@@ -263,6 +265,7 @@ impl Part {
             spec,
             stage: Stage::Loading,
             is_suspending: false,
+            starts_again: false,
             unable: None,
             verdict: None,
             master: None,

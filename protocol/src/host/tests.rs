@@ -10,7 +10,7 @@ use crate::shared::Versions;
 use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
 
 pub const RUN: RunId = RunId(1);
-const ME: HostId = HostId(10);
+pub const ME: HostId = HostId(10);
 pub const PEER: HostId = HostId(20);
 
 fn report(name: &str) -> HostReport {
@@ -41,7 +41,7 @@ pub fn spec() -> RunSpec {
     }
 }
 
-fn welcome(host: HostId, secret: u64) -> ToHost {
+pub fn welcome(host: HostId, secret: u64) -> ToHost {
     ToHost::Welcome {
         host,
         incarnation: 0,
