@@ -1,5 +1,5 @@
-//! How far the times of searches with a shared bound spread while processors are taken away at random: on whoever has the
-//! most promising part depends how much the others search in vain.
+//! How much the times of equal searches with a shared bound differ while processors are taken away at random. The worst
+//! ones are those in which the host with the most promising part gets no processor, and all others search in vain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -18,7 +18,7 @@ impl Clock {
         Self { start_ns: boot_ns(), stands_at: None }
     }
 
-    /// A clock that always tells the same, for measurements: what takes seconds there is no silence of anybody.
+    /// A clock that has stopped. In measurements with it no host is given up as silent, however long they take.
     pub fn standing() -> Self {
         Self { stands_at: Some(Time(1)), ..Self::start() }
     }

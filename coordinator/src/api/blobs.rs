@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -63,22 +63,18 @@ pub async fn download(
     let hash = parse(&hash)?;
     let turn = turn(&api, &connection, Kind::Transfer).await?;
     let blob = api.store.with_blobs(move |blobs| blobs.open_verified(hash)).await?;
-    let (file, bytes) = blob.ok_or_else(|| unknown(hash))?;
-    let pieces = futures_util::stream::try_unfold((file, turn), |(mut file, turn)| async move {
-        let read = move || {
-            let mut piece = vec![0; BLOB_PIECE_BYTES];
-            let bytes = file.read(&mut piece)?;
-            piece.truncate(bytes);
-            Ok::<_, std::io::Error>((Bytes::from(piece), file))
-        };
-        let (piece, file) = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)??;
-        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((piece, (file, turn))))
-    });
+    let (mut file, bytes) = blob.ok_or_else(|| unknown(hash))?;
+    let next = move || {
+        let mut piece = vec![0; BLOB_PIECE_BYTES];
+        let bytes = file.read(&mut piece)?;
+        piece.truncate(bytes);
+        Ok(piece)
+    };
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, bytes.to_string()),
     ];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok((headers, body::in_pieces(next, turn)).into_response())
 }
 
 /// Without reading it.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::Api;
 use super::problem::Problem;
 use crate::limits::{BLOB_BYTES_MAX, BLOB_PIECE_BYTES, READER_PATIENCE, UPLOAD_BYTES_PER_SECOND_MIN};
-use crate::server::Connection;
+use crate::server::{Connection, Pass};
 use crate::store::{Incoming, StoreError};
 
 /// A body, piece by piece.
@@ -63,6 +63,20 @@ impl<'a> Pieces<'a> {
         self.patience = left.saturating_add(earned).min(READER_PATIENCE);
         Ok(Some(piece))
     }
+}
+
+/// A body that is read piece by piece, as it is taken; `next` blocks, and gives an empty piece at the end. What is held in
+/// `turn` is held until then.
+pub fn in_pieces<N>(next: N, turn: Pass) -> Body
+where
+    N: FnMut() -> std::io::Result<Vec<u8>> + Send + 'static,
+{
+    let pieces = futures_util::stream::try_unfold((next, turn), |(mut next, turn)| async move {
+        let read = move || next().map(|piece| (piece, next));
+        let (piece, next) = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)??;
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((Bytes::from(piece), (next, turn))))
+    });
+    Body::from_stream(pieces)
 }
 
 /// A body, in memory.

@@ -85,8 +85,8 @@ fn busy(why: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
 }
 
-/// Blobs, modules, results and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages' websockets
-/// and what operators' machines ask have their own limits or are short.
+/// Blobs, modules, results and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages'
+/// websockets and what operators' machines ask have their own limits or are short.
 fn has_its_own_turn(request: &Request) -> bool {
     let path = request.uri().path();
     let is_publication = request.method() == Method::POST && path == "/api/v1/apps";

@@ -1,6 +1,5 @@
 //! What pages get of a chronicle.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -11,7 +10,7 @@ use crate::api::types::{
 };
 use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
 use sateen_module::JobShape;
-use sateen_protocol::JobTag;
+use sateen_protocol::{HostId, JobTag};
 
 /// Length of a job's call where many are listed, about.
 const CALL_BYTES_IN_TREE: usize = 120;
@@ -318,7 +317,7 @@ impl Chronicle {
 
     /// Jobs that other hosts got from these, and jobs that these were the first to begin again after they had been
     /// lost, in the order of the tree's table.
-    pub fn lent_and_redone(&self) -> impl Iterator<Item = (sateen_protocol::HostId, u64, u64)> {
+    pub fn lent_and_redone(&self) -> impl Iterator<Item = (HostId, u64, u64)> {
         self.tree.hosts().iter().map(|host| (host.id, host.lent, host.redone))
     }
 
@@ -330,13 +329,12 @@ impl Chronicle {
     /// Adds to a run's figures what hosts do not count: jobs that were begun again, and how long workers computed.
     pub fn complete(&self, figures: &mut types::Figures) {
         figures.jobs.redone = self.redone();
-        let hosts = (0_u32..).zip(self.tree.hosts());
-        let told =
-            hosts.map(|(place, host)| (host.id.to_string(), host.redone, self.timeline.computed_s(place)));
-        let by_id: HashMap<String, (u64, f64)> = told.map(|(id, redone, s)| (id, (redone, s))).collect();
-        figures.computed_s = by_id.values().map(|(_, computed_s)| computed_s).sum();
+        figures.computed_s =
+            (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place)).sum();
         for row in &mut figures.by_host {
-            (row.jobs.redone, row.computed_s) = by_id.get(&row.host).copied().unwrap_or_default();
+            let known = HostId::parse(&row.host).and_then(|id| self.tree.known_host(id));
+            (row.jobs.redone, row.computed_s) =
+                known.map(|(place, host)| (host.redone, self.timeline.computed_s(place))).unwrap_or_default();
         }
     }
 }

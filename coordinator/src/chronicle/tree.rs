@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::state::{Group, JobState};
 use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
-use node::{FRESH, HAS_PARAMETERS, NO_ROOM, REDONE, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
+use node::{FRESH, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
 use room::{Rolled, Room};
 
 pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -148,6 +148,12 @@ impl Tree {
     /// Its hosts; nodes name them by their places here.
     pub fn hosts(&self) -> &[TreeHost] {
         &self.hosts
+    }
+
+    /// A host, and its place, if it is known.
+    pub fn known_host(&self, id: HostId) -> Option<(u32, &TreeHost)> {
+        let place = *self.host_places.get(&id)?;
+        Some((place, self.hosts.get(place as usize)?))
     }
 
     /// Jobs by depth, those that are not kept as well.
@@ -442,30 +448,6 @@ impl Tree {
         }
     }
 
-    /// Whether a job was begun, and lost. Below one that is redone there are others: new ones, and those that have
-    /// an equal one elsewhere in the tree.
-    fn was_lost(&self, tag: JobTag) -> bool {
-        let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
-            return self.is_lost_rolled(tag);
-        };
-        let is_gone = || self.hosts.get(node.host as usize).is_some_and(|host| host.is_gone);
-        node.state == JobState::Lost || is_gone()
-    }
-
-    fn count_redone(&mut self, place: u32, host: u32) {
-        let Some(node) = self.get_mut(place).filter(|node| !node.is_redone()) else { return };
-        node.flags |= REDONE;
-        self.redone = self.redone.saturating_add(1);
-        if let Some(host) = self.hosts.get_mut(host as usize) {
-            host.redone = host.redone.saturating_add(1);
-        }
-    }
-
-    /// Jobs that were begun again after they had been lost.
-    pub fn redone(&self) -> u64 {
-        self.redone
-    }
-
     fn count_begun(&mut self, is_long: bool) {
         self.begun.0 += 1;
         self.begun.1 += u64::from(is_long);
@@ -480,28 +462,6 @@ impl Tree {
     /// Whether the host has to do with the run.
     pub fn has_host(&self, host: HostId) -> bool {
         self.host_places.contains_key(&host)
-    }
-
-    /// A host is gone: what runs there is lost, as [`Self::end_some`] gets to it. Gives how many jobs that are, as far
-    /// as they are kept.
-    pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
-        let Some(host) = self.host_places.get(&host) else { return 0 };
-        if let Some(host) = self.hosts.get_mut(*host as usize) {
-            host.is_gone = true;
-        }
-        let Some(running) = self.running_at.get(host) else { return 0 };
-        self.ending.push_back((*host, JobState::Lost, t_ms));
-        running.len()
-    }
-
-    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
-    pub fn lose_unheard(&mut self, t_ms: u32) -> usize {
-        let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
-        let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
-        let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
-        let running: Vec<(u32, usize)> = running.collect();
-        self.ending.extend(running.iter().map(|(place, _)| (*place, JobState::Lost, t_ms)));
-        running.iter().map(|(_, jobs)| jobs).sum()
     }
 
     /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.
@@ -557,6 +517,7 @@ impl Tree {
 }
 
 mod changes;
+mod losses;
 mod node;
 mod restore;
 mod room;

@@ -17,7 +17,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// One more, in which so many jobs were begun again.
+    /// Adds a run that has ended. `redone` is how many of its jobs were begun again.
     pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>, redone: u64) {
         self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
         match state {

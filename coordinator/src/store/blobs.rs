@@ -95,7 +95,7 @@ impl Blobs {
         StoreError::file(&self.folder, error)
     }
 
-    /// A blob, after all of it was read and verified once, and its length. Blocks.
+    /// A blob, after all of it was read and verified once, and its length. One that is damaged is removed. Blocks.
     pub fn open_verified(&self, hash: BlobHash) -> Result<Option<(File, u64)>, StoreError> {
         let path = self.path(hash);
         let broken = |error| StoreError::file(&path, error);
@@ -115,7 +115,7 @@ impl Blobs {
             };
         }
         if hasher.finalize().as_bytes() != &hash.0 {
-            // As if it had never been there: whoever looks for it finds that it is to be uploaded.
+            // From now on it counts as missing, so whoever needs it is told to upload it.
             let removed = fs::remove_file(&path).is_ok();
             tracing::error!(%hash, removed, "a blob was damaged in the data folder; publish the app or upload the input again");
             return Err(StoreError::Damaged(hash.to_string()));

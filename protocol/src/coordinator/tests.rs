@@ -139,7 +139,10 @@ impl Grid {
 
     /// Lets time pass. Hosts answer pings.
     pub fn advance(&mut self, milliseconds: u64, answering: &[LinkId]) {
+        /// More than all tests need, and far less than without end.
+        const EVENTS_MAX: usize = 1_000_000;
         let until = Time(self.now.0 + milliseconds * 1_000_000);
+        let mut events = 0;
         while let Some((next, _)) = self.machine.poll_timeout().filter(|(next, _)| *next <= until) {
             self.now = self.now.max(next);
             for link in answering {
@@ -147,6 +150,8 @@ impl Grid {
             }
             self.machine.handle_timeout(self.now);
             self.drain();
+            events += 1;
+            assert!(events < EVENTS_MAX, "something is due without end: {:?}", self.machine.poll_timeout());
         }
         self.now = until;
     }

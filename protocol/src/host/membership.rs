@@ -310,7 +310,7 @@ impl Host {
         }
         match self.runs.get(&run).map(|part| part.stage) {
             Some(Stage::Draining { .. } | Stage::Drained) => {
-                // It was suspended, which this host heard late, and goes on elsewhere by now.
+                // This host hears late that the run was suspended: it has been resumed by now.
                 if let Some(part) = self.runs.get_mut(&run) {
                     part.starts_again = part.is_suspending;
                 }

@@ -1,5 +1,5 @@
-//! What runs gave. A long result goes by way of a file: it is in memory once, for a moment, however many read it and
-//! however slowly.
+//! Results of runs. A long one is put into a file and sent from there. So it is in memory once and briefly, however many
+//! ask for it and however slowly they read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::Extension;
-use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sateen_protocol::{MainOutcome, RootOutcome, RunEnd, RunId, RunState};
 
+use super::super::body;
 use super::super::gate::{counted, turn};
 use super::super::problem::Problem;
 use super::{Api, Path, parse, row};
@@ -24,7 +24,7 @@ use crate::store::{Blobs, StoreError};
 const TEXT: &str = "text/plain; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
 
-/// What a run gave, as it is.
+/// The result of a run, byte by byte as its app returned it.
 pub async fn result(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -41,17 +41,17 @@ pub async fn result(
     let turn = turn(&api, &connection, Kind::Transfer).await?;
     let long = api.results.open(&api, run).await?;
     let (kind, bytes) = (long.kind, long.bytes);
-    let pieces = futures_util::stream::try_unfold((long, 0, turn), |(long, at, turn)| async move {
-        let read = move || long.piece(at).map(|piece| (piece, long));
-        let (piece, long) = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)??;
-        let next = at + piece.len() as u64;
-        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((Bytes::from(piece), (long, next, turn))))
-    });
+    let mut at = 0;
+    let next = move || {
+        let piece = long.piece(at)?;
+        at += piece.len() as u64;
+        Ok(piece)
+    };
     let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_LENGTH, bytes.to_string())];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok((headers, body::in_pieces(next, turn)).into_response())
 }
 
-/// The answer, unless it is a long result.
+/// The whole answer, or nothing if the result is a long one.
 async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
     let row = row(api, run).await?;
     if !row.state.is_over() {
@@ -78,7 +78,7 @@ fn no_result(run: RunId, state: RunState, why: &str) -> Problem {
     Problem::new(StatusCode::GONE, format!("run {run} has no result: it is {}{why}", state_word(state)))
 }
 
-/// What an entry point gave, and its kind.
+/// The content type and the bytes of a result.
 fn given(end: RunEnd) -> Option<(&'static str, Vec<u8>)> {
     let RunEnd::Finished(finished) = end else { return None };
     match RootOutcome::of(&finished) {
@@ -96,7 +96,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// A result in a file. Whoever reads the same at this time shares it.
+    /// A result in a file, which is shared by all who read it at the same time.
     async fn open(&self, api: &Api, run: RunId) -> Result<Arc<Long>, Problem> {
         let mut open = self.open.lock().await;
         open.retain(|_, long| long.strong_count() > 0);
@@ -106,7 +106,13 @@ impl Results {
         let end = api.store.read(move |connection| sql::end(connection, run)).await?;
         let found = end.and_then(given).ok_or_else(|| no_result(run, RunState::Done, ""))?;
         let long = api.store.with_blobs(move |blobs| Long::write(blobs, found.0, &found.1)).await;
-        let long = Arc::new(long.map_err(|error| Problem::unsaved(&error))?);
+        let no_room = |error: StoreError| {
+            let why = format!(
+                "run {run} has a long result, which is put into a file to be sent, and that fails: {error}"
+            );
+            Problem::new(StatusCode::INSUFFICIENT_STORAGE, why)
+        };
+        let long = Arc::new(long.map_err(no_room)?);
         open.insert(run, Arc::downgrade(&long));
         Ok(long)
     }

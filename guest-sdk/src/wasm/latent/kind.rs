@@ -7,7 +7,8 @@ use super::record::Record;
 use crate::Job;
 use crate::wasm::{abi, is_chosen};
 
-/// So many bytes of a kind's parameters, and of its results, are checked in each instance; of all others, some are.
+/// In each instance, so many bytes of a kind's parameters are checked, and as many of its results. Of those that come
+/// later, one in eight is.
 const CHECKED_BYTES: usize = 1 << 20;
 /// What is shorter counts as this long: a check costs something whatever its length.
 const CHECK_BYTES_MIN: usize = CHECKED_BYTES / 4;
@@ -20,7 +21,7 @@ impl Allowance {
         Self(UnsafeCell::new(CHECKED_BYTES))
     }
 
-    /// Whether so many bytes are within it. If so, they are taken.
+    /// Takes so many bytes from what is left, if that is enough; whether it was.
     fn takes(&self, length: usize) -> bool {
         let counted = length.max(CHECK_BYTES_MIN);
         // SAFETY: one thread, and no reference into the cell is kept.
