@@ -291,8 +291,13 @@ impl World {
         self.write(|| format!("coordinator: {command:?}"));
         match command {
             Command::Identified { link, host } => {
-                self.network.link_mut(link).host = Some(host);
+                let state = self.network.link_mut(link);
+                state.host = Some(host);
+                let process = state.process as usize;
                 self.server.links.insert(host, link);
+                if self.processes[process].host.id() == Some(host) {
+                    self.processes[process].unheard_since = None;
+                }
             }
             Command::Close { link, reason } => {
                 if reason.contains("come back on another link") {
@@ -327,6 +332,9 @@ impl World {
         self.write(|| format!("host {index}: event {event:?}"));
         if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_) | HostEvent::Paused(_)) {
             self.note_back(index);
+        }
+        if matches!(event, HostEvent::Reborn(_) | HostEvent::Returned(_)) {
+            self.note_begun_elsewhere(index);
         }
         let name = match event {
             HostEvent::Reborn(_) => "a host came back under a new id",

@@ -208,6 +208,12 @@ impl Pipes {
         self.writers.iter().filter(|(_, writer)| waits(writer)).map(|(pipe, _)| *pipe).collect()
     }
 
+    /// Whether at some link more waits before the chunks than the system's buffer has room for, such as runs with long
+    /// arguments.
+    pub fn is_jammed(&self) -> bool {
+        self.writers.values().any(|writer| writer.control.bytes as u64 > SEND_BUFFER_BYTES)
+    }
+
     /// Links at which chunks wait.
     pub fn busy(&self) -> Vec<Pipe> {
         (self.writers.iter()).filter(|(_, writer)| writer.bulk.bytes > 0).map(|(pipe, _)| *pipe).collect()

@@ -160,6 +160,8 @@ pub struct Process {
     pub clock: Clock,
     /// Since when the coordinator has given it up, until it knows.
     pub gone_since: Option<Time>,
+    /// The coordinator, which has crashed, has not heard what this did since then.
+    pub unheard_since: Option<Time>,
     /// The version of the protocol that it speaks.
     pub version: u8,
     /// It spoke another.
@@ -205,6 +207,7 @@ impl Process {
             unable: BTreeSet::new(),
             clock,
             gone_since: None,
+            unheard_since: None,
             version: PROTOCOL_VERSION,
             was_updated: false,
             refused_rest_ns: REFUSED_REST_MIN_NS,

@@ -90,10 +90,15 @@ pub struct World {
     pub ids_gone: usize,
     /// What workers may have done while their host was given up and did not know, at the most.
     pub away_ns: u64,
+    /// What hosts that came back were at and others had begun again meanwhile, by run: neither stops before the other is
+    /// done.
+    pub begun_elsewhere_ns: BTreeMap<RunId, u64>,
     /// All workers there were each time that anything happened.
     pub shaken_workers: u64,
     /// Links that were away for a while: of so many workers, fast ones count for more, and for how long.
     pub blips: Vec<(u64, u64)>,
+    /// When more than fits into its buffer last waited at a link, besides chunks.
+    pub jammed_at: Time,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// The same.
@@ -134,10 +139,12 @@ impl World {
             sometimes: Sometimes::default(),
             violations: Vec::new(),
             disturbed_at: Time(0),
+            jammed_at: Time(0),
             crashes: Vec::new(),
             lost_workers: Vec::new(),
             upset_workers: 0,
             away_ns: 0,
+            begun_elsewhere_ns: BTreeMap::new(),
             ids_gone: 0,
             shaken_workers: 0,
             blips: Vec::new(),

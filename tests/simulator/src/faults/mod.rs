@@ -14,7 +14,7 @@ pub mod sleep;
 pub mod stalls;
 pub mod versions;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use sateen_protocol::{HostId, RunId, RunState, Time};
@@ -23,6 +23,7 @@ use crate::event::{Event, ProcessIndex, Undo};
 use crate::network::{Node, Partition, Way};
 use crate::pipes::{Load, Pipe};
 use crate::process::STORE_FLUSH_NS;
+use crate::tree::NodeIndex;
 use crate::world::World;
 
 /// What lasts so long is longer than anything that hosts or the coordinator wait for.
@@ -53,16 +54,41 @@ impl World {
         // One that has ended was counted then.
         if let Some(process) = self.directory.get(host) {
             self.upset(process);
-            self.processes[process as usize].gone_since.get_or_insert(self.now);
+            let state = &mut self.processes[process as usize];
+            let since = state.unheard_since.take().unwrap_or(self.now);
+            state.gone_since.get_or_insert(since);
         }
     }
 
     /// A host has ended, or knows that it was given up.
     pub(crate) fn note_back(&mut self, process: ProcessIndex) {
+        self.count_away(process);
         let state = &mut self.processes[process as usize];
-        if let Some(since) = state.gone_since.take() {
+        (state.gone_since, state.unheard_since) = (None, None);
+    }
+
+    /// What a host has done of which nobody may have heard, if there is any: it stops, or knows that it was given up.
+    fn count_away(&mut self, process: ProcessIndex) {
+        let state = &mut self.processes[process as usize];
+        if let Some(since) = state.gone_since.or(state.unheard_since) {
             let work_ns = (self.now.0 - since.0) * state.plan.speed_percent / 100;
             self.away_ns += work_ns * state.plan.workers as u64;
+        }
+    }
+
+    /// A host is back: what it is at, and others have begun again meanwhile, is done twice.
+    pub(crate) fn note_begun_elsewhere(&mut self, process: ProcessIndex) {
+        for (run, portion) in &self.processes[process as usize].runtime.portions {
+            let others = self.alive().filter(|(index, _)| *index != process);
+            let theirs: BTreeSet<NodeIndex> = others
+                .filter_map(|(_, other)| other.runtime.portions.get(run))
+                .flat_map(|portion| portion.tasks.values().flat_map(|task| &task.frames))
+                .map(|frame| frame.node)
+                .collect();
+            let mine = portion.tasks.values().filter_map(|task| task.frames.first());
+            let twice = mine.filter(|frame| theirs.contains(&frame.node));
+            let twice_ns: u64 = twice.map(|frame| portion.tree.node(frame.node).most_ns).sum();
+            *self.begun_elsewhere_ns.entry(*run).or_default() += twice_ns;
         }
     }
 
@@ -116,6 +142,7 @@ impl World {
         if self.is_up(process) {
             self.sometimes.hit("a host froze");
             self.upset(process);
+            self.count_away(process);
             let state = &mut self.processes[process as usize];
             state.frozen = Some(VecDeque::new());
             state.runtime.freeze(self.now);
@@ -131,6 +158,8 @@ impl World {
             self.sometimes.hit("a host woke after a minute or longer");
         }
         state.runtime.thaw(self.now);
+        let now = self.now;
+        (state.gone_since.iter_mut()).chain(&mut state.unheard_since).for_each(|since| *since = now);
         // What peers have sent meanwhile is read, however old it is.
         for event in waiting {
             if self.processes[process as usize].is_alive {
@@ -155,6 +184,10 @@ impl World {
         }
         self.server.crash(self.now);
         self.upset_all();
+        let now = self.now;
+        for process in self.processes.iter_mut().filter(|process| process.is_alive) {
+            process.unheard_since.get_or_insert(now);
+        }
         self.drop_waiting();
         let open: Vec<_> = (self.network.links())
             .filter(|(_, link)| link.open_at_coordinator)

@@ -26,7 +26,10 @@ pub fn check(world: &mut World) -> Option<String> {
     }
     let now = world.now;
     // What is on its way in chunks may take long, and what waits for its turn longer.
-    let moved_at = world.parcels.moved_at;
+    if world.network.pipes.is_jammed() {
+        world.jammed_at = now;
+    }
+    let moved_at = world.parcels.moved_at.max(world.jammed_at);
     let suspects: BTreeMap<_, _> = (away.iter())
         .filter(|(_, run, _, key)| !running.get(run).is_some_and(|keys| keys.contains(key)))
         .map(|(index, run, number, _)| {

@@ -1,6 +1,7 @@
 //! What is computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
 //! may lose what it did since the last recording, and what it was at. So may all when the coordinator crashes, or a run
-//! is suspended. A host that was given up and does not know goes on meanwhile.
+//! is suspended. A host that was given up and does not know goes on meanwhile, and when it is back, with what another
+//! host has begun again: the first result counts, and until then both are at it.
 //!
 //! While messages are lost or late, or a host cannot go on with a run, what was recorded may not be known where it is
 //! looked for. There, all workers may lose as much each time that anything happens.
@@ -38,6 +39,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let gone = world.processes.iter().filter(|process| !process.is_alive);
         let cut_short_ns: u64 = gone.map(|process| process.runtime.cut_short_ns(*run)).sum();
         let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.away_ns;
+        let may_ns = may_ns + world.begun_elsewhere_ns.get(run).copied().unwrap_or(0);
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(
