@@ -52,8 +52,8 @@
 //! Parameters and results must survive their encoding, which has no field names: serde's
 //! `skip_serializing_if`, `flatten`, `untagged` and `tag`, `skip` of fields with a value, numbers that are written
 //! shorter than they are, and types such as `serde_json::Value`, do not. In tests every parameter and result is
-//! encoded, read back and compared, and what is lost is named. They are compared by `PartialEq`, else by `Debug`:
-//! derive one of them, or losses that repeat themselves are not seen. Optimised tests are spared the round trip,
+//! encoded, read back and compared, and what is lost is named. They are compared by `PartialEq`, else by `Debug`,
+//! and what has neither does not compile. Optimised tests are spared the round trip,
 //! unless the feature `checks` is on.
 //!
 //! The standard library's `HashMap` and `HashSet` iterate in another order in each sandbox. A result must

@@ -9,6 +9,9 @@ use thiserror::Error;
 
 /// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
 pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
+/// Instances of a run on a host: so many, and so many more for each thread.
+const INSTANCES_MIN: usize = 32;
+const INSTANCES_A_THREAD: usize = 16;
 /// How often the resident memory of a host with a bound is looked at.
 pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
 /// Where no instance has begun, grown or ended for this long, one may begin although there is no room.
@@ -114,6 +117,16 @@ impl Limits {
             guard_wait_max: asked.guard_wait_ms_max.map_or(default.guard_wait_max, Duration::from_millis),
             ..default
         })
+    }
+}
+
+impl Limits {
+    /// Of a host that has so many threads, and many runs: each reserves address space for its instances, some 4 GiB for
+    /// one. A job for which there is none is called in place.
+    #[must_use]
+    pub fn for_threads(self, threads: usize) -> Self {
+        let instances_max = self.instances_max.min(INSTANCES_MIN + INSTANCES_A_THREAD * threads);
+        Self { instances_max, ..self }
     }
 }
 

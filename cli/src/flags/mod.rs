@@ -123,7 +123,7 @@ pub struct Test {
     #[arg(long, value_name = "FILE")]
     pub manifest_path: Option<PathBuf>,
     /// The stack that the app keeps in its own memory
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_stack)]
     pub stack: usize,
     /// Wall-clock time of each run of a test, as 90, 90s, 5m or 1.5h
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]

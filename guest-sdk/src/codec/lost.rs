@@ -1,7 +1,7 @@
 //! What a value has lost when it is read back, although its bytes are the same again: a field that serde
 //! skips, a number that is written shorter than it is.
 //!
-//! Only the type itself can tell. [`Three::lost`] compares by `PartialEq`, else by `Debug`, and tells nothing of a
+//! Only the type itself can tell. [`Three::lost`] compares by `PartialEq`, else by `Debug`, and does not compile for a
 //! type that has neither: `#[job]` calls it where it knows the type, as `(&&&&Three(…)).lost()`, and method
 //! resolution takes the first of the four traits here that the type can have.
 //!
@@ -10,6 +10,7 @@
 
 use std::fmt::{Debug, Write};
 use std::hash::Hasher;
+use std::marker::PhantomData;
 
 use rustc_hash::FxHasher;
 
@@ -37,10 +38,21 @@ pub trait ByText {
     fn lost(&self) -> Option<String>;
 }
 
-/// Not at all.
+/// Not at all: it does not compile.
 pub trait Untold {
     /// What the value has lost.
     fn lost(&self) -> Option<String>;
+}
+
+/// What the compiler says of a type of which nobody can tell what it loses. It names the type, as that of the function
+/// that it compiles.
+struct Untellable<T>(PhantomData<T>);
+
+impl<T> Untellable<T> {
+    const REFUSED: () = panic!(
+        "a parameter or result of a #[job] has a type that is neither `PartialEq` nor `Debug` (the compiler names it \
+         below): nobody could tell whether it arrives as it was sent. Add #[derive(Debug)] to it"
+    );
 }
 
 impl<T: PartialEq + Debug> ByBoth for &&&Three<'_, T> {
@@ -67,6 +79,7 @@ impl<T: Debug> ByText for &Three<'_, T> {
 
 impl<T> Untold for Three<'_, T> {
     fn lost(&self) -> Option<String> {
+        let () = Untellable::<T>::REFUSED;
         None
     }
 }

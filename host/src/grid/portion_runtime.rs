@@ -43,7 +43,7 @@ impl Runtime for Workers {
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
-        let limits = Limits::of_run(&spec.limits)?;
+        let limits = Limits::of_run(&spec.limits)?.for_threads(self.threads);
         let most = self.memory.as_ref().map(HostMemory::bytes_max);
         if let Some(most) = most.filter(|most| limits.memory_bytes_max > *most) {
             return Err(format!(

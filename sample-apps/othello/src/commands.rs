@@ -38,6 +38,12 @@ pub fn parse(words: &[String]) -> Result<Command, BadInput> {
         match word.as_str() {
             "--no-abort" => aborts = false,
             "--stats" => stats = true,
+            // A position may begin with empty squares.
+            word if word.starts_with("--")
+                && word.contains(|c: char| c.is_lowercase() && !matches!(c, 'x' | 'o')) =>
+            {
+                return Err(BadInput(format!("there is no flag `{word}`, only --no-abort and --stats")));
+            }
             word => rest.push(word),
         }
     }
@@ -98,6 +104,7 @@ mod tests {
     fn errors_name_what_is_expected() {
         assert!(error("play").starts_with("`play` where one of these is expected: perft DEPTH, "));
         assert_eq!(error("perft x"), "`x` where a depth is expected, a whole number from 0 to 60");
+        assert_eq!(error("search 4 --depth 3"), "there is no flag `--depth`, only --no-abort and --stats");
         assert_eq!(error("solve X-O X"), "a position of 3 squares where 64 are expected");
         let squares = "-".repeat(63);
         assert_eq!(error(&format!("solve {squares}? X")), "`?` on H8 where X, O or - is expected");

@@ -9,6 +9,9 @@ use sateen_tests::probe;
 
 use crate::answers::{FIB, KNAPSACK, knapsack};
 
+/// What one run on a host of one worker may reserve of the address space, in bytes.
+const RESERVED_MAX: u64 = 300 << 30;
+
 #[test]
 fn several_runs_share_the_grid() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
@@ -47,9 +50,20 @@ fn five_runs_share_the_one_worker_of_a_host() {
     for host in cluster.api().hosts() {
         assert!(host["busy"].as_u64() <= host["threads"].as_u64(), "{host:#}");
     }
+    let reserved = address_space_of(&cluster.host_status("ada")["process"]);
+    let most = runs.len() as u64 * RESERVED_MAX;
+    assert!(reserved < most, "{reserved} bytes of address space are reserved, and {most} would do");
     for run in runs {
         assert_eq!(cluster.sateen(["cancel", &run.to_string()]).code, Some(0));
     }
+}
+
+/// What a process has of its address space, in bytes.
+fn address_space_of(process: &serde_json::Value) -> u64 {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(path).expect("the host is there");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("the kernel says it");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
 #[test]

@@ -103,6 +103,28 @@ fn an_app_that_does_not_compile_is_the_apps_failure() {
     fails("bad-types", source, 1, "the app does not compile", "mismatched types");
 }
 
+/// On one worker it would give another answer than on two.
+#[test]
+fn a_type_of_which_nobody_can_tell_what_it_loses_does_not_compile() {
+    let source = "#[derive(Clone, serde::Serialize, serde::Deserialize)]
+        pub struct Board { n: u64, #[serde(skip)] cache: u64 }
+        #[sateen::job] fn count(board: Board) -> u64 { board.n + board.cache }
+        #[sateen::main] fn main(n: u64) -> u64 { count::spawn(Board { n, cache: 1 }).sync() }";
+    let folder = folder();
+    write_crate(folder.path(), "untold", "\"cdylib\"", source);
+    let manifest = folder.path().join("Cargo.toml");
+    let with_serde = std::fs::read_to_string(&manifest).expect("it was written").replace(
+        "[workspace]",
+        "serde = { version = \"1\", features = [\"derive\"] }\n[workspace]",
+    );
+    std::fs::write(&manifest, with_serde).expect("it can be written");
+    let built = ended(build_command(folder.path(), &[]));
+    assert_eq!(built.code, Some(1), "{built:?}");
+    for said in ["neither `PartialEq` nor `Debug`", "Board", "Add #[derive(Debug)]"] {
+        assert!(built.stderr.contains(said), "{said}: {built:?}");
+    }
+}
+
 /// It does not compile for a sandbox, and its own error is about browsers.
 #[test]
 fn an_app_that_asks_for_random_numbers_is_told_what_to_do() {

@@ -176,7 +176,7 @@ passes!(
 
 type Bytes = (u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8);
 
-/// A tuple that is neither `PartialEq` nor `Debug`.
+/// A tuple that is not `PartialEq`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sixteen(Bytes);
 

@@ -74,7 +74,8 @@ pub fn check(world: &World) -> Option<String> {
         ("claims", sizes.claims, sizes.runs * CLAIMS_PER_RUN_MAX),
         ("searches", sizes.searches, limits::SEARCHES_WAITING_MAX),
         ("subscribers", sizes.subscribers, sizes.runs * limits::SUBSCRIBED_JOBS_MAX),
-        ("readiness", sizes.readiness, sizes.runs * sizes.hosts),
+        // Who has just gone is forgotten a part at a time.
+        ("readiness", sizes.readiness, sizes.runs * (sizes.hosts + GONE_MAX)),
         ("unsaved", sizes.unsaved, sizes.runs * (sizes.hosts + GONE_MAX) * OUTBOX_MAX),
         ("slices", sizes.slices, (sizes.runs + 4) * (sizes.hosts + GONE_MAX)),
         ("partings", sizes.partings, sizes.hosts * sizes.hosts),
