@@ -129,6 +129,12 @@ pub const HELLO_READ_BYTES_MAX: u32 = 64 << 10;
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
 /// Memory of messages of all links whose last fragments have not come; beyond, the link with the most is cut off.
 pub const FRAGMENTS_BYTES_MAX: usize = 32 << 20;
+/// What there is of frames that are not whole, on all links; beyond, one of the peer that has the most is cut off.
+pub const BEGUN_BYTES_MAX: usize = 192 << 20;
+/// Of that, those of one peer: hundreds of hosts behind one address may be at long frames at once.
+pub const BEGUN_BYTES_PER_PEER_MAX: usize = 48 << 20;
+/// A frame comes whole within this time, which is some 2 KiB a second for the longest.
+pub const FRAME_TIME_MAX: Duration = Duration::from_secs(120);
 /// What waits to be sent on all links; beyond, what the largest senders have waiting is thrown away, or the link is cut
 /// off that takes the least of what the coordinator itself has to tell it.
 pub const LINKS_QUEUED_BYTES_MAX: usize = 256 << 20;

@@ -109,21 +109,24 @@ impl Peer {
         Ok(())
     }
 
-    /// Announces a long frame, sends most of it, and waits.
+    /// Announces a long frame, sends most of it, and then a byte now and then, as if its link were slow.
     pub async fn sends_half_a_frame(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let mut frame = frame_header(FRAME_BYTES_MAX);
         frame.resize(FRAME_BYTES_MAX - 64, 0);
         member.socket.stream.write_all(&frame).await?;
-        sleep(self.seconds(10)).await;
+        for _ in 0..5 {
+            sleep(Duration::from_secs(2)).await;
+            member.socket.stream.write_all(&[0]).await?;
+        }
         Ok(())
     }
 
     /// Asks for jobs that nobody has, each question being 34 bytes.
     pub async fn asks_for_jobs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
+        let run = self.live_run(&mut member).await?;
         for _ in 0..10 {
-            let run = self.run();
             let finds: Vec<ToCoordinator> =
                 (0..200).map(|_| ToCoordinator::Find { run, key: self.key() }).collect();
             member.say(&finds).await?;
@@ -148,7 +151,7 @@ impl Peer {
     /// Ends runs whose root jobs it was never given, as who it is and as one that was here before.
     pub async fn forges_roots(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        let (run, number) = (self.run(), JobNumber(1 + self.random.below(3) as u64));
+        let (run, number) = (self.live_run(&mut member).await?, JobNumber(1 + self.random.below(3) as u64));
         if self.random.below(2) == 0 {
             let outcome = Outcome::Done(vec![0; 8]);
             let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
@@ -169,7 +172,8 @@ impl Peer {
     /// Ends runs in which it takes no part.
     pub async fn fails_runs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        for run in (1..9).map(RunId) {
+        let live = self.live_run(&mut member).await?;
+        for run in (1..9).map(RunId).chain([live]) {
             let failure =
                 JobFailure { job: "main".to_owned(), message: "forged".to_owned(), backtrace: Vec::new() };
             member
@@ -197,7 +201,7 @@ impl Peer {
     /// Announces parcels of any size to the coordinator and to its acquaintances, and sends chunks of others.
     pub async fn announces_parcels(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        let run = self.run();
+        let run = self.live_run(&mut member).await?;
         let mut messages = Vec::new();
         for number in 0..300 {
             let bytes = [u64::MAX, 80 << 20, 1 << 40, 0][self.random.below(4)];

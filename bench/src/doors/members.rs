@@ -17,7 +17,7 @@ use super::wire::{Member, frames};
 
 impl Peer {
     /// The run that is under way, as the coordinator has told it; a guess if it has told of none.
-    async fn live_run(&mut self, member: &mut Member) -> Result<RunId> {
+    pub async fn live_run(&mut self, member: &mut Member) -> Result<RunId> {
         member.idle(Duration::from_millis(500)).await?;
         let known = member.runs.last().copied();
         Ok(known.unwrap_or_else(|| self.run()))

@@ -1,6 +1,6 @@
 //! Attacks by HTTP.
 
-use std::io::{Error, Result};
+use std::io::Result;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl Peer {
         for path in ["/ws/host", "/ws/watch"] {
             let mut stream = self.open().await?;
             if upgrade(&mut stream, path, REBOUND).await.is_ok() {
-                return Err(Error::other(format!("{path} is open to pages of other names")));
+                return Err(super::attackers::let_in(101));
             }
         }
         let mut stream = self.open().await?;

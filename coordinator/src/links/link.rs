@@ -12,9 +12,11 @@ use sateen_protocol::{HostId, Time};
 use tokio::sync::watch;
 
 use super::Open;
+use super::begun::Late;
 use super::queue::{Full, Queue};
-use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX};
+use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX, READ_BUFFER_BYTES};
 use crate::metrics::Counters;
+use crate::peer::Peer;
 
 /// How far a link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +47,8 @@ pub struct Link {
     heard_ns: AtomicU64,
     /// Memory of a message whose last fragment has not come, in bytes.
     fragments_bytes: AtomicUsize,
+    /// What was read since the last whole frame, in bytes.
+    begun_bytes: AtomicUsize,
 }
 
 impl Link {
@@ -60,6 +64,7 @@ impl Link {
             address,
             heard_ns: AtomicU64::new(now.0),
             fragments_bytes: AtomicUsize::new(0),
+            begun_bytes: AtomicUsize::new(0),
             queue: Queue::new(Arc::clone(&others.queued_bytes)),
             phase: watch::Sender::new(Phase::Open),
             host: OnceLock::new(),
@@ -149,6 +154,31 @@ impl Link {
     /// See [`Self::holds_fragments`].
     fn fragments_bytes(&self) -> usize {
         if self.phase() == Phase::Open { self.fragments_bytes.load(Relaxed) } else { 0 }
+    }
+
+    /// So many bytes came. Too much may have come of frames that are not whole.
+    pub(super) fn reads(&self, now: Time, bytes: usize) {
+        self.hear(now);
+        let begun = self.begun_bytes.fetch_add(bytes, Relaxed) + bytes;
+        let Some(others) = self.others.upgrade().filter(|_| self.phase() == Phase::Open) else { return };
+        let Some(late) = others.begun.note(self.id, Peer::of(self.address), begun, now) else { return };
+        match late {
+            Late::Most(link) if link != self.id => {
+                let most = others.links().get(&link).cloned();
+                most.iter().for_each(|most| most.cut(&late.reason()));
+            }
+            Late::Most(_) | Late::Slow => self.cut(&late.reason()),
+        }
+    }
+
+    /// What came is the end of a frame, or the link is read no more.
+    pub(super) fn has_whole_frame(&self) {
+        let begun = self.begun_bytes.swap(0, Relaxed);
+        if begun > READ_BUFFER_BYTES
+            && let Some(others) = self.others.upgrade()
+        {
+            others.begun.forget(self.id);
+        }
     }
 
     /// Something came: whatever it is, the host is not silent.

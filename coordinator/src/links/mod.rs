@@ -1,6 +1,7 @@
 //! The hosts' websockets: for each a task that reads and one that sends, and between them a bounded
 //! queue. What hosts say to one another passes here and does not trouble the driver.
 
+mod begun;
 mod direct;
 mod link;
 mod queue;
@@ -27,6 +28,7 @@ use crate::clock::Clock;
 use crate::limits::{INBOX_BYTES_MAX, WRITE_TIMEOUT};
 use crate::metrics::Counters;
 use crate::server::{Connection, Pass};
+use begun::Begun;
 use reader::{End, Reader};
 
 pub use link::Link;
@@ -75,6 +77,7 @@ pub struct Open {
     relieving: Mutex<()>,
     /// Memory of messages whose last fragments have not come.
     fragments_bytes: AtomicUsize,
+    begun: Begun,
 }
 
 impl Open {
@@ -213,7 +216,7 @@ pub async fn serve(
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
     let (heard, clock) = (Arc::clone(&link), links.clock);
     // A long frame over a slow link is a sign of life with each of its bytes.
-    doors.connection.when_read(move || heard.hear(clock.now()));
+    doors.connection.when_read(move |bytes| heard.reads(clock.now(), bytes));
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
     let connection = Arc::clone(&doors.connection);
@@ -223,6 +226,7 @@ pub async fn serve(
         () = connection.until_cut() => End::Closed("it said no hello, and others wait".to_owned()),
     };
     link.holds_fragments(0);
+    link.has_whole_frame();
     let reason = match end {
         End::Closed(reason) => reason,
         End::Misbehaved(reason) => {
@@ -232,11 +236,13 @@ pub async fn serve(
             reason
         }
     };
+    let is_cut = link.phase() == link::Phase::Dead;
     link.close(&reason);
     // What the host still sends is thrown away, so that it gets to read why it was cut off: closing a
     // socket with unread bytes resets the connection.
     let discard = async { while let Some(Ok(_)) = stream.next().await {} };
-    let _ = tokio::join!(timeout(LINGER, discard), writer);
+    let linger = if is_cut { Duration::ZERO } else { LINGER };
+    let _ = tokio::join!(timeout(linger, discard), writer);
     links.remove(&link);
     let _ = driver.send(FromLink::Closed { link: link.id, reason: link.reason() });
 }

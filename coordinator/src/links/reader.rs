@@ -73,9 +73,11 @@ impl<'a> Reader<'a> {
         tokio::pin!(closing);
         loop {
             let next = async {
-                match self.link.host() {
-                    Some(_) => Some(socket.next().await),
-                    None => tokio::time::timeout_at(hello_until, socket.next()).await.ok(),
+                // Once it has said hello, a frame over a slow link may take longer.
+                if self.said_hello {
+                    Some(socket.next().await)
+                } else {
+                    tokio::time::timeout_at(hello_until, socket.next()).await.ok()
                 }
             };
             let message = tokio::select! {
@@ -107,6 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     async fn frame(&mut self, frame: &[u8]) -> Result<(), End> {
+        self.link.has_whole_frame();
         self.links.counters.frames_in.fetch_add(1, Relaxed);
         self.links.counters.bytes_in.fetch_add(frame.len() as u64, Relaxed);
         if !self.said_hello && frame.len() > HELLO_FRAME_BYTES_MAX {

@@ -54,8 +54,8 @@ impl Activity {
     }
 }
 
-/// Told of each read.
-type OnRead = Box<dyn Fn() + Send + Sync>;
+/// Told how many bytes came with each read.
+type OnRead = Box<dyn Fn(usize) + Send + Sync>;
 
 /// Who is at the other end, and what is granted to it. Handlers of requests find it among a request's extensions.
 pub struct Connection {
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// Has this called whenever bytes have come, whether or not they are the end of anything. Once.
-    pub fn when_read(&self, on_read: impl Fn() + Send + Sync + 'static) {
+    pub fn when_read(&self, on_read: impl Fn(usize) + Send + Sync + 'static) {
         // A connection becomes one websocket.
         let _ = self.on_read.set(Box::new(on_read));
     }
@@ -141,7 +141,7 @@ impl Connection {
         if bytes > 0
             && let Some(on_read) = self.on_read.get()
         {
-            on_read();
+            on_read(bytes);
         }
         if self.to_read_bytes.load(Relaxed) != UNLIMITED {
             self.to_read_bytes.fetch_sub(i64::try_from(bytes).unwrap_or(UNLIMITED), Relaxed);

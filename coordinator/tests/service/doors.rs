@@ -203,6 +203,30 @@ fn little_is_read_of_a_link_before_its_hello() {
     assert_small(&server);
 }
 
+/// As many as one address may have open files for here, each with a frame that lacks its end.
+#[test]
+fn frames_without_end_fill_no_memory() {
+    const LINKS: usize = 600;
+    let server = Server::start();
+    let mut frame = vec![0x82, 0xff];
+    frame.extend((FRAME_BYTES_MAX as u64 - 1).to_be_bytes());
+    frame.extend(vec![0; FRAME_BYTES_MAX - 64]);
+    let (mut honest, (id, ..)) = Host::join(&server.address, "honest");
+    let mut many: Vec<Host> = (0..LINKS)
+        .map(|number| {
+            let (mut host, _) = Host::join(&server.address, &format!("half{number}"));
+            host.try_send_raw(&frame);
+            host
+        })
+        .collect();
+    honest.send(&[ToCoordinator::Relay { to: id, frame: vec![1] }]);
+    honest.until(|message| matches!(message, ToHost::Relayed { .. }).then_some(()));
+    assert_small(&server);
+    // The first of them was cut off, and those after it.
+    many[0].cut_off();
+    many[LINKS / 2].cut_off();
+}
+
 #[test]
 fn messages_without_end_fill_no_memory() {
     let server = Server::start();
