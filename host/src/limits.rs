@@ -9,6 +9,8 @@ use thiserror::Error;
 
 /// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
 pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
+/// The result table of one run takes at most this part of a host's bound on memory.
+pub const TABLE_PART_OF_MEMORY: usize = 32;
 /// How often the resident memory of a host with a bound is looked at.
 pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
 /// Where no instance has begun, grown or ended for this long, one may begin although there is no room.
