@@ -84,7 +84,8 @@ fn a_folder_whose_database_is_lost_is_left_alone_until_that_is_wanted() {
     let app = server.publish();
     let folder = server.kill();
     let database = folder.path().join("state.sqlite");
-    let losses: [(fn(&Path), bool); 3] = [
+    type Lose = fn(&Path);
+    let losses: [(Lose, bool); 3] = [
         (|database| fs::remove_file(database).expect("removed"), true),
         (|database| fs::write(database, "").expect("emptied"), true),
         // Somebody else's, without a table.
