@@ -1,8 +1,10 @@
-//! `sateen check`: what a module is, and why it would be refused.
+//! `sateen check`: what a module is, and why a host would refuse it, or could not compile it.
 
 use std::fmt::Write;
 
-use sateen_host::{Inspection, Limits, inspect, size};
+#[cfg(unix)]
+use sateen_host::{Compiler, ModuleCache, Priority};
+use sateen_host::{Engine, Inspection, Limits, RunError, inspect, size};
 use serde_json::json;
 
 use crate::exit::{Failure, visible};
@@ -12,11 +14,43 @@ use crate::flags::Check as Flags;
 pub fn check(flags: &Flags) -> Result<(), Failure> {
     let limits = Limits::default();
     let bytes = read_module(&flags.app, &limits)?;
-    let inspection = inspect(&bytes, &limits);
+    let mut inspection = inspect(&bytes, &limits);
+    if inspection.refusal().is_none()
+        && let Err(error) = compile(&bytes, &limits)
+    {
+        inspection.refusals.push(why_not(&error, &inspection));
+    }
     if flags.json { print_json(&as_json(&inspection)) } else { print(as_text(&inspection).as_bytes()) }?;
     match inspection.refusal() {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!("{}: {why}", flags.app.display()))),
+    }
+}
+
+#[cfg(not(unix))]
+fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
+    sateen_host::App::load(&Engine::new(limits, false)?, bytes, None).map(drop)
+}
+
+/// Compiles the module as a host without a bound on its memory would.
+#[cfg(unix)]
+fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
+    let failed = |error: std::io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+    let compiler = Compiler::of_this_program(None, Priority::Normal).map_err(failed)?;
+    // What a run has left in this user's cache says nothing of hosts.
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let cache = ModuleCache::open(&folder.path().join("modules")).map_err(failed)?;
+    compiler.load(&Engine::new(limits, false)?, bytes, &cache, &|| false).map(drop)
+}
+
+/// The error, and how large what could not be compiled is.
+fn why_not(error: &RunError, inspection: &Inspection) -> String {
+    match error {
+        RunError::Host(why) => {
+            let (functions, code) = (inspection.functions, size(inspection.code_bytes));
+            format!("{why}: its {functions} functions have {code} of code")
+        }
+        error => error.to_string(),
     }
 }
 

@@ -17,6 +17,13 @@ use std::process::ExitCode;
 use flags::Command;
 
 fn main() -> ExitCode {
+    // A child of `sateen check`, as hosts have them.
+    #[cfg(unix)]
+    if let Some((command, words)) = std::env::args().skip(1).collect::<Vec<_>>().split_first()
+        && command == sateen_host::COMPILE_COMMAND
+    {
+        return sateen_host::compile_module(words);
+    }
     let command = match flags::parse() {
         Ok(command) => command,
         Err(code) => return code,
@@ -28,6 +35,7 @@ fn main() -> ExitCode {
         Command::Check(flags) => check::check(&flags),
         Command::Run(flags) => run::run(flags),
         Command::Publish(flags) => grid::publish(&flags),
+        Command::Unpublish(flags) => grid::unpublish(&flags),
         Command::Apps(flags) => grid::apps(&flags),
         Command::Submit(flags) => grid::submit(&flags),
         Command::Ps(flags) => grid::ps(&flags),

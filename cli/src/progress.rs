@@ -37,7 +37,7 @@ impl Progress {
     /// Shows how much of how much is done, if that is known, and `line`.
     pub fn show_line(&self, fraction: Option<(u64, u64)>, line: String) {
         use std::sync::atomic::Ordering::Relaxed;
-        if let Some((done, total)) = fraction {
+        if let Some((done, total)) = fraction.filter(|(_, total)| *total > 0) {
             if !self.has_fraction.swap(true, Relaxed) {
                 self.bar.set_style(style("{elapsed_precise} [{bar:24}] {percent:>3}% {msg}"));
             }
@@ -69,13 +69,18 @@ fn style(template: &str) -> ProgressStyle {
 fn line(snapshot: &Snapshot) -> String {
     let jobs = snapshot.jobs;
     format!(
-        "{} jobs, {} exposed, {} stolen, {}/{} cores busy",
-        short(jobs.spawned),
+        "{}, {} exposed, {} stolen, {}/{} cores busy",
+        counted(jobs.spawned, "job", "jobs"),
         short(jobs.exposed),
         short(jobs.stolen),
         snapshot.busy,
         snapshot.threads
     )
+}
+
+/// A number of things, as [`short`] has it.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", short(count), if count == 1 { one } else { many })
 }
 
 /// A count in at most four characters or so.
@@ -100,5 +105,7 @@ mod tests {
         assert_eq!(short(9_999), "9999");
         assert_eq!(short(12_345), "12.3 k");
         assert_eq!(short(433_494_436), "433.5 M");
+        assert_eq!(counted(1, "job", "jobs"), "1 job");
+        assert_eq!(counted(12_345, "job", "jobs"), "12.3 k jobs");
     }
 }

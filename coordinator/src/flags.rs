@@ -31,6 +31,13 @@ pub struct Flags {
     /// figures and results are kept until `sateen rm`
     #[arg(long, value_name = "N", default_value_t = TREES_KEPT as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub trees_kept: u32,
+    /// What results of finished runs may take on the disk, like 500M or 64G, and those of one address an eighth of that. When it
+    /// is used up, runs are refused until some are deleted
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
+    pub results_max: u64,
+    /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in it
+    #[arg(long)]
+    pub new_grid: bool,
     #[command(flatten)]
     pub log: LogFlags,
 }
@@ -62,6 +69,7 @@ mod tests {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
         assert_eq!(size("64G"), Ok(sateen_coordinator::BLOBS_BYTES_MAX));
+        assert_eq!(size("64G"), Ok(sateen_coordinator::RESULTS_BYTES_MAX));
         for text in ["", "G", "0", "-1", "1.5G", "99999999999T", "1X"] {
             assert!(size(text).is_err(), "{text}");
         }

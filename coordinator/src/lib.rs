@@ -40,12 +40,12 @@ use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
 use links::Links;
 use metrics::Counters;
 use server::Gates;
-use store::Store;
+use store::{Opening, Store};
 
 pub use api::{PublicName, types};
 #[doc(hidden)]
 pub use driver::measure::measure as measure_driver;
-pub use limits::{BLOBS_BYTES_MAX, TREES_KEPT};
+pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use store::StoreError;
 
 /// How a coordinator is set up.
@@ -62,6 +62,10 @@ pub struct Config {
     pub blobs_bytes_max: u64,
     /// Maximum finished runs whose trees, timelines and logs are kept.
     pub trees_kept: usize,
+    /// What the results of runs that are over may take on the disk, in bytes; those of one address an eighth of it.
+    pub results_bytes_max: u64,
+    /// A folder whose database is lost becomes that of a new grid.
+    pub new_grid: bool,
 }
 
 /// Why a coordinator cannot run.
@@ -105,7 +109,14 @@ pub struct Prepared {
 /// # Errors
 /// When it is in use, of a newer version, or cannot be written.
 pub fn prepare(config: Config) -> Result<Prepared, Error> {
-    let (store, restored) = Store::open(&config.data_dir, config.blobs_bytes_max)?;
+    let (store, restored) = Store::open(
+        &config.data_dir,
+        Opening {
+            blobs_bytes_max: config.blobs_bytes_max,
+            results_bytes_max: config.results_bytes_max,
+            new_grid: config.new_grid,
+        },
+    )?;
     Ok(Prepared { config, store, restored })
 }
 
@@ -174,8 +185,12 @@ pub async fn run(
     let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, descriptors::raise()));
     let (from_links, to_driver) = mpsc::unbounded_channel();
     let (stop, stopping) = tokio::sync::watch::channel(false);
-    let known =
-        Known { names: restored.names, chronicles: restored.chronicles, trees_kept: config.trees_kept };
+    let known = Known {
+        names: restored.names,
+        chronicles: restored.chronicles,
+        trees_kept: config.trees_kept,
+        submitters: restored.submitters,
+    };
     let (drive, driver) =
         Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
@@ -191,7 +206,6 @@ pub async fn run(
         names: Arc::new(PublicNames::new(config.public_names, address.ip())),
         shutdown: stopping.clone(),
         watching: Arc::default(),
-        submitters: Arc::default(),
         gates: Arc::clone(&gates),
         inspections: Arc::new(Semaphore::new(MODULES_INSPECTED_MAX)),
         results: Arc::default(),

@@ -26,6 +26,18 @@ pub const MODULES_INSPECTED_MAX: usize = 1;
 pub const BLOBS_BYTES_MAX: u64 = 64 << 30;
 /// One peer may have this part of it.
 pub const BLOBS_PER_PEER_SHARE: u64 = 8;
+/// What the results of all runs that are over may take on the disk if nothing else is said.
+pub const RESULTS_BYTES_MAX: u64 = 64 << 30;
+/// Runs of one peer may have this part of it.
+pub const RESULTS_PER_PEER_SHARE: u64 = 8;
+/// What is counted for a run that is over besides its result: its arguments and figures.
+pub const RUN_KEPT_BYTES: u64 = 4 << 10;
+/// A result of at most this is kept although there is no room: the run was accepted.
+pub const RESULT_ALWAYS_KEPT_BYTES: u64 = 4 << 10;
+/// Modules that are published under names, each as often as it has names.
+pub const PUBLISHED_MAX: usize = 16 * 1024;
+/// Of those, modules that one peer published.
+pub const PUBLISHED_PER_PEER_MAX: usize = 1024;
 /// A blob that no app and no run refers to is kept for so long after it was used, if there is room: runs are submitted
 /// after their inputs.
 pub const BLOB_KEPT_AT_LEAST: Duration = Duration::from_secs(15 * 60);

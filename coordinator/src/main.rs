@@ -56,6 +56,8 @@ fn serve(flags: Flags) -> Result<()> {
         public_names: flags.public_names,
         blobs_bytes_max: flags.blobs_max,
         trees_kept: flags.trees_kept as usize,
+        results_bytes_max: flags.results_max,
+        new_grid: flags.new_grid,
     })?;
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())

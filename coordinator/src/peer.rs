@@ -19,6 +19,11 @@ impl Peer {
         }
     }
 
+    /// As it is written.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.trim_end_matches("/64").parse().ok().map(Self::of)
+    }
+
     /// On this machine.
     pub fn is_loopback(self) -> bool {
         self.0.is_loopback()
@@ -50,5 +55,9 @@ mod tests {
         assert_eq!(of("2001:db8:1:2:ffff::1"), of("2001:db8:1:2:3:4:5:6"));
         assert_ne!(of("2001:db8:1:3::1"), of("2001:db8:1:2::1"));
         assert_eq!(of("::1"), of("127.0.0.1"));
+        for address in ["192.0.2.7", "2001:db8:1:2:3:4:5:6"] {
+            assert_eq!(Peer::parse(&of(address)).map(|peer| peer.to_string()), Some(of(address)));
+        }
+        assert_eq!(Peer::parse("nobody"), None);
     }
 }

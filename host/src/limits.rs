@@ -12,6 +12,8 @@ pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
 /// Instances of a run on a host: so many, and so many more for each thread.
 const INSTANCES_MIN: usize = 32;
 const INSTANCES_A_THREAD: usize = 16;
+/// The result table of one run takes at most this part of a host's bound on memory.
+pub const TABLE_PART_OF_MEMORY: usize = 32;
 /// How often the resident memory of a host with a bound is looked at.
 pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
 /// Where no instance has begun, grown or ended for this long, one may begin although there is no room.

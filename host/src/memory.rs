@@ -11,8 +11,9 @@
 //! is elsewhere; a host that evicts another's job hands it back to its owner at once, and one that finds no room to
 //! begin it after a while.
 //!
-//! Linear memories are counted when they grow. What else grows (stacks, results, replicas, tables) is measured: a
-//! thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
+//! Linear memories are counted when they grow, and results that wait to be delivered as long as they are kept: these
+//! go by themselves, so even the oldest instance waits for them. What else grows (stacks, replicas, tables) is
+//! measured: a thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -32,6 +33,10 @@ struct Budget {
     bytes_max: usize,
     /// Claimed by instances.
     claimed: AtomicUsize,
+    /// Results on their way from the portions to the driver.
+    passing: AtomicUsize,
+    /// What the driver keeps of results and parcels until they are delivered.
+    undelivered: AtomicUsize,
     /// Resident memory beyond what the host takes itself, when it was measured last.
     resident: AtomicUsize,
     claims: Mutex<Claims>,
@@ -92,6 +97,8 @@ impl HostMemory {
         Self(Arc::new(Budget {
             bytes_max,
             claimed: AtomicUsize::new(0),
+            passing: AtomicUsize::new(0),
+            undelivered: AtomicUsize::new(0),
             resident: AtomicUsize::new(0),
             claims: Mutex::default(),
             runs: Mutex::default(),
@@ -116,18 +123,37 @@ impl HostMemory {
     /// for a while. What is resident need not become less when instances end, and they may all wait for what
     /// has not begun.
     pub(crate) fn may_begin(&self, bytes: usize) -> bool {
-        self.has_room_for(bytes) || self.0.moved.lock().elapsed() >= STANDSTILL_MAX
+        let is_still = || self.0.moved.lock().elapsed() >= STANDSTILL_MAX;
+        self.has_room_for(bytes) || (self.0.has_room_beside_results(bytes) && is_still())
     }
 
-    /// Whether there is room for `bytes` more. Where there is no instance at all, there is for one.
+    /// Whether there is room for `bytes` more. Where there is no instance at all, there is for one, unless results
+    /// that are delivered soon take that room.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
-        let used = self.0.claimed.load(SeqCst).max(self.0.resident.load(SeqCst));
-        let has_room =
-            used.saturating_add(bytes) <= self.0.bytes_max || self.0.claims.lock().living.is_empty();
+        let used = self.0.counted().max(self.0.resident.load(SeqCst));
+        let has_room = used.saturating_add(bytes) <= self.0.bytes_max
+            || (self.0.has_room_beside_results(bytes) && self.0.claims.lock().living.is_empty());
         if !has_room {
             self.look_again();
         }
         has_room
+    }
+
+    /// A result of `bytes` is on its way to the driver, which keeps it and encodes it. The youngest instances make room.
+    pub(crate) fn pass_result(&self, bytes: usize) {
+        self.0.passing.fetch_add(bytes.saturating_mul(2), SeqCst);
+        self.0.evict_excess();
+    }
+
+    /// The driver has a result of `bytes`, which [`Self::keep_undelivered`] counts from now on.
+    pub(crate) fn take_result(&self, bytes: usize) {
+        self.0.passing.fetch_sub(bytes.saturating_mul(2), SeqCst);
+    }
+
+    /// The driver keeps `bytes` of results and parcels that are not delivered yet.
+    pub(crate) fn keep_undelivered(&self, bytes: usize) {
+        self.0.undelivered.store(bytes, SeqCst);
+        self.0.evict_excess();
     }
 
     /// Runs are to look for room soon.
@@ -162,19 +188,26 @@ impl Claim {
         if !self.budget.take(more) {
             let mut claims = self.budget.claims.lock();
             let is_oldest = claims.living.first_key_value().is_some_and(|(oldest, _)| *oldest == self.number);
-            if !is_oldest {
+            if !is_oldest || !self.budget.has_room_beside_results(self.bytes() + more) {
                 self.living.is_evicted.store(true, SeqCst);
                 return Err(NoRoom);
             }
             // The others go now, and their memory soon after.
-            let claimed = self.budget.claimed.fetch_add(more, SeqCst) + more;
-            let evicted = claims.evict(claimed.saturating_sub(self.budget.bytes_max));
+            self.budget.claimed.fetch_add(more, SeqCst);
+            let evicted = claims.evict(self.budget.counted().saturating_sub(self.budget.bytes_max));
             drop(claims);
             wake(&evicted);
         }
         self.living.bytes.fetch_add(more, SeqCst);
         self.budget.note_move();
         Ok(())
+    }
+
+    /// The instance's result, of `bytes`, is copied out of it: it is done, so others make room.
+    pub fn add_result(&self, bytes: usize) {
+        self.budget.claimed.fetch_add(bytes, SeqCst);
+        self.living.bytes.fetch_add(bytes, SeqCst);
+        self.budget.evict_excess();
     }
 
     /// Whether the instance is to be thrown away to make room.
@@ -219,11 +252,35 @@ impl Budget {
         *self.moved.lock() = Instant::now();
     }
 
+    /// Results that are not delivered yet.
+    fn results(&self) -> usize {
+        self.undelivered.load(SeqCst) + self.passing.load(SeqCst)
+    }
+
+    fn counted(&self) -> usize {
+        self.claimed.load(SeqCst).saturating_add(self.results())
+    }
+
+    /// Whether an instance with `bytes` fits in where no other is. That always is so when there are no results.
+    fn has_room_beside_results(&self, bytes: usize) -> bool {
+        let results = self.results();
+        results == 0 || results.saturating_add(bytes) <= self.bytes_max
+    }
+
     fn take(&self, bytes: usize) -> bool {
-        let fits = |claimed: usize| {
-            claimed.checked_add(bytes).filter(|claimed| *claimed <= self.bytes_max || bytes == 0)
-        };
+        let most = self.bytes_max.saturating_sub(self.results());
+        let fits =
+            |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
+    }
+
+    /// The youngest go if more is counted than may be.
+    fn evict_excess(&self) {
+        let excess = self.counted().saturating_sub(self.bytes_max);
+        if excess > 0 {
+            let evicted = self.claims.lock().evict(excess);
+            wake(&evicted);
+        }
     }
 
     /// So many bytes are resident. Those that were evicted have until the next look to go.
@@ -297,6 +354,29 @@ mod tests {
         assert_eq!(claims[0].grow_to(50), Ok(()));
         let evicted: Vec<bool> = claims.iter().map(Claim::is_evicted).collect();
         assert_eq!(evicted, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn even_the_oldest_waits_for_results_that_go_by_themselves() {
+        let memory = HostMemory::unwatched(100);
+        memory.pass_result(25);
+        memory.keep_undelivered(20);
+        assert!(memory.has_room_for(30) && !memory.has_room_for(31), "though there is no instance");
+        let (oldest, youngest) = (claim(&memory), claim(&memory));
+        assert_eq!((oldest.grow_to(20), youngest.grow_to(10)), (Ok(()), Ok(())));
+        // A result has room made for it, but by the oldest.
+        oldest.add_result(5);
+        assert!(youngest.is_evicted() && !oldest.is_evicted());
+        drop(youngest);
+        memory.pass_result(20);
+        assert!(!oldest.is_evicted());
+        assert_eq!(oldest.grow_to(26), Err(NoRoom));
+        assert!(oldest.is_evicted());
+        drop(oldest);
+        assert!(!memory.may_begin(10));
+        memory.take_result(45);
+        memory.keep_undelivered(0);
+        assert!(memory.has_room_for(1000), "there is nothing that could make room");
     }
 
     #[test]

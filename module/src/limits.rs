@@ -6,6 +6,12 @@ pub const IMPORTS_MAX: usize = 1024;
 pub const FOREIGN_SHOWN_MAX: usize = 8;
 /// Maximum exports.
 pub const EXPORTS_MAX: usize = 16 * 1024;
+/// Maximum functions that it defines. Large apps have some thousands.
+pub const FUNCTIONS_MAX: usize = 100_000;
+/// Maximum globals: each instance has all of them.
+pub const GLOBALS_MAX: usize = 10_000;
+/// Maximum tables: instances lie in pools, which have room for one of each.
+pub const TABLES_MAX: usize = 1;
 /// Maximum length of an export's name.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Maximum length of the names of all exports: they are kept, and stand in answers, as long as the app is known.

@@ -8,8 +8,8 @@ use wasmparser::{
 use crate::abi::{ABI_PREFIX, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
 use crate::inspect::{Determinism, Export, Import, Inspection};
 use crate::limits::{
-    EXPORTS_MAX, FOREIGN_SHOWN_MAX, IMPORTS_MAX, MANIFEST_BYTES_MAX, MANIFEST_LINES_MAX, NAME_BYTES_MAX,
-    NAMES_BYTES_MAX, size,
+    EXPORTS_MAX, FOREIGN_SHOWN_MAX, FUNCTIONS_MAX, GLOBALS_MAX, IMPORTS_MAX, MANIFEST_BYTES_MAX,
+    MANIFEST_LINES_MAX, NAME_BYTES_MAX, NAMES_BYTES_MAX, TABLES_MAX, size,
 };
 use crate::pitfall;
 use crate::shape::SHAPES_SECTION;
@@ -39,17 +39,10 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                     types.push(Some(ty?));
                 }
             }
-            Payload::ImportSection(reader) if reader.count() as usize > IMPORTS_MAX => {
-                inspection
-                    .refuse(format!("it has {} imports, and {IMPORTS_MAX} are allowed", reader.count()));
-                return Ok(());
-            }
-            Payload::ExportSection(reader) if reader.count() as usize > EXPORTS_MAX => {
-                inspection
-                    .refuse(format!("it has {} exports, and {EXPORTS_MAX} are allowed", reader.count()));
-                return Ok(());
-            }
             Payload::ImportSection(reader) => {
+                if refuse_too_many(inspection, "imports", reader.count(), IMPORTS_MAX) {
+                    return Ok(());
+                }
                 for import in reader.into_imports() {
                     let import = import?;
                     let (ty, known) = judge_import(import.module, import.name, import.ty, &types);
@@ -61,7 +54,17 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                     inspection.imports.push(import);
                 }
             }
-            Payload::FunctionSection(reader) => inspection.functions = u64::from(reader.count()),
+            Payload::FunctionSection(reader) => {
+                inspection.functions = u64::from(reader.count());
+                if refuse_too_many(inspection, "functions", reader.count(), FUNCTIONS_MAX) {
+                    return Ok(());
+                }
+            }
+            Payload::GlobalSection(reader)
+                if refuse_too_many(inspection, "globals", reader.count(), GLOBALS_MAX) =>
+            {
+                return Ok(());
+            }
             Payload::MemorySection(reader) => {
                 for memory in reader {
                     let memory = memory?;
@@ -71,11 +74,17 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                 }
             }
             Payload::TableSection(reader) => {
+                if refuse_too_many(inspection, "tables", reader.count(), TABLES_MAX) {
+                    return Ok(());
+                }
                 for table in reader {
                     inspection.table_elements += table?.ty.initial;
                 }
             }
             Payload::ExportSection(reader) => {
+                if refuse_too_many(inspection, "exports", reader.count(), EXPORTS_MAX) {
+                    return Ok(());
+                }
                 for export in reader {
                     let export = export?;
                     names_bytes += export.name.len();
@@ -157,6 +166,16 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
         ));
     }
     Ok(())
+}
+
+/// Refuses a module of which a section is too long; whether it is.
+fn refuse_too_many(inspection: &mut Inspection, what: &str, count: u32, most: usize) -> bool {
+    let is_too_long = count as usize > most;
+    if is_too_long {
+        let allowed = if most == 1 { "one is allowed".to_owned() } else { format!("{most} are allowed") };
+        inspection.refuse(format!("it has {count} {what}, and {allowed}"));
+    }
+    is_too_long
 }
 
 /// Names of jobs and entry points stand in answers, trees and logs: they are short, and show all that is in them.

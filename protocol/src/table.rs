@@ -187,6 +187,11 @@ impl Table {
         table
     }
 
+    /// What it keeps to, in bytes.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -39,6 +39,15 @@ pub struct Publish {
 }
 
 #[derive(Args)]
+pub struct Unpublish {
+    /// Names that were first published from this machine
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
+#[derive(Args)]
 pub struct Submit {
     /// A module, which is published first if need be; or a published app's name or hash
     #[arg(value_name = "APP")]

@@ -14,7 +14,8 @@ use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
 pub use grid::{
-    GetResult, GridLimits, List, OfRun, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree, Wait, Watch,
+    GetResult, GridLimits, List, OfRun, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree, Unpublish,
+    Wait, Watch,
 };
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
@@ -40,6 +41,8 @@ pub enum Command {
     Run(Run),
     /// Give an app to the grid
     Publish(Publish),
+    /// Give up the names of apps; their runs stay
+    Unpublish(Unpublish),
     /// List the grid's apps
     Apps(List),
     /// Run an app on the grid; prints the run's number

@@ -1,4 +1,4 @@
-//! `sateen publish` and `sateen apps`.
+//! `sateen publish`, `sateen unpublish` and `sateen apps`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::view::{App, read};
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json, read_module};
-use crate::flags::{List, Publish};
+use crate::flags::{List, Publish, Unpublish};
 
 pub fn publish(flags: &Publish) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
@@ -23,6 +23,16 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     print(format!("{}\n", app.hash).as_bytes())?;
     say(format!("published as `{}` ({})", app.name, size(module.bytes.len() as u64)));
     Ok(())
+}
+
+/// Gives up those names that it can, and fails as the first does that it cannot.
+pub fn unpublish(flags: &Unpublish) -> Result<(), Failure> {
+    let client = Client::new(&flags.grid.coordinator)?;
+    client.delete_all(
+        &flags.names,
+        |name| format!("/api/v1/apps/{}", segment(name)),
+        |name| format!("nothing is published as `{name}` any more"),
+    )
 }
 
 pub fn apps(flags: &List) -> Result<(), Failure> {

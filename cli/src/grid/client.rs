@@ -9,7 +9,7 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
 
-use crate::exit::{Failure, GRID};
+use crate::exit::{Failure, GRID, say};
 
 /// Until a connection stands.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -129,6 +129,29 @@ impl Client {
     pub fn delete(&self, path: &str) -> Result<(), Refusal> {
         let request = self.agent.delete(self.at(path)).config().timeout_global(Some(SHORT)).build();
         self.good(request.call(), SHORT).map(drop)
+    }
+
+    /// DELETE of each of `things`, at its path, which `done` tells of. Fails as the first does that cannot be deleted.
+    pub fn delete_all<T>(
+        &self,
+        things: &[T],
+        path: impl Fn(&T) -> String,
+        done: impl Fn(&T) -> String,
+    ) -> Result<(), Failure> {
+        let mut first = None;
+        for thing in things {
+            match self.delete(&path(thing)) {
+                Ok(()) => say(done(thing)),
+                Err(refusal) => {
+                    let failure = Failure::from(refusal);
+                    if first.is_some() {
+                        say(&failure.message);
+                    }
+                    first.get_or_insert(failure);
+                }
+            }
+        }
+        first.map_or(Ok(()), Err)
     }
 
     /// The answer to POST of bytes.

@@ -10,7 +10,7 @@ use super::client::{Client, Refusal};
 use super::view::{Log, Run, read};
 use crate::exit::{CANCELLED, Failure, say, visible};
 use crate::files::print_json;
-use crate::progress::{Progress, short};
+use crate::progress::{Progress, counted, short};
 
 /// The coordinator answers at the end of the run, and at the latest after so long.
 const TURN_S: u64 = 1;
@@ -117,9 +117,9 @@ fn line(run: &Run) -> String {
     let busy: u64 = there.iter().map(|host| host.busy).sum();
     let workers: u64 = there.iter().map(|host| host.workers).sum();
     format!(
-        "{} jobs, {} stolen, {} hosts, {busy}/{workers} cores busy",
-        short(run.jobs.spawned),
+        "{}, {} stolen, {}, {busy}/{workers} cores busy",
+        counted(run.jobs.spawned, "job", "jobs"),
         short(run.jobs.stolen),
-        there.len(),
+        counted(there.len() as u64, "host", "hosts"),
     )
 }

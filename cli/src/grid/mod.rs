@@ -15,7 +15,7 @@ mod view;
 mod watch;
 mod wrap;
 
-pub use apps::{apps, publish};
+pub use apps::{apps, publish, unpublish};
 pub use hosts::hosts;
 pub use replay::replay;
 pub use runs::{cancel, ps, remove, result, resume, suspend, wait};

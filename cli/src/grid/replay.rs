@@ -13,7 +13,7 @@ use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
 use crate::exit::{Failure, GRID, say};
 use crate::files::OutputFile;
 use crate::flags::{GridLimits, Replay as Flags, in_ms};
-use crate::progress::Progress;
+use crate::progress::{Progress, counted};
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
 /// Length of a job's parameters as they are shown, about.
@@ -76,10 +76,10 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
             about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
             if !flags.quiet && !flags.json {
                 say(format!(
-                    "{}: {}, {} jobs below it",
+                    "{}: {}, {} below it",
                     title(&job, call.as_deref()),
                     seconds(finished.elapsed.as_secs_f64()),
-                    finished.jobs.spawned
+                    counted(finished.jobs.spawned, "job", "jobs")
                 ));
             }
             let given = match &finished.output {

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::client::Client;
-use super::columns::{Columns, percent, seconds};
+use super::columns::{Columns, seconds};
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{Run, read};
+use super::view::{Fraction, Run, read};
+use super::wrap::columns;
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -14,6 +15,8 @@ use crate::flags::{GetResult, OfRun, Ps, Remove, Wait};
 
 /// Maximum runs of one answer of a coordinator.
 const PAGE_MAX: usize = 1000;
+/// Columns of an app with its arguments in a table.
+const TITLE_COLUMNS_MAX: usize = 48;
 /// States of runs that are not over.
 const UNFINISHED: &str = "queued,running,suspending,suspended";
 
@@ -40,8 +43,8 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         columns.row([
             run.run.to_string(),
             run.state.clone(),
-            run.title(),
-            run.progress.map(|all| percent(all.done as f64, all.total as f64)).unwrap_or_default(),
+            cut(&run.title()),
+            run.progress.map(Fraction::short).unwrap_or_default(),
             run.hosts.to_string(),
             run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
             run.waiting_for.clone().unwrap_or_default(),
@@ -54,6 +57,20 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         say("nothing runs; `sateen ps --all` lists what is over as well");
     }
     print(columns.text().as_bytes())
+}
+
+/// What a column has room for; `sateen status RUN` shows the rest.
+fn cut(title: &str) -> String {
+    if columns(title) <= TITLE_COLUMNS_MAX {
+        return title.to_owned();
+    }
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += columns(character.encode_utf8(&mut [0; 4]));
+        used < TITLE_COLUMNS_MAX
+    };
+    let shown: String = title.chars().take_while(fits).collect();
+    format!("{shown}…")
 }
 
 /// Ends as the run does.
@@ -102,20 +119,11 @@ pub fn resume(flags: &OfRun) -> Result<(), Failure> {
 /// Deletes those that it can, and fails as the first does that it cannot.
 pub fn remove(flags: &Remove) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
-    let mut first = None;
-    for run in &flags.runs {
-        match client.delete(&format!("/api/v1/runs/{run}")) {
-            Ok(()) => say(format!("run {run} was deleted")),
-            Err(refusal) => {
-                let failure = Failure::from(refusal);
-                if first.is_some() {
-                    say(&failure.message);
-                }
-                first.get_or_insert(failure);
-            }
-        }
-    }
-    first.map_or(Ok(()), Err)
+    client.delete_all(
+        &flags.runs,
+        |run| format!("/api/v1/runs/{run}"),
+        |run| format!("run {run} was deleted"),
+    )
 }
 
 fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
@@ -127,4 +135,19 @@ fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
     let run: Run = read(&answer)?;
     say(format!("run {} is {}", run.run, run.state));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_for_a_column_is_cut() {
+        let fits = "x".repeat(TITLE_COLUMNS_MAX);
+        assert_eq!(cut(&fits), fits);
+        for long in [format!("{fits}y"), "世".repeat(TITLE_COLUMNS_MAX)] {
+            let shown = cut(&long);
+            assert!(shown.ends_with('…') && columns(&shown) <= TITLE_COLUMNS_MAX, "{shown}");
+        }
+    }
 }

@@ -50,8 +50,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
         row("submitted", submitted.clone());
     }
     if let Some(progress) = run.progress {
-        let part = percent(progress.done as f64, progress.total as f64);
-        row("progress", format!("{} of {} ({part})", progress.done, progress.total));
+        row("progress", progress.long());
     }
     if let Some(root) = root_host(run) {
         let moved = match run.root_losses {

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::columns::percent;
 use crate::exit::{Failure, GRID};
 
 /// `value` as what it should be.
@@ -154,6 +155,23 @@ impl Run {
 pub struct Fraction {
     pub done: u64,
     pub total: u64,
+}
+
+impl Fraction {
+    /// In percent; the number that is done where the app does not know of how many.
+    pub fn short(self) -> String {
+        if self.total == 0 { self.done.to_string() } else { percent(self.done as f64, self.total as f64) }
+    }
+
+    /// All of it.
+    pub fn long(self) -> String {
+        let Self { done, total } = self;
+        if total == 0 {
+            format!("{done} of an unknown total")
+        } else {
+            format!("{done} of {total} ({})", self.short())
+        }
+    }
 }
 
 /// Why a run has no result.

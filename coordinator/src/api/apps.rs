@@ -14,11 +14,13 @@ use super::problem::Problem;
 use super::types::App;
 use super::{Api, body};
 use crate::clock::unix_ms;
-use crate::limits::{APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHER_BYTES_MAX};
+use crate::limits::{
+    APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX, PUBLISHER_BYTES_MAX,
+};
 use crate::module::inspect;
 use crate::server::{Connection, Kind};
 use crate::store::StoreError;
-use crate::store::sql::{self, AppRow, Owner, Published, Publisher};
+use crate::store::sql::{self, AppRow, Owner, Published, Publisher, Unpublished};
 
 /// Fewer digits of a hash are too easily another's.
 const PREFIX_DIGITS_MIN: usize = 6;
@@ -42,7 +44,7 @@ pub async fn publish(
     if let Some(by) = &by {
         check_publisher(by)?;
     }
-    let publisher = Publisher { name: by, address: Some(connection.address.ip().to_canonical().to_string()) };
+    let publisher = publisher(&connection, by);
     let _turn = turn(&api, &connection, Kind::Transfer).await?;
     let incoming = body::in_file(&api, &connection, content).await?;
     let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
@@ -69,11 +71,47 @@ pub async fn publish(
         Published::Known => false,
         // Another was faster.
         Published::NameTaken(owner) => return Err(taken(&row.name, &owner)),
+        Published::Lookalike(other) => {
+            return Err(Problem::conflict(format!(
+                "the name `{}` differs from `{other}` in case only, and one could be taken for the other; publish \
+                 under `{other}` if that is meant, or choose another name with --name",
+                row.name
+            )));
+        }
+        Published::Full { of_peer } => return Err(full(of_peer)),
     };
     let Publisher { name: by, address } = &row.publisher;
     tracing::info!(app = %row.hash, name = row.name, bytes = row.bytes, is_new, by, address, "app published");
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(row.into())))
+}
+
+/// Gives a name up, for its owner.
+pub async fn unpublish(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let publisher = publisher(&connection, None);
+    let wanted = name.clone();
+    let done = api.store.write(move |connection| sql::unpublish(connection, &wanted, &publisher)).await;
+    match done.map_err(|error| Problem::unsaved(&error))? {
+        Unpublished::Done => {
+            tracing::info!(name, address = %connection.peer, "app unpublished");
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Unpublished::Unknown => Err(Problem::not_found(format!(
+            "no app is published under the name `{}`; `sateen apps` lists them",
+            name.escape_debug()
+        ))),
+        Unpublished::OfAnother(owner) => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            format!(
+                "the name `{name}` belongs to its first publisher and can be given up only from {}",
+                address(&owner)
+            ),
+        )),
+    }
 }
 
 pub async fn list(State(api): State<Api>) -> Result<Json<Vec<App>>, Problem> {
@@ -116,11 +154,32 @@ fn looks_like_hash(name: &str) -> bool {
     (PREFIX_DIGITS_MIN..=DIGITS).contains(&name.len()) && name.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-fn taken(name: &str, owner: &Owner) -> Problem {
-    let from = match &owner.address {
-        Some(address) => address,
-        None => "the coordinator's own machine, as nothing is known of who published it",
+fn publisher(connection: &Connection, name: Option<String>) -> Publisher {
+    Publisher { name, address: Some(connection.address.ip().to_canonical().to_string()) }
+}
+
+fn full(of_peer: bool) -> Problem {
+    let detail = if of_peer {
+        format!(
+            "this address has published {PUBLISHED_PER_PEER_MAX} modules, the most that are allowed; give some names \
+             up with `sateen unpublish NAME`"
+        )
+    } else {
+        format!(
+            "{PUBLISHED_MAX} modules are published, the most that are allowed; their owners can give names up"
+        )
     };
+    Problem::new(StatusCode::INSUFFICIENT_STORAGE, detail)
+}
+
+/// From where a name can be used.
+fn address(owner: &Owner) -> &str {
+    let unknown = "the coordinator's own machine, as nothing is known of who published it";
+    owner.address.as_deref().unwrap_or(unknown)
+}
+
+fn taken(name: &str, owner: &Owner) -> Problem {
+    let from = address(owner);
     Problem::conflict(format!(
         "the name `{name}` belongs to its first publisher, and only from {from} can more be published under it; choose \
          another name with --name"

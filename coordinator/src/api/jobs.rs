@@ -84,9 +84,9 @@ fn choose(
 
 async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Problem> {
     let row = runs::row(api, run).await?;
-    let digits = row.spec.app.to_string();
-    let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
-    let function = app.map(|app| app.about.job(job.kind, &row.spec.function).to_owned());
+    let app = row.spec.app;
+    let about = api.store.read(move |connection| sql::about(connection, app)).await?;
+    let function = about.map(|about| about.job(job.kind, &row.spec.function).to_owned());
     let is_root = job.kind == ROOT_KIND;
     if job.shares && !is_root {
         let why = format!(

@@ -16,8 +16,7 @@ mod runs;
 mod service;
 pub mod types;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -25,7 +24,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use sateen_protocol::{GridId, RunId};
+use sateen_protocol::GridId;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
@@ -34,7 +33,6 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::limits::RUNS_WATCHED_MAX;
 use crate::links::{FromLink, Links};
-use crate::peer::Peer;
 use crate::server::Gates;
 use crate::store::Store;
 use crate::watch::Watching;
@@ -77,8 +75,6 @@ pub struct Api {
     pub shutdown: watch::Receiver<bool>,
     /// Pages that watch.
     pub watching: Arc<Watching>,
-    /// Who submitted runs that are not over, as far as that is known.
-    pub submitters: Arc<Mutex<HashMap<RunId, Peer>>>,
     /// What peers may have at once.
     pub gates: Arc<Gates>,
     /// Bounds the memory and the cores that modules take.
@@ -103,7 +99,7 @@ pub fn router(api: Api) -> Router {
         .route("/ws/watch", get(hosts::watch))
         .route("/api/v1/openapi.json", get(openapi::show))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
-        .route("/api/v1/apps/{app}", get(apps::show))
+        .route("/api/v1/apps/{app}", get(apps::show).delete(apps::unpublish))
         .route("/api/v1/blobs", post(blobs::add))
         .route("/api/v1/blobs/{hash}", put(blobs::upload).get(blobs::download).head(blobs::head))
         .route("/api/v1/runs", post(runs::submit::submit).get(runs::list))

@@ -46,7 +46,7 @@ const WASM: &str = "application/wasm";
 const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
-const OPERATIONS: [Operation; 35] = [
+const OPERATIONS: [Operation; 36] = [
     get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
     get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
     get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
@@ -72,6 +72,11 @@ const OPERATIONS: [Operation; 35] = [
         ..get("/api/v1/apps", "Publishes a module; 200 if it was published before.", Content::Json("App"))
     },
     get("/api/v1/apps/{app}", "An app by its name, hash, or the beginning of that.", Content::Json("App")),
+    Operation {
+        method: "delete",
+        status: 204,
+        ..get("/api/v1/apps/{app}", "Gives a name up, for the address that it belongs to.", Content::Nothing)
+    },
     Operation {
         method: "post",
         body: Content::Other(BYTES),

@@ -92,7 +92,11 @@ pub async fn check(State(api): State<Api>, request: Request, next: Next) -> Resp
 
 fn refusal(headers: &HeaderMap, names: &PublicNames) -> Option<Problem> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let host = text(header::HOST).unwrap_or_default();
+    let Some(host) = text(header::HOST).filter(|host| !host.is_empty()) else {
+        let why = "the request has no Host header, or an empty one; it must name the coordinator as the URL does, for \
+                   example, Host: 127.0.0.1:7700";
+        return Some(Problem::bad_request(why));
+    };
     if !names.knows(&host) {
         let name = without_port(&host).chars().take(NAME_BYTES_MAX).collect::<String>();
         let name = name.escape_debug();

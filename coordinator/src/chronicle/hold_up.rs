@@ -14,10 +14,14 @@ use crate::locked;
 const TIME_S_MIN: f64 = 2.0;
 /// Workers whose stretches are added up while the chronicle is locked.
 const WORKERS_AT_ONCE_MAX: usize = 32;
+/// A run that has waited for less has only just begun to.
+const WAITED_S_MIN: f64 = 1.0;
 /// From this share of the workers' time on, nothing holds the run up that is worth a word.
 const COMPUTED_ENOUGH: f64 = 0.85;
 /// Share of its time that a run waited for hosts.
 const WAITED_MIN: f64 = 0.2;
+/// Share of the workers' time for which they waited for results of other hosts.
+const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 /// Processor time for the time in which workers computed: below, others had the processors.
 const PROCESSOR_ENOUGH: f64 = 0.75;
 /// Share of the computing that was done before.
@@ -25,6 +29,8 @@ const RECOVERED_MIN: f64 = 0.25;
 /// A run is at its end while no more workers compute than this number, or than this share of them if that is more.
 const LAST_WORKERS: f64 = 1.5;
 const LAST_SHARE: f64 = 0.25;
+/// Where less is computed at the end, it waits for something else than a job.
+const STRAGGLING_WORKERS_MIN: f64 = 0.5;
 /// Share of a run's time that its end takes, if a straggler is to blame; before it, workers computed this share.
 const END_MIN: f64 = 0.15;
 const BEFORE_END_MIN: f64 = 0.5;
@@ -118,7 +124,13 @@ impl Chronicle {
 impl Evidence {
     fn verdict(&self) -> Option<HoldUp> {
         if let Some(why) = &self.waiting_for {
-            let text = format!("It waits, {} of {} so far: {why}.", time(self.waited.0), time(self.passed_s));
+            // It may just have begun to.
+            let so_far = if self.waited.0 >= WAITED_S_MIN {
+                format!(", {} of {} so far", time(self.waited.0), time(self.passed_s))
+            } else {
+                String::new()
+            };
+            let text = format!("It waits{so_far}: {why}.");
             return Some(HoldUp { kind: HoldUpKind::Waiting, text });
         }
         if self.passed_s < TIME_S_MIN {
@@ -149,7 +161,9 @@ impl Evidence {
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
-        if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH {
+        // What else computed here cost it no more than that its workers had nothing to do.
+        let starved = (1.0 - got) * (all.work + all.recover);
+        if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH && starved >= all.steal + all.wait {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
@@ -193,10 +207,20 @@ impl Evidence {
         let unknown = 1.0 - computed - of(all.steal + all.wait);
         if unknown > UNKNOWN_MIN {
             let text = format!(
-                "The hosts' machines are busy elsewhere: of {} of the workers' time nothing is known.",
+                "Little is known: hosts have not reported what workers did for {} of the time; they, or their links, are \
+                 slow.",
                 percent(unknown)
             );
             return said(HoldUpKind::Starved, text);
+        }
+        if of(all.wait) >= WAITED_FOR_OTHERS_MIN {
+            let text = format!(
+                "Results of other hosts: workers waited for them for {} of their time, and {}; the other hosts compute \
+                 them, or they are large for the links on their way.",
+                percent(of(all.wait)),
+                of_workers()
+            );
+            return said(HoldUpKind::Waiting, text);
         }
         let text = format!(
             "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
@@ -222,6 +246,9 @@ impl Evidence {
         let last = sum(self.totals.get(known - end..known)?);
         let was_busy = before.work + before.recover >= BEFORE_END_MIN * before.workers;
         if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
+            return None;
+        }
+        if last.work + last.recover < STRAGGLING_WORKERS_MIN * end as f64 {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);
@@ -331,6 +358,10 @@ mod tests {
         waits.waiting_for = Some("no host is connected".to_owned());
         waits.waited = (3.0, "no host is connected".to_owned());
         is(&waits, HoldUpKind::Waiting, &["3.0 s of 10.0 s", "no host is connected"]);
+        waits.waited.0 = 0.4;
+        let found = waits.verdict().expect("enough is known");
+        assert_eq!(found.text, "It waits: no host is connected.");
+        waits.waited.0 = 3.0;
         waits.waiting_for = None;
         is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done"]);
         waits.waited.0 = 1.0;
@@ -353,7 +384,20 @@ mod tests {
         assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
         starved.least = least(&hosts);
         is(&starved, HoldUpKind::Starved, &["19 % of a core each, and 10 % on bob."]);
-        is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["75 % of the workers' time"]);
+        is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["workers did for 75 % of the time"]);
+    }
+
+    /// They computed for a while on a busy machine, and results have been on their way ever since.
+    #[test]
+    fn results_that_crawl_are_not_blamed_on_processors() {
+        let mut totals = part(20, 4.0, 4.0, 0.0, 0.0);
+        totals.extend(part(10, 4.0, 0.2, 1.8, 2.0));
+        let mut crawls = run(totals.clone());
+        crawls.work_s *= 0.4;
+        is(&crawls, HoldUpKind::Starved, &["busy elsewhere"]);
+        totals.extend(part(60, 4.0, 0.2, 1.8, 2.0));
+        let crawls = Evidence { work_s: crawls.work_s, ..run(totals) };
+        is(&crawls, HoldUpKind::Waiting, &["waited for them for 39 %", "1 of 4 workers"]);
     }
 
     #[test]

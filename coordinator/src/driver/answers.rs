@@ -1,5 +1,6 @@
 //! What the driver does about what the API asks.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,13 +12,16 @@ use super::scan::Scan;
 use super::{ChangeError, Drive, Live, Request, Submitted, Wish};
 use crate::api::types::Figures;
 use crate::clock::unix_ms;
+use crate::peer::Peer;
 use crate::store::{StoreError, sql};
 
 impl Drive {
     pub(super) fn request(&mut self, request: Request) {
         // The caller may have hung up; the answer is then dropped.
         match request {
-            Request::Submit { app_name, spec, reply } => self.submit(app_name, *spec, reply),
+            Request::Submit { app_name, spec, submitter, reply } => {
+                self.submit(app_name, *spec, submitter, reply);
+            }
             Request::Change { run, wish, reply } => {
                 let now = self.clock.now();
                 let result = match wish {
@@ -39,7 +43,9 @@ impl Drive {
             }
             Request::Run(run, reply) => self.scan(Scan::run(run, reply)),
             Request::Runs(reply) => {
-                let _ = reply.send(self.machine.run_ids().filter_map(|run| self.live(run)).collect());
+                let placed = OnceCell::new();
+                let _ =
+                    reply.send(self.machine.run_ids().filter_map(|run| self.live(run, &placed)).collect());
             }
             Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
             Request::Forget(run, reply) => {
@@ -52,25 +58,32 @@ impl Drive {
     }
 
     /// Has a run saved; the machine gets it afterwards.
-    fn submit(&self, app_name: String, spec: RunSpec, reply: oneshot::Sender<Result<RunId, StoreError>>) {
+    fn submit(
+        &self,
+        app_name: String,
+        spec: RunSpec,
+        submitter: Peer,
+        reply: oneshot::Sender<Result<RunId, StoreError>>,
+    ) {
         let (store, driver) = (Arc::clone(&self.store), self.submitted.0.clone());
         tokio::spawn(async move {
             let (to_save, now_ms) = (spec.clone(), unix_ms());
             let save = move |connection: &mut rusqlite::Connection| {
-                sql::add_run(connection, &app_name, &to_save, now_ms)
+                sql::add_run(connection, &app_name, &to_save, submitter, now_ms)
             };
             let result = store.write(save).await;
             // A driver that is gone has answered by being gone.
-            let _ = driver.send(Submitted { result, spec, reply });
+            let _ = driver.send(Submitted { result, spec, submitter, reply });
         });
     }
 
     pub(super) fn submitted(&mut self, submitted: Submitted) {
-        let Submitted { result, spec, reply } = submitted;
+        let Submitted { result, spec, submitter, reply } = submitted;
         if let Ok(run) = result {
             tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
             self.links.counters.runs_submitted.fetch_add(1, Relaxed);
             self.chronicles.begin(run);
+            self.submitters.add(run, submitter);
             self.machine.submit(self.clock.now(), run, spec);
             self.drain();
         }
@@ -79,10 +92,10 @@ impl Drive {
     }
 
     /// A run that is not over, without what each host did of it.
-    fn live(&self, run: RunId) -> Option<Live> {
+    fn live(&self, run: RunId, placed: &OnceCell<String>) -> Option<Live> {
         let view = self.machine.run(run).filter(|view| !view.state().is_over())?;
         let figures = Figures::of_view(&view, Vec::new());
-        Some(Live { run, state: view.state(), waiting_for: view.waiting_for, figures })
+        Some(Live { run, state: view.state(), waiting_for: self.waiting_for(&view, placed), figures })
     }
 
     /// A run that is over, which is not saved: until then nobody is told. Without its figures.

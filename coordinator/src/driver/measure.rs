@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use super::{Drive, Driver, Known, Request};
 use crate::clock::Clock;
 use crate::links::{FromLink, Links};
-use crate::store::{Store, StoreError};
+use crate::store::{Opening, Store, StoreError};
 
 const RUN: RunId = RunId(1);
 /// All hosts count so often.
@@ -177,7 +177,10 @@ pub(super) struct New {
 impl New {
     /// A driver for `links_max` links, with a new store in the empty `folder`.
     pub fn begin(folder: &Path, links_max: usize, clock: Clock) -> Result<Self, StoreError> {
-        let (store, restored) = Store::open(folder, crate::limits::BLOBS_BYTES_MAX)?;
+        let (store, restored) = Store::open(
+            folder,
+            Opening { blobs_bytes_max: u64::MAX, results_bytes_max: u64::MAX, new_grid: false },
+        )?;
         let links = Arc::new(Links::new(Arc::default(), clock, links_max));
         let config = CoordinatorConfig {
             grid: restored.grid,
@@ -189,8 +192,12 @@ impl New {
         };
         let machine = Coordinator::new(config, Vec::new(), clock.now());
         let (to_driver, from_links) = mpsc::unbounded_channel();
-        let known =
-            Known { names: Vec::new(), chronicles: Vec::new(), trees_kept: crate::limits::TREES_KEPT };
+        let known = Known {
+            names: Vec::new(),
+            chronicles: Vec::new(),
+            trees_kept: crate::limits::TREES_KEPT,
+            submitters: Vec::new(),
+        };
         let (drive, driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
         Ok(Self { drive, driver, to_driver })
     }

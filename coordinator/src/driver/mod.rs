@@ -5,6 +5,7 @@ mod end;
 mod events;
 pub mod measure;
 mod names;
+mod places;
 mod presence;
 mod rate;
 mod request;
@@ -36,9 +37,11 @@ use crate::limits::{
 };
 use crate::links::{FromLink, Links};
 use crate::locked;
+use crate::peer::Peer;
 use crate::store::sql::state_word;
 use crate::store::{Store, StoreError};
 use names::Names;
+use places::Submitters;
 use presence::Presence;
 use rate::{Pings, Rate};
 use rounds::Rounds;
@@ -70,6 +73,8 @@ pub struct Known {
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Maximum runs that are over and whose chronicles are kept.
     pub trees_kept: usize,
+    /// Runs that are not over, and who submitted them.
+    pub submitters: Vec<(RunId, Option<Peer>)>,
 }
 
 /// What there is to do next.
@@ -90,6 +95,7 @@ enum Turn {
 struct Submitted {
     result: Result<RunId, StoreError>,
     spec: RunSpec,
+    submitter: Peer,
     reply: oneshot::Sender<Result<RunId, StoreError>>,
 }
 
@@ -110,6 +116,7 @@ pub struct Drive {
     /// What a link's hello said, until the machine says who it is.
     hellos: HashMap<LinkId, HostName>,
     names: Names,
+    submitters: Submitters,
     /// Figures of finished runs, until they are saved. Computed at first use, since a large grid has many rows.
     last_seen: HashMap<RunId, Arc<LateFigures>>,
     rounds: Rounds,
@@ -157,6 +164,7 @@ impl Drive {
             from_links,
             hellos: HashMap::new(),
             names: Names::restore(known.names),
+            submitters: Submitters::restore(known.submitters),
             rounds: Rounds::default(),
             scans: Scans::default(),
             last_seen: HashMap::new(),
@@ -394,6 +402,7 @@ impl Drive {
 
     /// A run is over. What each host did of it is worked out by whoever needs it first, and that is the store's thread.
     fn end(&mut self, run: RunId, end: RunEnd, counts: Counts, account: Account) {
+        let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
         let how = match &failure {
             Some(failure) => format!("the run has failed: {}", failure.message),

@@ -12,6 +12,7 @@ use super::served::Service;
 use crate::api::types::Figures;
 use crate::chronicle::Chronicles;
 use crate::metrics::Totals;
+use crate::peer::Peer;
 use crate::store::StoreError;
 
 /// A question, and where the answer goes.
@@ -23,6 +24,8 @@ pub enum Request {
         app_name: String,
         /// What it is.
         spec: Box<RunSpec>,
+        /// From where it comes.
+        submitter: Peer,
         /// Its number, once it is saved.
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     },

@@ -4,6 +4,7 @@
 //! A part is as things are when it is worked out: hosts that come or go meanwhile may or may not be among those that are
 //! seen, and none is seen twice.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -177,7 +178,7 @@ impl Drive {
             run: scan.run,
             state: view.state(),
             figures: Figures::of_view(&view, Vec::new()),
-            waiting_for: view.waiting_for,
+            waiting_for: self.waiting_for(&view, &OnceCell::new()),
         };
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().collect();

@@ -52,7 +52,12 @@ impl Bed {
     }
 
     async fn submit(&self) -> RunId {
-        let ask = |reply| Request::Submit { app_name: "app".to_owned(), spec: Box::new(spec()), reply };
+        let ask = |reply| Request::Submit {
+            app_name: "app".to_owned(),
+            spec: Box::new(spec()),
+            submitter: Peer::of([127, 0, 0, 1].into()),
+            reply,
+        };
         self.driver.ask(ask).await.expect("it runs").expect("it is saved")
     }
 

@@ -17,6 +17,12 @@ use crate::peer::Peer;
 
 const INCOMING: &str = "incoming-";
 
+/// How many blobs there are in a folder, if that is there.
+pub(super) fn count(folder: &Path) -> usize {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.file_name());
+    names.filter(|name| BlobHash::parse(&name.to_string_lossy()).is_some()).count()
+}
+
 /// A folder of blobs.
 #[derive(Debug)]
 pub struct Blobs {

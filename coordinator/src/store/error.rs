@@ -26,6 +26,16 @@ pub enum StoreError {
         /// The newest that this program knows.
         known: u32,
     },
+    /// The folder is a grid's, whose database is gone.
+    #[error(
+        "the data folder {folder} has {} of a grid in blobs/, and its database state.sqlite is missing or empty: the grid's identity, apps, runs and results are lost with it; restore state.sqlite from a backup, name another folder with --data-dir, or begin a new grid with what is left by starting once with --new-grid", left(*.blobs)
+    )]
+    Lost {
+        /// Which folder.
+        folder: PathBuf,
+        /// Its blobs.
+        blobs: usize,
+    },
     /// The folder, or a file in it, cannot be used.
     #[error("{path} cannot be used: {source}; the data folder must be writable and its disk not full")]
     File {
@@ -80,6 +90,10 @@ pub enum StoreError {
     /// The service ends.
     #[error("the coordinator is shutting down")]
     Stopped,
+}
+
+fn left(blobs: usize) -> String {
+    if blobs == 1 { "one module or input".to_owned() } else { format!("{blobs} modules and inputs") }
 }
 
 impl StoreError {

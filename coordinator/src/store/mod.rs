@@ -18,6 +18,7 @@ mod lane;
 mod ledger;
 pub mod listing;
 mod private;
+mod results;
 mod schema;
 pub mod sql;
 
@@ -39,6 +40,7 @@ use lane::Lane;
 
 pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
+pub use results::Results;
 
 const DATABASE: &str = "state.sqlite";
 const BLOBS: &str = "blobs";
@@ -65,6 +67,8 @@ pub struct Store {
     reader: Lane,
     blobs: Arc<Blobs>,
     making_room: tokio::sync::Mutex<()>,
+    /// What results take, and may take.
+    pub results: Results,
     trouble: Mutex<Option<String>>,
     /// How long reads take, from question to answer.
     pub reading: Arc<Timing>,
@@ -72,6 +76,17 @@ pub struct Store {
     pub writing: Arc<Timing>,
     /// Keeps the folder locked.
     _lock: File,
+}
+
+/// How a data folder is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    /// What blobs may take, in bytes.
+    pub blobs_bytes_max: u64,
+    /// What results may take, in bytes.
+    pub results_bytes_max: u64,
+    /// A new grid may begin where there are blobs and no database.
+    pub new_grid: bool,
 }
 
 /// What a data folder says at the start.
@@ -87,6 +102,8 @@ pub struct Restored {
     pub seed: u64,
     /// Its runs that are not over.
     pub runs: Vec<StoredRun>,
+    /// Who submitted each of these, as far as that is known.
+    pub submitters: Vec<(RunId, Option<Peer>)>,
     /// Names and sites of hosts that work on them.
     pub names: Vec<(HostId, String, String)>,
     /// Trees and logs, and whether their runs are over; those that ended first come first.
@@ -99,22 +116,33 @@ impl Store {
     /// Opens the folder, which is made if it is not there. Blocks.
     ///
     /// # Errors
-    /// When it is in use, of a newer version, or cannot be written. Nothing in it is changed then.
-    pub fn open(folder: &Path, blobs_bytes_max: u64) -> Result<(Self, Restored), StoreError> {
+    /// When it is in use, of a newer version, without its database, or cannot be written. Nothing in it is changed then.
+    pub fn open(folder: &Path, opening: Opening) -> Result<(Self, Restored), StoreError> {
         private::create(folder)?;
         let lock = lock(folder)?;
         let path = folder.join(DATABASE);
+        if !opening.new_grid && path.metadata().map_or(0, |about| about.len()) == 0 {
+            check_new(folder)?;
+        }
         private::mend(folder, &path)?;
         let connection = open(&path, folder)?;
-        let (grid, secret, restarted) = sql::grid(&connection, fresh_identity)?;
+        let (grid, secret, restarted) = sql::grid(&connection, || {
+            if !opening.new_grid {
+                check_new(folder)?;
+            }
+            fresh_identity()
+        })?;
         let seed = getrandom::u64().map_err(StoreError::Randomness)?;
+        let kept = sql::results_by_peer(&connection)?;
         let (mut runs, mut names, mut submitted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut submitters = Vec::new();
         for row in sql::runs_to_restore(&connection)? {
             let entries = sql::entries(&connection, row.run)?;
             let chronicle::NamedStanding { standing, names: known } =
                 chronicle::standing(&connection, row.run)?;
             names.extend(known);
             submitted.push((row.run, row.submitted_at_ms));
+            submitters.push((row.run, row.submitter));
             runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries, standing });
         }
         let mut chronicles = Vec::new();
@@ -129,19 +157,20 @@ impl Store {
         }
         let uploaded = sql::uploads(&connection)?;
         let reader = open_reader(&path)?;
-        let blobs = Arc::new(Blobs::open(folder.join(BLOBS), blobs_bytes_max, &uploaded)?);
+        let blobs = Arc::new(Blobs::open(folder.join(BLOBS), opening.blobs_bytes_max, &uploaded)?);
         let missing = missing(&sql::apps(&reader, APPS_LISTED_BYTES_MAX)?, &runs, &blobs);
         let store = Self {
             writer: Lane::start("store-writer", connection)?,
             reader: Lane::start("store-reader", reader)?,
             blobs,
             making_room: tokio::sync::Mutex::default(),
+            results: Results::new(opening.results_bytes_max, kept),
             trouble: Mutex::new(None),
             reading: Arc::default(),
             writing: Arc::default(),
             _lock: lock,
         };
-        Ok((store, Restored { grid, secret, restarted, seed, runs, names, chronicles, missing }))
+        Ok((store, Restored { grid, secret, restarted, seed, runs, submitters, names, chronicles, missing }))
     }
 
     /// Reads from the database.
@@ -237,6 +266,13 @@ impl Store {
         };
         self.writer.call(work).await
     }
+}
+
+/// Whether a grid may begin in the folder. Blobs come into it only when it has a database: a first start that did not
+/// come to its end has none.
+fn check_new(folder: &Path) -> Result<(), StoreError> {
+    let blobs = blobs::count(&folder.join(BLOBS));
+    if blobs == 0 { Ok(()) } else { Err(StoreError::Lost { folder: folder.to_owned(), blobs }) }
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {

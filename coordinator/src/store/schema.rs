@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -112,6 +112,12 @@ const MIGRATIONS: [&str; 7] = [
         address TEXT NOT NULL,
         used_at_ms INTEGER NOT NULL
     ) WITHOUT ROWID;
+",
+    "
+    -- Who submitted a run, so that nobody's results fill the disk. Those of older versions are nobody's.
+    ALTER TABLE runs ADD COLUMN submitted_from TEXT;
+    CREATE INDEX runs_by_app ON runs (app);
+    CREATE INDEX name_owners_by_letters ON name_owners (name COLLATE NOCASE);
 ",
 ];
 

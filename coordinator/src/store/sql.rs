@@ -1,6 +1,9 @@
 //! The one place where SQL is spoken. Plain statements, so that another database can take SQLite's
 //! place here.
 
+mod apps;
+mod results;
+
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::types::ValueRef;
@@ -11,36 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, is_of_row};
 use crate::api::types::Figures;
-use crate::module::About;
 use crate::peer::Peer;
 
+pub use apps::{
+    AppRow, Owner, Published, Publisher, Unpublished, about, app_named, apps, apps_beginning, owner, publish,
+    unpublish,
+};
+pub use results::results_by_peer;
+
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// A published module.
-#[derive(Debug, Clone)]
-pub struct AppRow {
-    /// Of its bytes.
-    pub hash: BlobHash,
-    /// The name that it was last published under.
-    pub name: String,
-    /// Its size.
-    pub bytes: u64,
-    /// When that was, in milliseconds since 1970.
-    pub published_at_ms: u64,
-    /// Who did that.
-    pub publisher: Publisher,
-    /// What it holds.
-    pub about: About,
-}
-
-/// Who published a module.
-#[derive(Debug, Clone, Default)]
-pub struct Publisher {
-    /// What they call themselves, if they do. Nobody has checked it.
-    pub name: Option<String>,
-    /// Where they were: an address. Older versions did not take that down.
-    pub address: Option<String>,
-}
 
 /// A run.
 #[derive(Debug, Clone)]
@@ -59,6 +41,8 @@ pub struct RunRow {
     pub started_at_ms: Option<u64>,
     /// When it was over.
     pub ended_at_ms: Option<u64>,
+    /// Who submitted it; older versions did not take that down.
+    pub submitter: Option<Peer>,
     /// What became of it, once it is over.
     pub figures: Option<Figures>,
 }
@@ -84,21 +68,6 @@ pub fn grid(
     Ok((id, secret, false))
 }
 
-const APP: &str = "SELECT apps.hash, app_names.name, apps.bytes, app_names.published_at_ms, apps.about,
-    app_names.published_by, app_names.published_from
-    FROM apps JOIN app_names ON app_names.hash = apps.hash";
-
-fn app(row: &Row<'_>) -> rusqlite::Result<AppRow> {
-    Ok(AppRow {
-        hash: BlobHash(row.get(0)?),
-        name: row.get(1)?,
-        bytes: row.get::<_, i64>(2)? as u64,
-        published_at_ms: row.get::<_, i64>(3)? as u64,
-        about: from_json(4, &row.get::<_, String>(4)?)?,
-        publisher: Publisher { name: row.get(5)?, address: row.get(6)? },
-    })
-}
-
 fn from_json<'a, T: Deserialize<'a>>(column: usize, text: &'a str) -> rusqlite::Result<T> {
     serde_json::from_str(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
@@ -110,129 +79,25 @@ fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// What came of a publication.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Published {
-    /// The module was not known.
-    New,
-    /// It was.
-    Known,
-    /// Nothing was done: the name is another's.
-    NameTaken(Owner),
-}
-
-/// Whose a name is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    /// The address that it was first published from; an older version did not take that down.
-    pub address: Option<String>,
-}
-
-impl Owner {
-    /// Whether somebody who publishes from there owns it. What nobody is known to own is left to this machine.
-    pub fn is(&self, publisher: &Publisher) -> bool {
-        let peer = |address: &str| address.parse().ok().map(Peer::of);
-        let publisher = publisher.address.as_deref().and_then(peer);
-        match &self.address {
-            Some(address) => publisher.is_some() && publisher == peer(address),
-            None => publisher.is_some_and(Peer::is_loopback),
-        }
-    }
-}
-
-/// Whose a name is, if it is anybody's.
-pub fn owner(connection: &Connection, name: &str) -> Result<Option<Owner>> {
-    let sql = "SELECT address FROM name_owners WHERE name = ?1";
-    let owner = connection.prepare(sql)?.query_row([name], |row| Ok(Owner { address: row.get(0)? }));
-    Ok(owner.optional()?)
-}
-
-/// Publishes a module under a name, whose newest it becomes. A name belongs to who was first to publish under it.
-pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<Published> {
-    let transaction = connection.transaction()?;
-    if let Some(owner) = owner(&transaction, &row.name)?.filter(|owner| !owner.is(&row.publisher)) {
-        return Ok(Published::NameTaken(owner));
-    }
-    transaction.execute(
-        "INSERT INTO name_owners (name, address) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        params![row.name, row.publisher.address],
-    )?;
-    let added = transaction.execute(
-        "INSERT INTO apps (hash, bytes, about) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-        params![row.hash.0, row.bytes as i64, to_json(&row.about)],
-    )?;
-    // Times of one name are kept apart, so that which is the newest is never in doubt.
-    transaction.execute(
-        "INSERT INTO app_names (name, hash, published_at_ms, published_by, published_from)
-         VALUES (
-             ?1, ?2, max(?3, 1 + coalesce((SELECT max(published_at_ms) FROM app_names WHERE name = ?1), 0)), ?4, ?5
-         )
-         ON CONFLICT (name, hash) DO UPDATE SET published_at_ms = excluded.published_at_ms,
-             published_by = excluded.published_by, published_from = excluded.published_from",
-        params![
-            row.name,
-            row.hash.0,
-            row.published_at_ms as i64,
-            row.publisher.name,
-            row.publisher.address
-        ],
-    )?;
-    transaction.commit()?;
-    Ok(if added > 0 { Published::New } else { Published::Known })
-}
-
-/// The names of modules, newest first, as far as their descriptions have no more than `bytes_max`.
-pub fn apps(connection: &Connection, bytes_max: usize) -> Result<Vec<AppRow>> {
-    let mut statement =
-        connection.prepare(&format!("{APP} ORDER BY app_names.published_at_ms DESC, app_names.name"))?;
-    let mut bytes = 0;
-    let mut rows = statement.query([])?;
-    let mut apps = Vec::new();
-    while let Some(row) = rows.next()? {
-        bytes += 512 + row.get_ref(4)?.as_bytes().map_or(0, <[u8]>::len);
-        if bytes > bytes_max && !apps.is_empty() {
-            break;
-        }
-        match app(row) {
-            Ok(read) => apps.push(read),
-            Err(error) if is_of_row(&error) => {
-                tracing::warn!(%error, "an app cannot be read from the database");
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(apps)
-}
-
-/// The module that was last published under the name.
-pub fn app_named(connection: &Connection, name: &str) -> Result<Option<AppRow>> {
-    let sql = format!("{APP} WHERE app_names.name = ?1 ORDER BY app_names.published_at_ms DESC LIMIT 1");
-    Ok(connection.prepare(&sql)?.query_row([name], app).optional()?)
-}
-
-/// The modules whose hash begins with these lower-case digits, at most two of them.
-pub fn apps_beginning(connection: &Connection, digits: &str) -> Result<Vec<AppRow>> {
-    let sql = format!(
-        "{APP} WHERE substr(lower(hex(apps.hash)), 1, length(?1)) = ?1
-         AND app_names.published_at_ms =
-             (SELECT max(published_at_ms) FROM app_names AS newer WHERE newer.hash = apps.hash)
-         GROUP BY apps.hash LIMIT 2"
-    );
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map([digits], app)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
 /// Adds a run and gives its number.
 pub fn add_run(
     connection: &Connection,
     app_name: &str,
     spec: &RunSpec,
+    submitter: Peer,
     submitted_at_ms: u64,
 ) -> Result<RunId> {
     connection.execute(
-        "INSERT INTO runs (app, app_name, spec, state, submitted_at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![spec.app.0, app_name, encode(spec)?, state_word(RunState::Queued), submitted_at_ms as i64],
+        "INSERT INTO runs (app, app_name, spec, state, submitted_at_ms, submitted_from)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            spec.app.0,
+            app_name,
+            encode(spec)?,
+            state_word(RunState::Queued),
+            submitted_at_ms as i64,
+            submitter.to_string()
+        ],
     )?;
     Ok(RunId(connection.last_insert_rowid() as u64))
 }
@@ -272,9 +137,10 @@ pub fn set_end(
     Ok(())
 }
 
-/// Forgets a run that is over.
-pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<()> {
+/// Forgets a run that is over. Gives whose result is gone, and its bytes.
+pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Option<Peer>, u64)>> {
     let transaction = connection.transaction()?;
+    let freed = results::result_of(&transaction, run)?;
     for table in [
         "chronicles",
         "tree_jobs",
@@ -288,8 +154,9 @@ pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<()> {
     ] {
         transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0 as i64])?;
     }
+    apps::forget_unnamed(&transaction)?;
     transaction.commit()?;
-    Ok(())
+    Ok(freed)
 }
 
 /// Who uploaded which blob, and when each was used, as far as that is known.
@@ -299,10 +166,8 @@ pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>
         |row: &Row<'_>| Ok((BlobHash(row.get(0)?), row.get::<_, String>(1)?, row.get::<_, i64>(2)? as u64));
     let what = || "who uploaded a blob, which is nobody's now".to_owned();
     let rows = readable(statement.query([])?, read, what)?.into_iter();
-    let known = rows.filter_map(|(hash, address, used_at_ms)| {
-        let address = address.trim_end_matches("/64").parse().ok()?;
-        Some((hash, (Peer::of(address), used_at_ms)))
-    });
+    let known =
+        rows.filter_map(|(hash, address, used_at_ms)| Some((hash, (Peer::parse(&address)?, used_at_ms))));
     Ok(known.collect())
 }
 
@@ -362,7 +227,8 @@ pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
 }
 
 pub(super) const RUN: &str =
-    "SELECT run, app_name, spec, state, submitted_at_ms, started_at_ms, ended_at_ms, figures FROM runs";
+    "SELECT run, app_name, spec, state, submitted_at_ms, started_at_ms, ended_at_ms, figures, submitted_from
+    FROM runs";
 
 pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let unreadable = |column, what: &'static str| {
@@ -383,8 +249,14 @@ pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         submitted_at_ms: row.get::<_, i64>(4)? as u64,
         started_at_ms: moment(5)?,
         ended_at_ms: moment(6)?,
+        submitter: peer(row, 8)?,
         figures: figures.map(|text| from_json(7, &text)).transpose()?,
     })
+}
+
+/// A column with a peer, if that is known.
+fn peer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Peer>> {
+    Ok(row.get::<_, Option<String>>(column)?.as_deref().and_then(Peer::parse))
 }
 
 /// A run.
@@ -393,13 +265,12 @@ pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
     Ok(connection.prepare(&sql)?.query_row([run.0 as i64], run_row).optional()?)
 }
 
-/// Runs that are not over, and the bytes that each was submitted with.
-pub fn unfinished(connection: &Connection) -> Result<Vec<(RunId, u64)>> {
-    let sql =
-        "SELECT run, length(spec) FROM runs WHERE state IN ('queued', 'running', 'suspending', 'suspended')";
+/// Runs that are not over: who submitted each, and with how many bytes.
+pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
+    let sql = "SELECT length(spec), submitted_from FROM runs
+        WHERE state IN ('queued', 'running', 'suspending', 'suspended')";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement
-        .query_map([], |row| Ok((RunId(row.get::<_, i64>(0)? as u64), row.get::<_, i64>(1)? as u64)))?;
+    let rows = statement.query_map([], |row| Ok((peer(row, 1)?, row.get::<_, i64>(0)? as u64)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

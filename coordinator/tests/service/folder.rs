@@ -77,6 +77,50 @@ fn a_folder_of_a_newer_version_is_left_alone() {
     assert_eq!(fs::read(&database).expect("readable"), before);
 }
 
+/// What is left is not taken for a new grid. A first start that did not come to its end is no such thing.
+#[test]
+fn a_folder_whose_database_is_lost_is_left_alone_until_that_is_wanted() {
+    let server = Server::start();
+    let app = server.publish();
+    let folder = server.kill();
+    let database = folder.path().join("state.sqlite");
+    type Lose = fn(&Path);
+    let losses: [(Lose, bool); 3] = [
+        (|database| fs::remove_file(database).expect("removed"), true),
+        (|database| fs::write(database, "").expect("emptied"), true),
+        // Somebody else's, without a table.
+        (
+            |database| {
+                let connection = rusqlite::Connection::open(database).expect("opens");
+                connection.execute_batch("PRAGMA user_version = 1").expect("a database");
+            },
+            false,
+        ),
+    ];
+    for (lose, is_left_alone) in losses {
+        for file in ["state.sqlite-wal", "state.sqlite-shm"] {
+            let _ = fs::remove_file(folder.path().join(file));
+        }
+        lose(&database);
+        let before = fs::read(&database).ok();
+        let (code, why) = refused_in(folder.path());
+        assert!(code == Some(4) && why.contains("one module or input"), "{code:?} {why}");
+        assert!(why.contains("state.sqlite is missing or empty") && why.contains("--new-grid"), "{why}");
+        assert!(!is_left_alone || fs::read(&database).ok() == before);
+    }
+    let child = command(folder.path()).arg("--new-grid").stdout(Stdio::piped()).spawn().expect("it starts");
+    let server = Server::from_child(child, folder);
+    assert_eq!(server.json("/api/v1/apps"), serde_json::json!([]));
+    assert_eq!(server.publish(), app);
+    let server = server.kill_and_restart();
+    assert_eq!(server.publish(), app);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("blobs")).expect("made");
+    fs::write(folder.path().join("state.sqlite"), "").expect("written");
+    Server::start_in(folder).publish();
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().expect("a folder");

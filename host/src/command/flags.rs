@@ -72,7 +72,8 @@ pub struct Host {
     /// coordinator passes on only an address from which it sees this host come
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
-    /// What the guests of all runs may take together, 64K or more; runs that ask for more for one instance are refused
+    /// What the guests of all runs, and results that wait to be delivered, may take together, 64K or more; runs that ask for
+    /// more for one instance are refused
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Maximum processor time that this host gives to one run, as 90s, 30m or 2h; others continue the run [default:

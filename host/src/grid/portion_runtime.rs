@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
+use crate::limits::TABLE_PART_OF_MEMORY;
 use crate::{
     App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Turns, size,
 };
@@ -39,6 +41,29 @@ impl Runtime for Workers {
         };
         let memory_bytes = self.memory.as_ref().map(|memory| memory.bytes_max() as u64);
         MayUse { threads: self.threads, priority: priority.to_owned(), memory_bytes }
+    }
+
+    fn result_passes(&self, bytes: usize) {
+        if let Some(memory) = &self.memory {
+            memory.pass_result(bytes);
+        }
+    }
+
+    fn result_has_passed(&self, bytes: usize) {
+        if let Some(memory) = &self.memory {
+            memory.take_result(bytes);
+        }
+    }
+
+    fn undelivered(&self, bytes: usize) {
+        if let Some(memory) = &self.memory {
+            memory.keep_undelivered(bytes);
+        }
+    }
+
+    fn table_bytes_max(&self) -> usize {
+        let share = self.memory.as_ref().map(|memory| memory.bytes_max() / TABLE_PART_OF_MEMORY);
+        share.map_or(HOST_TABLE_BYTES_MAX, |share| share.min(HOST_TABLE_BYTES_MAX))
     }
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {

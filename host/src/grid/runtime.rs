@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
@@ -38,6 +39,20 @@ pub trait Runtime: Send + Sync + 'static {
     /// What guests may use, for people.
     fn may_use(&self) -> MayUse {
         MayUse { threads: self.threads(), ..MayUse::default() }
+    }
+
+    /// A result of `bytes` is on its way from a portion to the driver. Called on any thread.
+    fn result_passes(&self, _bytes: usize) {}
+
+    /// The driver has it.
+    fn result_has_passed(&self, _bytes: usize) {}
+
+    /// The driver keeps `bytes` of results and parcels until they are delivered, which guests must do without.
+    fn undelivered(&self, _bytes: usize) {}
+
+    /// The bound on this machine's own part of each run's result table, in bytes.
+    fn table_bytes_max(&self) -> usize {
+        HOST_TABLE_BYTES_MAX
     }
 
     /// Compiles the app and starts this machine's portion of the run. It may take seconds.

@@ -308,6 +308,13 @@ impl Guest {
         self.shared.remote.as_ref()?.parts.record_every
     }
 
+    /// Its result, which has so many bytes, is copied.
+    pub fn claim_result(&self, bytes: usize) {
+        if let Some(claim) = &self.claim {
+            claim.add_result(bytes);
+        }
+    }
+
     /// Whether this instance is to stop.
     pub fn check(&self) -> Result<(), Stop> {
         if self.shared.is_stopping() {

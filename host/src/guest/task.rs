@@ -73,6 +73,7 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
             limit: limits.output_bytes_max,
         }));
     }
+    guest.claim_result(length);
     let memory = guest.memory;
     let result = memory.and_then(|memory| {
         memory.data(&*store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)

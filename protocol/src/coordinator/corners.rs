@@ -6,6 +6,7 @@ use crate::limits::{
     RESTART_GRACE, RUNS_ACTIVE_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
 };
 use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
+use crate::parcel::{Contents, ParcelId};
 use crate::{
     Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
     RunState, Time,
@@ -14,7 +15,7 @@ use crate::{
 use super::ready::Readiness;
 use super::tally::Tally;
 use super::tests::{Grid, spec};
-use super::{Event, LinkId, StoredRun};
+use super::{Event, LinkId, StoredRun, Waiting};
 
 const RUN: RunId = RunId(1);
 
@@ -370,4 +371,26 @@ fn people_are_told_why_nothing_happens_with_a_run() {
     grid.machine.suspend(grid.now, RunId(2)).expect("it is there");
     grid.drain();
     assert_eq!(waits(&grid, RunId(2)), "", "its owner wants it so");
+}
+
+#[test]
+fn a_run_says_what_has_come_of_its_result_and_who_has_the_places() {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let (link, _) = grid.join();
+    let host = grid.identity(link).0;
+    let waiting = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting);
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    assert_eq!(waiting(&grid, RUN), None);
+    let contents = Contents::RootFinished { run: RUN, number: JobNumber(1) };
+    grid.machine.incoming.announce(grid.now, host, ParcelId(1), contents, 70_000).expect("it is sound");
+    grid.machine.incoming.on_chunk(grid.now, host, ParcelId(1), 0, &[0; 100]).expect("it is sound");
+    assert_eq!(waiting(&grid, RUN), Some(Waiting::Result { from: host, bytes: 100, total: 70_000 }));
+    assert_eq!(waiting(&grid, RunId(2)), None);
+    for other in 2..=RUNS_ACTIVE_MAX as u64 + 1 {
+        grid.submit(RunId(other));
+    }
+    assert_eq!(waiting(&grid, RunId(RUNS_ACTIVE_MAX as u64 + 1)), Some(Waiting::Turn));
+    let active: Vec<(RunId, Time)> = grid.machine.active_runs().collect();
+    assert_eq!((active.len(), active[0]), (RUNS_ACTIVE_MAX, (RUN, Time(0))));
 }

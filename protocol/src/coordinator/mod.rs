@@ -75,7 +75,7 @@ pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,
 };
 pub use tally::{LONG_GONE, Row};
-pub use views::{Account, HostView, RunView};
+pub use views::{Account, HostView, RunView, Waiting};
 
 /// Whose dice are not those of host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;
@@ -220,7 +220,8 @@ impl Coordinator {
     /// A run that is not over.
     pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
         let part = self.runs.get(&run)?;
-        Some(RunView { run, part, hosts: &self.hosts, waiting_for: self.reason_to_wait(run) })
+        let (waiting_for, waiting) = self.reason_to_wait(run).unzip();
+        Some(RunView { run, part, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
     }
 
     // ---- what happens ----

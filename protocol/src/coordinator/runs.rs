@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
+use crate::parcel::Contents;
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table, Time};
 
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
 use super::tally::Whereabouts;
-use super::{Account, Command, CommandError, Coordinator, Event};
+use super::{Account, Command, CommandError, Coordinator, Event, Waiting};
 
 /// Entries wait so long for company before they are saved.
 const SAVE_DELAY: Duration = Duration::from_millis(250);
@@ -343,8 +344,32 @@ impl Coordinator {
         }
     }
 
-    /// Why nothing happens with a run, for people.
-    pub(super) fn reason_to_wait(&self, run: RunId) -> Option<String> {
+    /// Why nothing happens with a run, for people, and what more is known of that.
+    pub(super) fn reason_to_wait(&self, run: RunId) -> Option<(String, Option<Waiting>)> {
+        let is_result =
+            |contents: &Contents| matches!(contents, Contents::RootFinished { run: of, .. } if *of == run);
+        if let Some((from, bytes, total)) = self.incoming.find(is_result) {
+            let why = "its result is on its way to the coordinator".to_owned();
+            return Some((why, Some(Waiting::Result { from, bytes, total })));
+        }
+        if self.waits_for_its_turn(run) {
+            let why = format!(
+                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
+            );
+            return Some((why, Some(Waiting::Turn)));
+        }
+        self.reason_to_stand(run).map(|why| (why, None))
+    }
+
+    /// Whether other runs have all places, and nothing else keeps this one from beginning.
+    fn waits_for_its_turn(&self, run: RunId) -> bool {
+        let Some(part) = self.runs.get(&run) else { return false };
+        let is_to_run = matches!(part.state, RunState::Queued | RunState::Running) && part.assigned.is_none();
+        is_to_run && !part.is_active && self.waits_until.is_none() && self.reason_to_rest(run).is_none()
+    }
+
+    /// Why a run does not begin, or does not go on.
+    fn reason_to_stand(&self, run: RunId) -> Option<String> {
         let part = self.runs.get(&run)?;
         if !matches!(part.state, RunState::Queued | RunState::Running) || part.assigned.is_some() {
             return None;
@@ -354,11 +379,6 @@ impl Coordinator {
         }
         if let Some(reason) = self.reason_to_rest(run) {
             return Some(reason);
-        }
-        if !part.is_active {
-            return Some(format!(
-                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
-            ));
         }
         let Some(host) = self.hosts.values().next() else {
             return Some("no host is there; start one with `sateen-host`".to_owned());

@@ -54,6 +54,11 @@ impl Turn {
         self.yields
     }
 
+    /// When this turn began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
     /// Which turn it is, counted from 1; 0 before the first.
     pub fn number(&self) -> u32 {
         self.number

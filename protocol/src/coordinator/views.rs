@@ -44,12 +44,30 @@ pub struct Account {
     pub table: (usize, usize),
 }
 
+/// What more is known of why nothing happens with a run; it changes all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Other runs have all places.
+    Turn,
+    /// Its result is on its way to the coordinator.
+    Result {
+        /// From this host.
+        from: HostId,
+        /// How many bytes have come.
+        bytes: usize,
+        /// Of how many.
+        total: usize,
+    },
+}
+
 /// A run as pages show it. Looking at one copies nothing that grows with the grid.
 pub struct RunView<'a> {
     /// Which.
     pub run: RunId,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
+    /// More about that.
+    pub waiting: Option<Waiting>,
     pub(super) part: &'a RunPart,
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }
@@ -136,6 +154,11 @@ impl<'a> RunView<'a> {
 }
 
 impl Coordinator {
+    /// Runs that are given to hosts, and since when.
+    pub fn active_runs(&self) -> impl Iterator<Item = (RunId, Time)> {
+        self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?.turn.since())))
+    }
+
     /// Whether there is something to take by [`Self::take_changed`].
     pub fn has_changed(&self, run: RunId) -> bool {
         self.runs.get(&run).is_some_and(|part| part.tally.has_changed())

@@ -12,7 +12,7 @@ use crate::limits::{
 use crate::message::{NoteKind, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{ObjectId, Replica, Writer};
-use crate::{EntryState, JobKey, Lineage, Mention, Scope, StealId, Stealing};
+use crate::{EntryState, Finished, JobKey, Lineage, Mention, Outcome, Scope, StealId, Stealing};
 
 type SetUp = fn(&mut Host);
 
@@ -289,6 +289,11 @@ fn sizes_count_what_they_are_named_for() {
         waiting_texts: 2,
     };
     assert_eq!(host.sizes(), expected);
+    assert_eq!(host.undelivered_bytes(), 70_000);
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    let held = part.held.values_mut().next().expect("it holds a job");
+    held.finished = Some(Finished { outcome: Outcome::Done(vec![0; 300]), work_ns: 1, span_ns: 1 });
+    assert_eq!(host.undelivered_bytes(), 70_300);
 }
 
 #[test]

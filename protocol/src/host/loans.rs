@@ -14,18 +14,21 @@ impl Host {
     pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: JobNumber, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get_mut(&token) else { return };
-        held.finished = Some(finished.clone());
         let spec = held.spec.clone();
         let is_orphan = held.owners.is_empty();
         let what = match finished.outcome {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
             Outcome::Failed(_) => NoteKind::Failed,
         };
-        let is_worth_it = finished.work_ns >= part.spec.recorded_work_ns_min();
+        let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
+        // One that the table has no room for would only drive all others out of it.
+        let has_room = finished.outcome.bytes().len() <= part.table.bytes_max();
+        let recorded = (is_worth_it && has_room).then(|| finished.clone());
+        held.finished = Some(finished);
         self.note(run, &spec, what);
         // Sent over the network, it is in the table, too: it survives if its owner does not receive it
         // (2005 result table, section 3.1).
-        if is_orphan || is_worth_it {
+        if let Some(finished) = recorded {
             self.record(now, run, spec.key, spec.depth, spec.lineage.clone(), finished);
         }
         if is_orphan {
@@ -78,13 +81,25 @@ impl Host {
             if !is_due || self.is_result_under_way(run, owner, number) {
                 continue;
             }
-            let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
-            let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
+            let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token));
+            let Some(held) = held else { return };
+            // It may be large: what is only encoded is lent to the message.
+            let is_lent = owner != Owner::Here;
+            let finished = if is_lent { held.finished.take() } else { held.finished.clone() };
+            let Some(finished) = finished else { return };
             let bytes = finished.outcome.bytes().len();
-            match owner {
-                Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
+            let back = match owner {
+                Owner::Host(host) => {
+                    match self.lend_to_peer(host, PeerMessage::Result { run, number, finished }) {
+                        PeerMessage::Result { finished, .. } => Some(finished),
+                        _ => None,
+                    }
+                }
                 Owner::Coordinator => {
-                    self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
+                    match self.lend_to_coordinator(ToCoordinator::RootFinished { run, number, finished }) {
+                        ToCoordinator::RootFinished { finished, .. } => Some(finished),
+                        _ => None,
+                    }
                 }
                 Owner::Here => {
                     if let Some(part) = self.runs.get_mut(&run) {
@@ -93,7 +108,13 @@ impl Host {
                     // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(Command::Complete { run, number, finished });
                     self.settle_owner(run, owner, number);
+                    None
                 }
+            };
+            if let Some(finished) = back
+                && let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token))
+            {
+                held.finished = Some(finished);
             }
             self.note_size_of_result(run, owner, number, bytes);
         }

@@ -502,6 +502,28 @@ impl Host {
         }
     }
 
+    /// As `tell_coordinator`, and gives the message back.
+    fn lend_to_coordinator(&mut self, message: ToCoordinator) -> ToCoordinator {
+        match Contents::of_coordinator(&message) {
+            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN && self.is_connected => {
+                self.send_parcel(Receiver::Coordinator, contents, &message);
+            }
+            _ => self.tell_coordinator(message.clone()),
+        }
+        message
+    }
+
+    /// As `tell_peer`, and gives the message back.
+    fn lend_to_peer(&mut self, peer: HostId, message: PeerMessage) -> PeerMessage {
+        match Contents::of_peer(&message) {
+            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
+                self.send_parcel(Receiver::Peer(peer), contents, &message);
+            }
+            _ => self.tell_peer(peer, message.clone()),
+        }
+        message
+    }
+
     fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
         match Contents::of_peer(&message) {
             Some((contents, bytes))

@@ -57,6 +57,15 @@ pub struct Sizes {
 }
 
 impl Host {
+    /// Bytes of results until their owners have them, and of parcels until they have arrived, here or elsewhere.
+    pub fn undelivered_bytes(&self) -> usize {
+        let results: usize = (self.runs.values().flat_map(|part| part.held.values()))
+            .filter_map(|held| held.finished.as_ref())
+            .map(|finished| finished.outcome.bytes().len())
+            .sum();
+        results + self.outgoing.size().1 + self.incoming.held_bytes()
+    }
+
     /// How much it keeps now, in all runs.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {

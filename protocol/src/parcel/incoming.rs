@@ -83,6 +83,13 @@ impl<K: Copy + Ord> Incoming<K> {
         self.by_contents.keys().any(|(_, contents)| is_such(contents))
     }
 
+    /// Such contents on their way here, if there are any: who sends them, how many bytes have come, and of how many.
+    pub fn find(&self, is_such: impl Fn(&Contents) -> bool) -> Option<(K, usize, usize)> {
+        let ((from, _), parcel) = self.by_contents.iter().find(|((_, contents), _)| is_such(contents))?;
+        let arriving = self.parcels.get(&(*from, *parcel))?;
+        Some((*from, arriving.held_bytes(), arriving.total))
+    }
+
     /// All that have announced these contents.
     pub fn senders(&self, contents: Contents) -> Vec<K> {
         let with_contents = self.by_contents.keys().filter(|(_, announced)| *announced == contents);

@@ -1,10 +1,11 @@
 //! Hosts behind slow links, with results that take many times as long as a host may be silent.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use sateen_tests::cluster::{Cluster, count};
+use sateen_tests::cluster::{Cluster, PATIENCE, count, until};
 use sateen_tests::memory::peak_mib;
 use sateen_tests::probe;
 use sateen_tests::proxy::Proxy;
@@ -38,6 +39,18 @@ fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
     drop(proxies);
 }
 
+/// All that is said of what holds the run up, until it is over.
+fn watch(cluster: &Cluster, run: u64) -> BTreeSet<String> {
+    let mut said = BTreeSet::new();
+    until("the run is over", PATIENCE, || {
+        let about = cluster.api().get(&format!("/api/v1/runs/{run}"));
+        said.extend(about["held_up_by"]["text"].as_str().map(str::to_owned));
+        std::thread::sleep(Duration::from_millis(200));
+        about["ended_at"].is_string().then_some(())
+    });
+    said
+}
+
 /// Two hundred that ask for an answer of 32 MiB and take almost nothing of it, and one that takes it.
 #[test]
 fn a_large_answer_that_many_do_not_read_fills_no_memory() {
@@ -48,7 +61,7 @@ fn a_large_answer_that_many_do_not_read_fills_no_memory() {
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let size = MEBIBYTES.to_string();
     let run = cluster.submit_module(probe::module_path(), &["--function", "large_output", &size]);
-    assert_eq!(cluster.api().run_over(run, sateen_tests::cluster::PATIENCE)["state"], "done");
+    assert_eq!(cluster.api().run_over(run, PATIENCE)["state"], "done");
     let ask = format!("GET /api/v1/runs/{run}/result HTTP/1.1\r\nHost: {}\r\n\r\n", cluster.address());
     let mut deaf: Vec<TcpStream> = (0..DEAF)
         .filter_map(|_| {
@@ -64,7 +77,7 @@ fn a_large_answer_that_many_do_not_read_fills_no_memory() {
     }
     assert!(begun > 0, "some are answered");
     // They are cut off after a while, which makes room.
-    let whole = sateen_tests::cluster::until("an honest one is answered", Duration::from_secs(60), || {
+    let whole = until("an honest one is answered", Duration::from_secs(60), || {
         let ended = cluster.sateen(["result".to_owned(), run.to_string()]);
         (ended.code == Some(0)).then_some(ended.stdout.len())
     });
@@ -83,7 +96,14 @@ fn a_large_answer_over_a_slow_link_arrives() {
     cluster.await_hosts(1);
     let size = MEBIBYTES.to_string();
     let run = cluster.submit_module(probe::module_path(), &["--function", "large_output", &size]);
-    let about = cluster.api().run_over(run, sateen_tests::cluster::PATIENCE);
+    let said = watch(&cluster, run);
+    let travels = |why: &String| {
+        why.contains("its result is on its way to the coordinator: ")
+            && why.ends_with(" of 16 MiB have come from ada.")
+    };
+    assert!(said.iter().any(travels), "{said:#?}");
+    assert!(!said.iter().any(|why| why.contains("busy elsewhere")), "{said:#?}");
+    let about = cluster.api().run_over(run, PATIENCE);
     assert_eq!(about["state"], "done", "{about:#}");
     assert_eq!(about["root_losses"], 0, "{about:#}");
     let log = cluster.host("ada").log();

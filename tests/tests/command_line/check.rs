@@ -83,3 +83,22 @@ fn floats_are_seen() {
     let float = wat::app_with("(func (param f64) (result f64) (f64.sqrt (local.get 0)))", "");
     assert!(check(&wat::bytes(&float), &[]).result().contains("determinism  float"));
 }
+
+/// A module of which one section is so long.
+fn many(field: &str, count: usize) -> Vec<u8> {
+    wat::bytes(&wat::app_with(&field.repeat(count), ""))
+}
+
+#[test]
+fn what_no_host_can_compile_is_refused_and_named() {
+    for (module, why) in [
+        (many("(func)", 100_001), "it has 100003 functions, and 100000 are allowed"),
+        (many("(global i32 (i32.const 0))", 10_001), "it has 10001 globals, and 10000 are allowed"),
+        (many("(table 1 funcref)", 2), "it has 2 tables, and one is allowed"),
+    ] {
+        let ended = check(&module, &[]);
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
+        ended.says_one_line(&["app.wasm: ", why]);
+        assert!(!ended.text().contains("it would run"), "{}", ended.text());
+    }
+}

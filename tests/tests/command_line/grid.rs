@@ -9,8 +9,9 @@ use sateen_tests::command::{app, command, ended, run};
 /// Every command, with the words that it needs.
 fn commands() -> Vec<Vec<String>> {
     let nqueens = app("nqueens").display().to_string();
-    let all: [&[&str]; 14] = [
+    let all: [&[&str]; 15] = [
         &["publish", &nqueens],
+        &["unpublish", "nqueens"],
         &["apps"],
         &["submit", &nqueens, "8"],
         &["submit", &nqueens, "8", "--wait", "--json"],
@@ -105,11 +106,12 @@ fn a_problem_is_told_in_the_coordinators_words() {
 
 #[test]
 fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["status"], "RUN"),
         (&["status", "last"], "a run's number is expected"),
         (&["cancel", "-1"], "-1"),
         (&["submit"], "APP"),
+        (&["unpublish"], "NAME"),
         (&["replay"], "KEY"),
         (&["replay", "1234567"], "8 to 64 hexadecimal digits are expected"),
         (&["replay", "count"], "8 to 64 hexadecimal digits are expected"),

@@ -1,6 +1,6 @@
 //! A host's bound on memory is one for all guests of all runs, whatever they do.
 
-use sateen_tests::cluster::Cluster;
+use sateen_tests::cluster::{Cluster, PATIENCE};
 use sateen_tests::memory::peak_kib;
 use sateen_tests::probe;
 
@@ -36,6 +36,26 @@ fn the_guests_of_all_runs_share_one_bound() {
     cluster.await_hosts(1);
     // Each path of a tree takes 128 MiB, and four workers begin dozens of them.
     hoard(&cluster, 4, 7, 16 << 10);
+    let peak = peak_kib(cluster.host("ada").id());
+    eprintln!("peak {} MiB", peak >> 10);
+    assert!(peak <= (512 << 10) + OVERHEAD_KIB, "{peak} KiB");
+}
+
+#[test]
+fn results_that_wait_to_be_delivered_count() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("ada", "here", &url, &["--threads", "2", "--memory", "512M"]);
+    cluster.await_hosts(1);
+    let module = probe::module_path().display().to_string();
+    // Eight guests and their results take a gigabyte, and what is sent of them as much again.
+    let submit = ["submit", &module, "--function", "large_output", "60", "--memory", "256M"];
+    let runs: Vec<u64> =
+        (0..8).map(|_| cluster.sateen(submit).result().trim().parse().expect("the run's number")).collect();
+    for run in runs {
+        let about = cluster.api().run_over(run, PATIENCE);
+        assert_eq!(about["state"], "done", "{about:#}");
+    }
     let peak = peak_kib(cluster.host("ada").id());
     eprintln!("peak {} MiB", peak >> 10);
     assert!(peak <= (512 << 10) + OVERHEAD_KIB, "{peak} KiB");

@@ -65,7 +65,7 @@ fn what_is_too_large_to_begin_with_is_refused() {
     ends("memory", &memory("257"), Refused("raise it with --memory"));
     ends("all memory", &memory("65536"), Refused("raise it with --memory"));
     ends("table", &app_with("(table 100001 funcref)", ""), Refused("a table of 100001 elements"));
-    ends("tables", &app_with("(table 60000 funcref) (table 60000 funcref)", ""), Refused("elements"));
+    ends("tables", &app_with("(table 60000 funcref) (table 60000 funcref)", ""), Refused("it has 2 tables"));
     let limits = Limits { module_bytes_max: 1000, ..tight() };
     let data = bytes(&app_with(&format!(r#"(data (i32.const 0) "{}")"#, "x".repeat(1000)), ""));
     ends_under(&limits, "module", &data, Refused("the limit is 1000 B"));
@@ -74,7 +74,7 @@ fn what_is_too_large_to_begin_with_is_refused() {
 /// Within the limits in sum, but of a shape that the sandbox is not made for.
 #[test]
 fn what_the_sandbox_cannot_hold_is_refused_and_is_no_panic() {
-    ends("two tables", &app_with("(table 1 funcref) (table 1 funcref)", ""), Refused(""));
+    ends("two tables", &app_with("(table 1 funcref) (table 1 funcref)", ""), Refused("it has 2 tables"));
     let globals = "(global (mut i64) (i64.const 0))".repeat(200_000);
     ends("many globals", &app_with(&globals, ""), Refused(""));
     let locals = format!("(func {})", "(local i64)".repeat(60_000));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::view::{Run, id};
 use super::row::Tone;
+use crate::progress::counted;
 
 /// So many are kept.
 const KEPT_MAX: usize = 500;
@@ -116,11 +117,6 @@ impl Events {
             self.kept.pop_front();
         }
     }
-}
-
-/// A number of things.
-pub fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

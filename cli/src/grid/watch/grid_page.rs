@@ -5,13 +5,13 @@ use std::time::Instant;
 use sateen_log::visible;
 use serde_json::Value;
 
-use super::super::columns::{percent, seconds};
+use super::super::columns::seconds;
 use super::super::hosts;
-use super::super::view::{Host, Run, id, read};
+use super::super::view::{Fraction, Host, Run, id, read};
 use super::Page;
-use super::events::counted;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
+use crate::progress::counted;
 
 /// The grid, as far as is known.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl GridPage {
                 run.run.to_string(),
                 run.state.clone(),
                 run.title(),
-                run.progress.map(|all| percent(all.done as f64, all.total as f64)).unwrap_or_default(),
+                run.progress.map(Fraction::short).unwrap_or_default(),
                 run.hosts.to_string(),
                 run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
                 run.waiting_for.clone().unwrap_or_default(),

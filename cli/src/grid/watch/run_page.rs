@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::super::columns::{percent, seconds};
 use super::super::view::{Log, Run, read};
-use super::events::{Events, counted};
+use super::events::Events;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
 use super::{Page, screen_bar};
-use crate::progress::short;
+use crate::progress::{counted, short};
 
 /// Figures alone are worth a line so often.
 const LINES_EVERY: Duration = Duration::from_secs(5);
@@ -124,10 +124,14 @@ impl RunPage {
         let workers: u64 = there().map(|host| host.workers).sum();
         let mut parts = vec![format!("run {} {}", run.run, run.state)];
         if let Some(progress) = run.progress {
-            parts.push(format!("{} done", percent(progress.done as f64, progress.total as f64)));
+            parts.push(format!("{} done", progress.short()));
         }
         parts.extend(self.remaining(run));
-        parts.push(format!("{} jobs, {} stolen", short(run.jobs.spawned), short(run.jobs.stolen)));
+        parts.push(format!(
+            "{}, {} stolen",
+            counted(run.jobs.spawned, "job", "jobs"),
+            short(run.jobs.stolen)
+        ));
         let after = [("redone", run.jobs.redone), ("reused", run.jobs.reused), ("adopted", run.jobs.adopted)];
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
@@ -144,9 +148,8 @@ impl RunPage {
         let remaining = self.remaining(run).unwrap_or_default();
         match run.progress {
             Some(progress) => {
-                let part = percent(progress.done as f64, progress.total as f64);
                 let bar = screen_bar(progress.done, progress.total, width.saturating_sub(50).clamp(10, 60));
-                let text = format!(" {part} ({} of {})  {remaining}", progress.done, progress.total);
+                let text = format!(" {}  {remaining}", progress.long());
                 rows.push(Row::of(Tone::Good, &bar).and(Tone::Plain, &text));
             }
             None if !run.is_over() => {

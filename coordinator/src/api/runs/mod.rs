@@ -125,10 +125,9 @@ pub async fn names(api: &Api, run: RunId) -> Result<Names, Problem> {
 }
 
 async fn names_of(api: &Api, row: &RunRow) -> Result<Names, Problem> {
-    let digits = row.spec.app.to_string();
-    let app = api.store.read(move |connection| sql::apps_beginning(connection, &digits)).await?.pop();
-    let (kinds, shapes) =
-        app.map(|app| (app.about.jobs.clone(), app.about.shapes_by_kind())).unwrap_or_default();
+    let app = row.spec.app;
+    let about = api.store.read(move |connection| sql::about(connection, app)).await?;
+    let (kinds, shapes) = about.map(|about| (about.jobs.clone(), about.shapes_by_kind())).unwrap_or_default();
     Ok(Names { kinds, shapes, entry_point: row.spec.function.clone() })
 }
 
@@ -250,7 +249,9 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
     }
     api.driver.ask(|reply| Request::Forget(run, reply)).await?;
     let deleted = api.store.write(move |connection| sql::delete_run(connection, run)).await;
-    deleted.map_err(|error| Problem::unsaved(&error))?;
+    if let Some((submitter, bytes)) = deleted.map_err(|error| Problem::unsaved(&error))? {
+        api.store.results.give_back(submitter, bytes);
+    }
     tracing::info!(run = run.0, "run deleted");
     Ok(StatusCode::NO_CONTENT)
 }

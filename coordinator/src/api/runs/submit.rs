@@ -1,14 +1,13 @@
 //! Submitting a run.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use sateen_module::size;
-use sateen_protocol::{BlobHash, RunId, RunLimits, RunSpec, limits};
+use sateen_protocol::{BlobHash, RunLimits, RunSpec, limits};
 
 use super::super::problem::Problem;
 use super::super::types::{Submission, Submitted};
@@ -44,31 +43,25 @@ pub async fn submit(
     let inputs = inputs(&api, &submission).await?;
     let app_name = app.name.clone();
     let spec = Box::new(spec(submission, &app, inputs)?);
-    check_room(&api, connection.peer, &spec).await?;
-    let run = api.driver.ask(|reply| Request::Submit { app_name, spec, reply }).await?;
+    let submitter = connection.peer;
+    check_room(&api, submitter, &spec).await?;
+    let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, reply }).await?;
     let run = run.map_err(|error| Problem::unsaved(&error))?;
-    api.submitters.lock().unwrap_or_else(PoisonError::into_inner).insert(run, connection.peer);
     Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
 }
 
 /// Whether one more run may wait or run: all of them are in memory, with their arguments.
 async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem> {
+    api.store.results.check(peer).map_err(|why| Problem::new(StatusCode::INSUFFICIENT_STORAGE, why))?;
     let unfinished = api.store.read(|connection| sql::unfinished(connection)).await?;
     let bytes: usize = spec.arguments.iter().map(String::len).sum::<usize>()
         + spec.inputs.iter().map(|(name, _)| name.len() + 32).sum::<usize>();
     let (mut all, mut own) = ((1, bytes as u64), (1, bytes as u64));
-    {
-        let mut submitters = api.submitters.lock().unwrap_or_else(PoisonError::into_inner);
-        let known: BTreeSet<RunId> = unfinished.iter().map(|(run, _)| *run).collect();
-        // One that was submitted after that was read stays as well.
-        let newest = known.last().copied();
-        submitters.retain(|run, _| known.contains(run) || Some(*run) > newest);
-        for (run, bytes) in unfinished {
-            all = (all.0 + 1, all.1 + bytes);
-            // Who submitted runs before a restart is not known; they count to all.
-            if submitters.get(&run) == Some(&peer) {
-                own = (own.0 + 1, own.1 + bytes);
-            }
+    for (submitter, bytes) in unfinished {
+        all = (all.0 + 1, all.1 + bytes);
+        // Who submitted runs to an older version is not known; they count to all.
+        if submitter == Some(peer) {
+            own = (own.0 + 1, own.1 + bytes);
         }
     }
     let what_to_do =

@@ -218,10 +218,10 @@ impl Status {
             lines.push(format!("          an earlier store did not open and is now {aside}"));
         }
         lines.push(format!(
-            "so far    {:.1} s of processor time, {} jobs of {} runs, since {}",
+            "so far    {:.1} s of processor time, {} of {}, since {}",
             self.contributed.work_ns as f64 / 1e9,
-            self.contributed.jobs,
-            self.contributed.runs,
+            counted(self.contributed.jobs, "job"),
+            counted(self.contributed.runs, "run"),
             moment(self.contributed.since_s)
         ));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
@@ -232,6 +232,10 @@ impl Status {
 }
 
 /// A moment in seconds since 1970, as the calendar and a clock in Greenwich have it.
+fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 fn moment(s: u64) -> impl std::fmt::Display {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(s.min(YEAR_9999_S)))
 }

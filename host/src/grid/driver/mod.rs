@@ -25,7 +25,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sateen_protocol::host::{Command, Host, HostConfig, Notice};
-use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, Random, RunId, Time};
 use thiserror::Error;
@@ -247,7 +246,7 @@ impl Driver {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             direct: reported_direct.clone(),
         };
-        let config = HostConfig { report, seed, table_bytes_max: HOST_TABLE_BYTES_MAX };
+        let config = HostConfig { report, seed, table_bytes_max: runtime.table_bytes_max() };
         let may_use = runtime.may_use();
         let contribution = Contribution::read(options.folder.part("contributed.json"));
         let loader = Loader {
@@ -389,6 +388,7 @@ impl Driver {
 
     fn tick(&mut self, now: Time) {
         self.count();
+        self.count_undelivered();
         self.listen_for_silence(now);
         self.look_at_routes(now);
         self.bound_all_waiting();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::PARCEL_BYTES_MIN;
 use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
 use tracing::{debug, warn};
 
@@ -35,6 +36,13 @@ impl RunHere {
         if let Some(portion) = self.portion {
             stop(portion);
         }
+    }
+}
+
+fn result_bytes(notice: &Notice) -> usize {
+    match notice {
+        Notice::Finished { finished, .. } => finished.outcome.bytes().len(),
+        _ => 0,
     }
 }
 
@@ -79,8 +87,10 @@ impl Driver {
     /// What a portion calls, on any of its threads.
     fn notify(&self, run: RunId, generation: u64) -> Notify {
         let (inputs, gate) = (self.inputs.clone(), Gate::new(&self.notices));
+        let runtime = self.loader.runtime.clone();
         Arc::new(move |notice| {
             let Some(notice) = gate.admit(notice) else { return };
+            runtime.result_passes(result_bytes(&notice));
             let _ = inputs.send(Input::Notice { run, generation, notice });
         })
     }
@@ -117,6 +127,7 @@ impl Driver {
 
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
         self.notices.take();
+        let result_bytes = result_bytes(&notice);
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
@@ -127,6 +138,15 @@ impl Driver {
             }
             self.tell(|machine, now| machine.handle_notice(now, run, notice));
         }
+        if result_bytes >= PARCEL_BYTES_MIN {
+            self.count_undelivered();
+        }
+        self.loader.runtime.result_has_passed(result_bytes);
+    }
+
+    /// Counts the memory that guests must do without until it is delivered.
+    pub(super) fn count_undelivered(&self) {
+        self.loader.runtime.undelivered(self.machine.undelivered_bytes());
     }
 
     pub(super) fn portion(&mut self, run: RunId) -> Option<&mut Box<dyn RunningPortion>> {

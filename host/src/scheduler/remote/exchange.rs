@@ -14,6 +14,7 @@ use crate::failure::JobFailure;
 use crate::portion::Notice;
 use crate::scheduler::job::{Job, Outcome};
 use crate::scheduler::keys::LateKey;
+use crate::scheduler::objects::Object;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 use crate::scheduler::shared::Shared;
 
@@ -31,7 +32,7 @@ impl Shared {
                 backtrace: Vec::new(),
             });
             let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
-            return remote.notify(Notice::Finished { held, finished: sent(&outcome) });
+            return remote.notify(Notice::Finished { held, finished: given(outcome).0 });
         }
         let was_begun = spec.was_begun();
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
@@ -197,11 +198,7 @@ impl Shared {
     pub fn deliver(&self, job: &Job, ancestry: Option<&Ancestry>, outcome: Outcome) {
         if let Some(remote) = &self.remote {
             if let Some(held) = job.place.as_ref().and_then(Place::held) {
-                if remote.finish_held(held, &outcome) {
-                    // Whoever has the result fetches them when it opens them.
-                    self.objects.keep(outcome.objects);
-                }
-                return;
+                return self.finish_held(remote, held, outcome);
             }
             // Its key is known, and its parameters are the driver's already.
             if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work, Duration::ZERO))
@@ -211,6 +208,18 @@ impl Shared {
         }
         job.complete(outcome);
         self.wake(job.owner);
+    }
+
+    /// The outcome of another host's job goes there, if anybody wants it still.
+    fn finish_held(&self, remote: &Remote, held: JobNumber, outcome: Outcome) {
+        if remote.held.lock().remove(&held).is_none() {
+            return;
+        }
+        remote.turned_away.lock().end();
+        let (finished, objects) = given(outcome);
+        remote.notify(Notice::Finished { held, finished });
+        // Whoever has the result fetches them when it opens them.
+        self.objects.keep(objects);
     }
 
     /// Whether the result of so much work is recorded, which takes about `cost`.
@@ -232,16 +241,6 @@ impl Shared {
 }
 
 impl Remote {
-    /// False if nobody wants it any more.
-    fn finish_held(&self, held: JobNumber, outcome: &Outcome) -> bool {
-        let is_held = self.held.lock().remove(&held).is_some();
-        if is_held {
-            self.turned_away.lock().end();
-            self.notify(Notice::Finished { held, finished: sent(outcome) });
-        }
-        is_held
-    }
-
     fn record(&self, outcome: &Outcome, identity: impl FnOnce() -> (JobKey, Lineage, u32)) {
         // An object may be gone when its mention is found in a table.
         if outcome.objects.is_empty() {
@@ -268,18 +267,24 @@ impl Remote {
     }
 }
 
-/// An outcome as it travels.
+/// A copy of an outcome as it travels.
 fn sent(outcome: &Outcome) -> Finished {
+    given(Outcome { objects: Vec::new(), ..outcome.clone() }).0
+}
+
+/// An outcome as it travels, and the objects that its result mentions.
+fn given(outcome: Outcome) -> (Finished, Vec<Arc<Object>>) {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    Finished {
-        outcome: match &outcome.result {
-            Ok(result) => Sent::Done(result.clone()),
+    let finished = Finished {
+        outcome: match outcome.result {
+            Ok(result) => Sent::Done(result),
             // Strings and lists of them always encode.
-            Err(failure) => Sent::Failed(postcard::to_allocvec(failure).unwrap_or_default()),
+            Err(failure) => Sent::Failed(postcard::to_allocvec(&failure).unwrap_or_default()),
         },
         work_ns: ns(outcome.work),
         span_ns: ns(outcome.span),
-    }
+    };
+    (finished, outcome.objects)
 }
 
 /// An outcome that has travelled. What another host sends never panics here.

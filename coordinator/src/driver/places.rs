@@ -1,0 +1,136 @@
+//! Who has the places for runs that are under way, for those who wait for one.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+
+use sateen_module::size;
+use sateen_protocol::coordinator::{RunView, Waiting};
+use sateen_protocol::{RunId, Time};
+
+use super::Drive;
+use crate::peer::Peer;
+
+/// Addresses that are named.
+const NAMED_MAX: usize = 3;
+
+/// A run that has a place: who submitted it, as far as that is known, and for how long it has had it, in seconds.
+type Placed = (RunId, Option<Peer>, u64);
+
+/// Who submitted runs that are not over, as far as that is known.
+#[derive(Debug, Default)]
+pub struct Submitters(HashMap<RunId, Peer>);
+
+impl Submitters {
+    /// Those that are known at the start.
+    pub fn restore(known: Vec<(RunId, Option<Peer>)>) -> Self {
+        Self(known.into_iter().filter_map(|(run, peer)| Some((run, peer?))).collect())
+    }
+
+    /// A run was submitted.
+    pub fn add(&mut self, run: RunId, peer: Peer) {
+        self.0.insert(run, peer);
+    }
+
+    /// Who submitted a run.
+    pub fn of(&self, run: RunId) -> Option<Peer> {
+        self.0.get(&run).copied()
+    }
+
+    /// The run is over. Gives who submitted it.
+    pub fn take(&mut self, run: RunId) -> Option<Peer> {
+        self.0.remove(&run)
+    }
+}
+
+impl Drive {
+    /// Why nothing happens with a run, with all that is known of it now. Who has the places is the same for many runs,
+    /// and worked out once.
+    pub(super) fn waiting_for(&self, view: &RunView<'_>, placed: &OnceCell<String>) -> Option<String> {
+        let why = view.waiting_for.clone()?;
+        match view.waiting {
+            None => Some(why),
+            Some(Waiting::Turn) => Some(placed.get_or_init(|| places(&self.placed())).clone()),
+            Some(Waiting::Result { from, bytes, total }) => {
+                let (host, bytes, total) = (&self.name_of(from).name, size(bytes as u64), size(total as u64));
+                Some(format!("{why}: {bytes} of {total} have come from {host}"))
+            }
+        }
+    }
+
+    fn placed(&self) -> Vec<Placed> {
+        let now = self.clock.now();
+        let placed = |(run, since): (RunId, Time)| (run, self.submitters.of(run), now.since(since).as_secs());
+        self.machine.active_runs().map(placed).collect()
+    }
+}
+
+/// Who has all places.
+fn places(placed: &[Placed]) -> String {
+    let mut of_peers: BTreeMap<Option<Peer>, usize> = BTreeMap::new();
+    for (_, peer, _) in placed {
+        *of_peers.entry(*peer).or_default() += 1;
+    }
+    let mut of_peers: Vec<(Option<Peer>, usize)> = of_peers.into_iter().collect();
+    of_peers.sort_by_key(|(peer, count)| (std::cmp::Reverse(*count), *peer));
+    let others: usize = of_peers.iter().skip(NAMED_MAX).map(|(_, count)| count).sum();
+    let mut whose: Vec<String> = of_peers
+        .iter()
+        .take(NAMED_MAX)
+        .map(|(peer, count)| {
+            let runs = if *count == 1 { "run" } else { "runs" };
+            let peer = peer.map_or_else(|| "unknown addresses".to_owned(), |peer| peer.to_string());
+            format!("{count} {runs} of {peer}")
+        })
+        .collect();
+    if others > 0 {
+        whose.push(format!("{others} of other addresses"));
+    }
+    let have = if placed.len() == 1 { "has" } else { "have" };
+    let mut text = format!("{} {have} all places for runs under way", whose.join(", "));
+    if let Some((run, _, seconds)) =
+        placed.iter().max_by_key(|(run, _, seconds)| (*seconds, std::cmp::Reverse(*run)))
+    {
+        text.push_str(&format!("; run {run} has had its place the longest, for {}", duration(*seconds)));
+    }
+    text
+}
+
+/// In one unit, whole.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(number: u8) -> Option<Peer> {
+        Some(Peer::of([10, 0, 0, number].into()))
+    }
+
+    #[test]
+    fn who_has_the_places_is_named_and_which_run_has_had_one_the_longest() {
+        let all: Vec<Placed> = (1..=8).map(|run| (RunId(run), peer(7), 10_800 - run)).collect();
+        assert_eq!(
+            places(&all),
+            "8 runs of 10.0.0.7 have all places for runs under way; run 1 has had its place the longest, for 2 h"
+        );
+        let mixed = [
+            (RunId(1), None, 5),
+            (RunId(2), peer(1), 7),
+            (RunId(3), peer(2), 600),
+            (RunId(4), peer(2), 600),
+            (RunId(5), peer(3), 1),
+        ];
+        assert_eq!(
+            places(&mixed),
+            "2 runs of 10.0.0.2, 1 run of unknown addresses, 1 run of 10.0.0.1, 1 of other addresses have all places \
+             for runs under way; run 3 has had its place the longest, for 10 min"
+        );
+    }
+}

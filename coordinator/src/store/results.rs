@@ -1,0 +1,147 @@
+//! What the results of runs that are over take on the disk: of whom, and in all.
+//!
+//! A result that was saved stays until somebody deletes its run. Where there is no room, runs are not accepted; and a
+//! run that was accepted before and gives a large result ends at this limit, so that the bound holds.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sateen_module::size;
+use sateen_protocol::RunEnd;
+
+use crate::limits::{RESULT_ALWAYS_KEPT_BYTES, RESULTS_PER_PEER_SHARE, RUN_KEPT_BYTES};
+use crate::peer::Peer;
+
+/// What results take.
+#[derive(Debug)]
+pub struct Results {
+    max_bytes: u64,
+    books: Mutex<Books>,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    all_bytes: u64,
+    by_peer: HashMap<Option<Peer>, u64>,
+}
+
+impl Results {
+    /// What is kept, from whom, how many, and of how many bytes; and at most so much.
+    pub fn new(max_bytes: u64, kept: Vec<(Option<Peer>, u64, u64)>) -> Self {
+        let mut books = Books::default();
+        for (peer, count, bytes) in kept {
+            let bytes = bytes + count * RUN_KEPT_BYTES;
+            books.all_bytes += bytes;
+            *books.by_peer.entry(peer).or_default() += bytes;
+        }
+        Self { max_bytes, books: Mutex::new(books) }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why there is no room for `bytes` more of a peer's, if there is none.
+    fn refusal(&self, books: &Books, peer: Option<Peer>, bytes: u64) -> Option<String> {
+        let of_peer_max = self.max_bytes / RESULTS_PER_PEER_SHARE;
+        let of_peer = books.by_peer.get(&peer).copied().unwrap_or(0);
+        let what_to_do = "delete runs with `sateen rm`, or start the coordinator with a larger --results-max";
+        let whose = peer.map_or_else(|| "unknown addresses".to_owned(), |peer| peer.to_string());
+        if of_peer + bytes > of_peer_max {
+            let (takes, may) = (size(of_peer), size(of_peer_max));
+            return Some(format!("the results of runs from {whose} take {takes} of {may}; {what_to_do}"));
+        }
+        (books.all_bytes + bytes > self.max_bytes).then(|| {
+            let (takes, may) = (size(books.all_bytes), size(self.max_bytes));
+            format!("the results of all runs take {takes} of {may}; {what_to_do}")
+        })
+    }
+
+    /// Whether a run of this peer may be accepted.
+    ///
+    /// # Errors
+    /// When there is no room for a result; the sentence says why and what to do.
+    pub fn check(&self, peer: Peer) -> Result<(), String> {
+        self.refusal(&self.books(), Some(peer), RUN_KEPT_BYTES).map_or(Ok(()), Err)
+    }
+
+    /// The end of a run of this peer's as it is saved: the limit that was met if there is no room for its result.
+    pub fn admit(&self, peer: Option<Peer>, end: RunEnd) -> RunEnd {
+        let bytes = payload(&end);
+        let mut books = self.books();
+        let refusal = self.refusal(&books, peer, bytes + RUN_KEPT_BYTES);
+        let refusal = refusal.filter(|_| bytes > RESULT_ALWAYS_KEPT_BYTES);
+        let end = match refusal {
+            Some(why) => {
+                let result = size(bytes);
+                RunEnd::Limit(format!("the run has a result of {result}, which was not kept: {why}"))
+            }
+            None => end,
+        };
+        let bytes = payload(&end) + RUN_KEPT_BYTES;
+        books.all_bytes += bytes;
+        *books.by_peer.entry(peer).or_default() += bytes;
+        end
+    }
+
+    /// A result with an encoded length of `bytes` is deleted.
+    pub fn give_back(&self, peer: Option<Peer>, bytes: u64) {
+        let mut books = self.books();
+        let bytes = bytes + RUN_KEPT_BYTES;
+        books.all_bytes = books.all_bytes.saturating_sub(bytes);
+        if let Some(of_peer) = books.by_peer.get_mut(&peer) {
+            *of_peer = of_peer.saturating_sub(bytes);
+            if *of_peer == 0 {
+                books.by_peer.remove(&peer);
+            }
+        }
+    }
+}
+
+fn payload(end: &RunEnd) -> u64 {
+    match end {
+        RunEnd::Finished(finished) => finished.outcome.bytes().len() as u64,
+        RunEnd::Cancelled | RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sateen_protocol::{Finished, Outcome};
+
+    fn peer(number: u8) -> Peer {
+        Peer::of([192, 0, 2, number].into())
+    }
+
+    fn is_kept(results: &Results, of: u8, kib: usize) -> bool {
+        let outcome = Outcome::Done(vec![0; kib << 10]);
+        let end = RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 });
+        matches!(results.admit(Some(peer(of)), end), RunEnd::Finished(_))
+    }
+
+    #[test]
+    fn one_peer_has_a_share_and_what_was_kept_stays() {
+        let results = Results::new(RESULTS_PER_PEER_SHARE << 20, vec![(Some(peer(1)), 1, 500 << 10)]);
+        assert!(is_kept(&results, 1, 400) && !is_kept(&results, 1, 400) && is_kept(&results, 2, 400));
+        assert_eq!(results.check(peer(1)), Ok(()), "there is room for a small one");
+        assert!(is_kept(&results, 1, 90) && is_kept(&results, 1, 4));
+        while results.check(peer(1)).is_ok() {
+            assert!(is_kept(&results, 1, 4));
+        }
+        assert!(is_kept(&results, 1, 4), "a small one is always kept");
+        let why = results.check(peer(1)).expect_err("it is full");
+        assert!(why.contains("from 192.0.2.1 take 1") && why.contains("sateen rm"), "{why}");
+        assert_eq!(results.check(peer(2)), Ok(()));
+        results.give_back(Some(peer(1)), 500 << 10);
+        assert!(is_kept(&results, 1, 400));
+    }
+
+    #[test]
+    fn all_together_have_a_bound() {
+        let results = Results::new(1 << 20, vec![(None, 1, 1 << 20)]);
+        let why = results.check(peer(1)).expect_err("it is full");
+        assert!(why.starts_with("the results of all runs take 1 MiB of 1 MiB"), "{why}");
+        assert!(!is_kept(&results, 1, 5) && is_kept(&results, 1, 4));
+    }
+}

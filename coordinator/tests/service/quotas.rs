@@ -1,0 +1,171 @@
+//! What one address may keep here: names of apps, results, places for runs.
+
+use std::process::Stdio;
+
+use sateen_protocol::{JobNumber, RunId};
+use serde_json::{Value, json};
+
+use crate::host::{Host, text};
+use crate::server::{Answer, RawRequest, Server, app, command, detail, eventually};
+
+/// Runs that are given to hosts at once.
+const RUNS_ACTIVE: usize = 8;
+
+fn start(words: &[&str]) -> Server {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = command(folder.path()).args(words).stdout(Stdio::piped()).spawn().expect("it starts");
+    Server::from_child(child, folder)
+}
+
+fn publish(server: &Server, from: &str, name: &str, module: &[u8]) -> Answer {
+    server.post_from(from, &format!("/api/v1/apps?name={name}"), module)
+}
+
+fn unpublish(server: &Server, from: &str, name: &str) -> Answer {
+    let mut raw = RawRequest::open(&server.address, from);
+    let request = format!(
+        "DELETE /api/v1/apps/{name} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        server.address
+    );
+    raw.send(request.as_bytes());
+    raw.answer()
+}
+
+/// A run from an address, which a host begins.
+fn begin(server: &Server, from: &str, host: &mut Host) -> (RunId, JobNumber) {
+    let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
+    let (status, body) = server.post_from(from, "/api/v1/runs", submission.as_bytes());
+    assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
+    host.take_root()
+}
+
+fn end(server: &Server, host: &mut Host, (run, number): (RunId, JobNumber), bytes: usize) -> Value {
+    host.finish(run, number, text(&"x".repeat(bytes)));
+    host.await_acknowledgement(run);
+    server.run(run.0)
+}
+
+#[test]
+fn results_have_a_bound_that_is_told_and_what_was_kept_stays() {
+    // An eighth of it is one address's.
+    let server = start(&["--results-max", "2M"]);
+    server.publish();
+    let (mut host, _) = Host::join(&server.address, "one");
+    let first = begin(&server, "127.66.0.1", &mut host);
+    assert_eq!(end(&server, &mut host, first, 200 << 10)["state"], "done");
+    let second = begin(&server, "127.66.0.1", &mut host);
+    let over = end(&server, &mut host, second, 100 << 10);
+    assert_eq!((&over["state"], &over["error"]["kind"]), (&"failed".into(), &"limit".into()), "{over}");
+    let why = over["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("was not kept") && why.contains("127.66.0.1") && why.contains("sateen rm"), "{why}");
+    let (status, why) = detail(server.get(&format!("/api/v1/runs/{}/result", second.0)));
+    assert!(status == 410 && why.contains("was not kept"), "{status} {why}");
+    let kept = |server: &Server| server.get(&format!("/api/v1/runs/{}/result", first.0));
+    assert_eq!(kept(&server).0, 200);
+    // Small ones are kept, until no run is accepted any more. Another address has room.
+    let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
+    let submit = |server: &Server, from: &str| server.post_from(from, "/api/v1/runs", submission.as_bytes());
+    let mut more = 0;
+    while submit(&server, "127.66.0.1").0 == 201 {
+        let run = host.take_root();
+        assert_eq!(end(&server, &mut host, run, 9)["state"], "done");
+        more += 1;
+        assert!(more < 20, "there is no limit");
+    }
+    let (status, why) = detail(submit(&server, "127.66.0.1"));
+    assert!(status == 507 && why.contains("--results-max"), "{status} {why}");
+    let other = begin(&server, "127.66.0.2", &mut host);
+    assert_eq!(end(&server, &mut host, other, 200 << 10)["state"], "done");
+
+    // Whose they are is known after a restart; what is deleted makes room.
+    let folder = server.kill();
+    let child = command(folder.path())
+        .args(["--results-max", "2M"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let server = Server::from_child(child, folder);
+    assert_eq!((submit(&server, "127.66.0.1").0, kept(&server).0), (507, 200));
+    assert_eq!(server.delete(&format!("/api/v1/runs/{}", first.0)).0, 204);
+    assert_eq!(submit(&server, "127.66.0.1").0, 201);
+}
+
+#[test]
+fn a_name_can_be_given_up_by_its_owner_alone() {
+    let server = Server::start();
+    let (first, second) = (app(""), app("(func)"));
+    assert_eq!(publish(&server, "127.66.0.1", "probe", &first).0, 201);
+    assert_eq!(publish(&server, "127.66.0.1", "probe", &second).0, 201);
+    let run = server.submit();
+    let (status, why) = detail(unpublish(&server, "127.66.0.2", "probe"));
+    assert!(status == 403 && why.contains("127.66.0.1"), "{status} {why}");
+    assert_eq!(unpublish(&server, "127.66.0.1", "probe").0, 204);
+    assert_eq!(server.json("/api/v1/apps"), json!([]));
+    assert_eq!(detail(unpublish(&server, "127.66.0.1", "probe")).0, 404);
+    // The run has its app still, and its jobs have their names; another may have the name.
+    let (mut host, _) = Host::join(&server.address, "one");
+    assert_eq!(host.take_root().0, RunId(run));
+    assert_eq!(server.json(&format!("/api/v1/runs/{run}/overview"))["kinds"], json!(["work"]));
+    assert_eq!(publish(&server, "127.66.0.2", "probe", &first).0, 201);
+}
+
+#[test]
+fn a_name_that_differs_in_case_only_is_refused() {
+    let server = Server::start();
+    assert_eq!(publish(&server, "127.66.0.1", "probe", &app("")).0, 201);
+    for from in ["127.66.0.1", "127.66.0.2"] {
+        let (status, why) = detail(publish(&server, from, "Probe", &app("(func)")));
+        assert!(status == 409 && why.contains("`probe`") && why.contains("case only"), "{status} {why}");
+    }
+    assert_eq!(publish(&server, "127.66.0.1", "probe", &app("(func)")).0, 201);
+}
+
+#[test]
+fn one_address_publishes_so_many_modules() {
+    const MOST: usize = 1024;
+    let server = Server::start();
+    publish(&server, "127.66.0.1", "n0", &app(""));
+    // As fast as they come: the database is written between two starts.
+    let folder = server.kill();
+    let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
+    for number in 1..MOST {
+        let sql = "INSERT INTO app_names (name, hash, published_at_ms, published_from)
+            SELECT 'n' || ?1, hash, ?1, published_from FROM app_names WHERE name = 'n0'";
+        database.execute(sql, [number as i64]).expect("inserted");
+        let sql = "INSERT INTO name_owners (name, address) VALUES ('n' || ?1, '127.66.0.1')";
+        database.execute(sql, [number as i64]).expect("inserted");
+    }
+    drop(database);
+    let server = Server::start_in(folder);
+    let (status, why) = detail(publish(&server, "127.66.0.1", "more", &app("")));
+    assert!(status == 507 && why.contains("sateen unpublish"), "{status} {why}");
+    // Another module under one of its names is one more, the same is not.
+    assert_eq!(publish(&server, "127.66.0.1", "n7", &app("(func)")).0, 507);
+    assert_eq!(publish(&server, "127.66.0.1", "n7", &app("")).0, 200);
+    assert_eq!(publish(&server, "127.66.0.2", "more", &app("")).0, 200);
+    assert_eq!(unpublish(&server, "127.66.0.1", "n9").0, 204);
+    assert_eq!(publish(&server, "127.66.0.1", "less", &app("")).0, 200);
+}
+
+#[test]
+fn a_run_that_waits_for_a_place_names_those_who_have_them() {
+    let server = Server::start();
+    server.publish();
+    let (mut host, _) = Host::join(&server.address, "one");
+    for _ in 0..RUNS_ACTIVE - 1 {
+        begin(&server, "127.66.0.7", &mut host);
+    }
+    begin(&server, "127.66.0.8", &mut host);
+    let waits = server.submit();
+    let waiting_for =
+        |server: &Server| server.run(waits)["waiting_for"].as_str().unwrap_or_default().to_owned();
+    let why = eventually("what it waits for", || Some(waiting_for(&server)).filter(|why| !why.is_empty()));
+    let expected = "7 runs of 127.66.0.7, 1 run of 127.66.0.8 have all places for runs under way; run 1 has had its \
+                    place the longest, for ";
+    assert!(why.starts_with(expected), "{why}");
+    // Pages are told the same, and so it is after a restart, as soon as hosts are there.
+    let listed = server.json("/api/v1/runs");
+    assert!(listed[0]["waiting_for"].as_str().is_some_and(|why| why.starts_with(expected)), "{listed}");
+    let server = server.kill_and_restart();
+    eventually("the same", || waiting_for(&server).starts_with("7 runs of 127.66.0.7, ").then_some(()));
+}
