@@ -219,7 +219,9 @@ impl Chronicle {
             return;
         }
         let now_ms = self.now_ms();
-        let lost = self.tree.lose_host(source.id, now_ms);
+        // What rests runs nowhere.
+        let is_given_back = how != Going::Crashed || self.was_suspended;
+        let lost = self.tree.lose_host(source.id, now_ms, is_given_back);
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
             Going::Paused => (EventKind::HostLeft, "paused"),
@@ -229,6 +231,7 @@ impl Chronicle {
         self.add_event(kind, Some(source.id), format!("{named} {how}"));
         let text = match lost {
             0 => return,
+            _ if is_given_back => return,
             1 => format!("a job that {named} was at is lost"),
             lost => format!("{lost} jobs that {named} was at are lost"),
         };

@@ -90,7 +90,8 @@ impl Drive {
         if let Some(settled) = self.last_seen.get(&run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
         }
-        let (Settling { state, end, failure }, view) = (self.settling.get(&run)?, self.machine.run_over(run)?);
+        let (Settling { state, end, failure }, view) =
+            (self.settling.get(&run)?, self.machine.run_over(run)?);
         let figures = end::close(Figures::of_view(&view, Vec::new()), end, failure.clone());
         Some(self.over(run, *state, figures))
     }

@@ -210,7 +210,8 @@ impl Saver {
 
     /// Whether the end of the run is not saved yet.
     pub fn is_behind_with_end(&self, run: RunId) -> bool {
-        let is_end = |(change, _): &(Change, u64)| matches!(change, Change::End { run: of, .. } if *of == run);
+        let is_end =
+            |(change, _): &(Change, u64)| matches!(change, Change::End { run: of, .. } if *of == run);
         self.is_behind_with(run) && self.unsaved.iter().any(is_end)
     }
 

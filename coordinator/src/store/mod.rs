@@ -61,11 +61,7 @@ fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<Strin
 
 /// Saves the figures of a run whose hosts had not said what they counted last when the coordinator stopped: they are of
 /// the last moment at which it was saved what hosts had counted.
-fn settle(
-    connection: &mut Connection,
-    run: RunId,
-    chronicle: Option<&Chronicle>,
-) -> Result<(), StoreError> {
+fn settle(connection: &mut Connection, run: RunId, chronicle: Option<&Chronicle>) -> Result<(), StoreError> {
     let Some(end) = sql::end(connection, run)? else { return Ok(()) };
     let figures = chronicle::standing(connection, run)?.figures(&end);
     let mut figures = Figures { counted: Counted::Partial, ..figures };
@@ -145,7 +141,8 @@ impl Store {
             }
         }
         for run in sql::unsettled(&connection)? {
-            let chronicle = chronicles.iter().find(|(known, ..)| *known == run).map(|(.., chronicle)| chronicle);
+            let chronicle =
+                chronicles.iter().find(|(known, ..)| *known == run).map(|(.., chronicle)| chronicle);
             settle(&mut connection, run, chronicle)?;
         }
         let uploaded = sql::uploads(&connection)?;

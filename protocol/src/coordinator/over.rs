@@ -143,7 +143,8 @@ impl Coordinator {
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
         }
-    }}
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -269,7 +270,11 @@ mod tests {
             grid.drain();
         }
         let (over, _) = grid.machine.sizes().over;
-        assert_eq!((over, grid.machine.run_over(RunId(40)).is_some()), (16, true), "the newest are waited for");
+        assert_eq!(
+            (over, grid.machine.run_over(RunId(40)).is_some()),
+            (16, true),
+            "the newest are waited for"
+        );
         grid.machine.settle_all_counts(grid.now);
         assert_eq!(grid.machine.sizes().over, (0, 0));
     }

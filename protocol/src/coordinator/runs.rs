@@ -7,11 +7,11 @@ use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX,
 use crate::message::{Departure, ToHost};
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table, Time};
 
+use super::hosts::HostState;
+use super::missing::Missing;
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
 use super::tally::Whereabouts;
-use super::hosts::HostState;
-use super::missing::Missing;
 use super::{Command, CommandError, Coordinator, Event};
 
 /// Entries wait so long for company before they are saved.

@@ -56,10 +56,7 @@ impl Coordinator {
             down: self.down.len(),
             searches: self.searches.len() + self.answers.len(),
             runs: self.runs.len(),
-            over: (
-                self.over.len(),
-                self.over.values().map(|over| over.part.awaited.len()).sum(),
-            ),
+            over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
             slices: self.slices.len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),

@@ -222,7 +222,9 @@ fn size(host: &Host) -> usize {
         let (held, lent) = host.held_and_lent(run);
         1 + held + lent + host.table(run).0 + host.shared(run).0 * (1 + host.peers().count())
     };
-    host.sizes().ended + (host.peers().count() + 1) * (host.runs().len() + 1) + host.runs().into_iter().map(of_run).sum::<usize>()
+    host.sizes().ended
+        + (host.peers().count() + 1) * (host.runs().len() + 1)
+        + host.runs().into_iter().map(of_run).sum::<usize>()
 }
 
 /// A timer that has gone off does not go off again at the same time for ever.

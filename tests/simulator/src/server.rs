@@ -113,15 +113,14 @@ impl Server {
 
     /// A run on disk before the machine hears of it.
     pub fn store(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        let stored =
-            Stored {
-                spec,
-                state: RunState::Queued,
-                entries: BTreeMap::new(),
-                end: None,
-                counted: None,
-                times: (now, None),
-            };
+        let stored = Stored {
+            spec,
+            state: RunState::Queued,
+            entries: BTreeMap::new(),
+            end: None,
+            counted: None,
+            times: (now, None),
+        };
         self.runs.insert(run, stored);
     }
 

@@ -315,9 +315,8 @@ async fn row_and_live(api: &Api, run: RunId) -> Result<(RunRow, Option<Live>), P
         let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
         let row = row(api, run).await?;
         // Its end was saved in between, and its figures are the driver's to know, or are saved by now.
-        let is_missed = row.state.is_over()
-            && row.figures.is_none()
-            && live.as_ref().is_some_and(|live| !live.is_over);
+        let is_missed =
+            row.state.is_over() && row.figures.is_none() && live.as_ref().is_some_and(|live| !live.is_over);
         if !is_missed {
             return Ok((row, live));
         }
