@@ -177,8 +177,9 @@ impl Chronicle {
     /// Who has not come back by now is gone.
     fn settle(&mut self, t_ms: u32) {
         self.settles_ms = None;
-        match self.tree.lose_unheard(t_ms) {
+        match self.tree.lose_unheard(t_ms, self.was_suspended) {
             0 => {}
+            _ if self.was_suspended => {}
             1 => self.add_event(
                 EventKind::JobsLost,
                 None,
@@ -247,6 +248,7 @@ impl Chronicle {
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }
             RunState::Running if std::mem::take(&mut self.was_suspended) => {
+                self.tree.go_on();
                 self.idle_because(None, None, self.now_ms());
                 self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
             }

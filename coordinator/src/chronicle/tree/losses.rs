@@ -45,13 +45,19 @@ impl Tree {
         running
     }
 
+    /// The run goes on after it rested: hosts had given back what they had, whoever is gone since.
+    pub fn go_on(&mut self) {
+        self.hosts.iter_mut().for_each(|host| host.is_gone = false);
+    }
+
     /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
-    pub fn lose_unheard(&mut self, t_ms: u32) -> usize {
+    pub fn lose_unheard(&mut self, t_ms: u32, is_given_back: bool) -> usize {
+        let became = if is_given_back { Ending::GivenBack } else { Ending::Lost };
         let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
         let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
         let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
         let running: Vec<(u32, usize)> = running.collect();
-        self.ending.extend(running.iter().map(|(place, _)| (*place, Ending::Lost, t_ms)));
+        self.ending.extend(running.iter().map(|(place, _)| (*place, became, t_ms)));
         running.iter().map(|(_, jobs)| jobs).sum()
     }
 }
