@@ -63,6 +63,8 @@ pub struct Losses {
     pub answer_work_s: Option<f64>,
     pub lost_work_s: Option<f64>,
     pub saved_work_s: Option<f64>,
+    /// Whether the numbers are all.
+    pub counted: Option<String>,
 }
 
 /// How long it took.

@@ -19,7 +19,7 @@ use crate::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_PER_FRAME_MAX};
 
 /// The version of frames and messages; hosts and coordinators of another version do not understand each
 /// other.
-pub const PROTOCOL_VERSION: u8 = 5;
+pub const PROTOCOL_VERSION: u8 = 6;
 
 const BATCH: u8 = 0;
 const FRAGMENT: u8 = 1;

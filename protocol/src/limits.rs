@@ -53,6 +53,9 @@ pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
 /// Maximum entries of one message: each is found by all the jobs above it, so they take time to add.
 pub const ENTRIES_PER_MESSAGE_MAX: usize = 16;
+/// Maximum rows of hosts in runs that are over and whose counts are not final; of a single one there may be more. Beyond,
+/// hosts that have not said what they counted last are not waited for.
+pub const OVER_ROWS_MAX: usize = 1 << 16;
 /// Accusations of one host that are passed on at once.
 pub const ACCUSATIONS_AT_ONCE_MAX: u32 = 8;
 /// Refusals of unknown parcels that one sender gets at once; chunks beyond are dropped.

@@ -15,7 +15,7 @@ use sateen_host::grid::{
     CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
     RunningPortion, Runtime, start,
 };
-use sateen_protocol::host::Notice;
+use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
     BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Mention, Outcome,
@@ -176,7 +176,9 @@ impl RunningPortion for ScriptedPortion {
     fn counts(&self) -> Counts {
         Counts::default()
     }
-    fn stop(self: Box<Self>) {}
+    fn stop(self: Box<Self>) -> FinalCounts {
+        FinalCounts::default()
+    }
 }
 
 pub fn figures() -> Result<Vec<Figure>> {

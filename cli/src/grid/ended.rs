@@ -67,6 +67,7 @@ fn about(run: &Run) -> About {
             answer_work_s: run.answer_work_s,
             lost_work_s: run.lost_work_s,
             saved_work_s: run.saved_work_s,
+            counted: run.counted.clone(),
         }),
         job: None,
     }

@@ -23,6 +23,8 @@ const RETRY: Duration = Duration::from_millis(500);
 pub struct Follow {
     pub quiet: bool,
     pub json: bool,
+    /// What hosts counted last is of interest.
+    pub figures: bool,
 }
 
 /// The run `number` when it is over, and how many lines of its log were dropped.
@@ -32,7 +34,8 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
     client.get(&format!("/api/v1/runs/{number}"))?;
     let progress = Progress::new(how.quiet);
     let mut log = LogReader::default();
-    let path = format!("/api/v1/runs/{number}/wait?timeout_s={TURN_S}");
+    let path = format!("/api/v1/runs/{number}/wait?timeout_s={TURN_S}&figures={}", how.figures);
+    let mut was_over = false;
     let mut gone: Option<Instant> = None;
     loop {
         let answer = match client.get_within(&path, Duration::from_secs(TURN_S) + TURN_LATE) {
@@ -61,10 +64,13 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
         if !how.quiet {
             log.print_new(client, number, &progress);
         }
-        if run.is_over() {
+        // Hosts say within a moment what they counted last; of those that do not, nobody waits for more than a turn.
+        let is_all = !how.figures || was_over || run.counted.as_deref() != Some("so_far");
+        if run.is_over() && is_all {
             progress.clear();
             return Ok((run, log.dropped));
         }
+        was_over = run.is_over();
     }
 }
 

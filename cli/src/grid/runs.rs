@@ -76,7 +76,8 @@ fn cut(title: &str) -> String {
 /// Ends as the run does.
 pub fn wait(flags: &Wait) -> Result<(), Failure> {
     let client = Client::new(&flags.of.grid.coordinator)?;
-    let (run, _) = follow(&client, flags.of.run, &Follow { quiet: flags.quiet, json: false })?;
+    let how = Follow { quiet: flags.quiet, json: false, figures: flags.of.json };
+    let (run, _) = follow(&client, flags.of.run, &how)?;
     if flags.of.json {
         let answer = client.get(&format!("/api/v1/runs/{}", flags.of.run))?;
         print_json(&answer)?;

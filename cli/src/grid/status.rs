@@ -37,6 +37,11 @@ fn page(run: &Run, width: Option<usize>) -> String {
     row("run", format!("{}: {}", run.run, run.title()));
     row("app", run.app.hash.clone());
     row("state", state(run));
+    match run.counted.as_deref().filter(|_| run.is_over()) {
+        Some("so_far") => row("numbers", "so far: hosts are about to report their last counts".to_owned()),
+        Some("partial") => row("numbers", "partial: not all hosts reported their last counts".to_owned()),
+        _ => {}
+    }
     if let Some(why) = &run.waiting_for {
         row("waiting for", why.clone());
     }

@@ -39,7 +39,7 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
     }
-    let how = Follow { quiet: flags.quiet, json: flags.json };
+    let how = Follow { quiet: flags.quiet, json: flags.json, figures: flags.json };
     let (run, log_lines_dropped) = follow(&client, run, &how)?;
     say_dropped(log_lines_dropped);
     let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };

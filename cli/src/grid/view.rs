@@ -67,6 +67,9 @@ pub struct Run {
     /// How long it has waited for its start, if it has none yet.
     #[serde(default)]
     pub queued_s: Option<f64>,
+    /// Whether the numbers are all: `so_far`, `final` or `partial`.
+    #[serde(default)]
+    pub counted: Option<String>,
     #[serde(default)]
     pub hosts: u64,
     #[serde(default)]

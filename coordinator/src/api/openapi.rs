@@ -124,7 +124,10 @@ const OPERATIONS: [Operation; 36] = [
         ..get("/api/v1/runs/{run}", "Forgets a run that is over, and all about it.", Content::Nothing)
     },
     Operation {
-        query: &[("timeout_s", "Answers after this time at the latest.")],
+        query: &[
+            ("timeout_s", "Answers after this time at the latest."),
+            ("figures", "`true`: waits until its counts are final or partial, too."),
+        ],
         ..get(
             "/api/v1/runs/{run}/wait",
             "Answers when the run is over; earlier, with the run as it is, when too many requests wait.",

@@ -177,8 +177,9 @@ impl Chronicle {
     /// Who has not come back by now is gone.
     fn settle(&mut self, t_ms: u32) {
         self.settles_ms = None;
-        match self.tree.lose_unheard(t_ms) {
+        match self.tree.lose_unheard(t_ms, self.was_suspended) {
             0 => {}
+            _ if self.was_suspended => {}
             1 => self.add_event(
                 EventKind::JobsLost,
                 None,
@@ -219,7 +220,9 @@ impl Chronicle {
             return;
         }
         let now_ms = self.now_ms();
-        let lost = self.tree.lose_host(source.id, now_ms);
+        // What rests runs nowhere.
+        let is_given_back = how != Going::Crashed || self.was_suspended;
+        let lost = self.tree.lose_host(source.id, now_ms, is_given_back);
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
             Going::Paused => (EventKind::HostLeft, "paused"),
@@ -229,6 +232,7 @@ impl Chronicle {
         self.add_event(kind, Some(source.id), format!("{named} {how}"));
         let text = match lost {
             0 => return,
+            _ if is_given_back => return,
             1 => format!("a job that {named} was at is lost"),
             lost => format!("{lost} jobs that {named} was at are lost"),
         };
@@ -244,6 +248,7 @@ impl Chronicle {
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }
             RunState::Running if std::mem::take(&mut self.was_suspended) => {
+                self.tree.go_on();
                 self.idle_because(None, None, self.now_ms());
                 self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
             }

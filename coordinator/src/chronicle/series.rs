@@ -66,6 +66,10 @@ impl Series {
     /// Takes a sample down, and how many jobs had been begun again until then.
     pub fn add(&mut self, sample: Sample, redone_now: u64) {
         let Some((from_ms, executed, redone)) = self.last else {
+            // A point tells of the time since the one before it, and a gap lasts until now.
+            if let Some(gap) = self.points.last_mut().filter(|last| last.busy.is_nan()) {
+                gap.t_ms = sample.t_ms;
+            }
             self.last = Some((sample.t_ms, sample.executed, redone_now));
             return;
         };
@@ -179,7 +183,7 @@ mod tests {
         let rates: Vec<Option<f64>> = shown.jobs_per_s;
         assert_eq!(rates.iter().filter(|rate| rate.is_none()).count(), 1, "{rates:?}");
         assert!(rates.iter().flatten().all(|rate| (rate - 200.0).abs() < 1.0), "{rates:?}");
-        assert_eq!(shown.t_ms[10], 20_000);
+        assert_eq!(shown.t_ms[9..12], [5_000, 24_000, 24_500], "no jobs are below the line of the gap");
         assert_eq!((shown.busy[10], shown.busy[11]), (None, Some(2.0)));
     }
 }

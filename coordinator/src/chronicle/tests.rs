@@ -106,6 +106,35 @@ fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
     assert_eq!(redone, [true, false]);
 }
 
+/// Hosts that leave or pause give back what they have, and a run that rests runs nowhere.
+#[test]
+fn what_was_given_back_is_not_redone_unless_its_owner_says_that_it_was_lost() {
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    for (how, rests, redone) in [
+        (Going::Crashed, false, 2),
+        (Going::Left, false, 0),
+        (Going::Paused, false, 0),
+        (Going::Crashed, true, 0),
+    ] {
+        for is_ended in [false, true] {
+            let mut chronicle = Chronicle::default();
+            chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false)), note(3, begun(false))]);
+            if rests {
+                chronicle.state(RunState::Suspended);
+            }
+            chronicle.host_gone(host(1), how);
+            if is_ended {
+                chronicle.end_some(usize::MAX);
+            }
+            chronicle.state(RunState::Running);
+            chronicle.note(host(2), &[note(1, begun(true)), note(2, begun(true))]);
+            assert_eq!(chronicle.redone(), redone, "{how:?} {rests} {is_ended}");
+            chronicle.note(host(3), &[note(3, NoteKind::Lost), note(3, begun(true))]);
+            assert_eq!(chronicle.redone(), redone + 1, "{how:?} {rests} {is_ended}");
+        }
+    }
+}
+
 /// After a root was lost, all that is begun below it says that it is redone.
 #[test]
 fn only_what_was_lost_is_redone() {

@@ -12,6 +12,8 @@ use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
 const BUCKET_MS: u32 = 250;
 /// Kinds of doing: work, recover, steal, wait.
 const KINDS: usize = 4;
+/// The newest stretches to which something is added that is told late.
+const LATE_BUCKETS_MAX: usize = 128;
 /// Versions of which it is known what they changed.
 const CHANGES_MAX: usize = 4096;
 
@@ -235,17 +237,27 @@ impl Lane {
         };
         (self.last, self.last_ms) = (times, now_ms);
         let passed_ms = now_ms.saturating_sub(from_ms);
-        if passed_ms == 0 {
-            return (now_ms, 0.0);
+        let told_ms: [f64; KINDS] =
+            std::array::from_fn(|kind| times[kind].saturating_sub(before[kind]) as f64);
+        let all_ms: f64 = told_ms.iter().sum();
+        // Nobody does more than there is time for. What is told beyond was told late, or is a lie.
+        let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
+        let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
+        if passed_ms > 0 {
+            let shares = told_ms.map(|ms| (ms * in_time / f64::from(passed_ms)) as f32);
+            self.spread(bucket_ms, from_ms, now_ms, shares);
         }
-        let mut shares: [f32; KINDS] = std::array::from_fn(|kind| {
-            (times[kind].saturating_sub(before[kind]) as f64 / f64::from(passed_ms)) as f32
-        });
-        // Hosts may say anything; nobody does more than there is time for.
-        let all: f32 = shares.iter().sum();
-        if all > 1.0 {
-            shares = shares.map(|share| share / all);
+        let late_ms = all_ms * (1.0 - in_time);
+        if late_ms < 1.0 {
+            return (from_ms, computed_ms);
         }
+        let (first_ms, placed_ms) = self.catch_up(bucket_ms, now_ms, told_ms.map(|ms| ms / all_ms), late_ms);
+        let computed = (told_ms[0] + told_ms[1]) / all_ms;
+        (first_ms.min(from_ms), computed_ms + placed_ms * computed)
+    }
+
+    /// What was done from one moment to another.
+    fn spread(&mut self, bucket_ms: u32, from_ms: u32, now_ms: u32, shares: [f32; KINDS]) {
         let (first, last) = (from_ms / bucket_ms, (now_ms - 1) / bucket_ms);
         if self.shares.len() <= last as usize {
             self.shares.resize(last as usize + 1, NOT_THERE);
@@ -259,7 +271,31 @@ impl Lane {
                 known[kind] = (before + part * shares[kind]).min(1.0);
             }
         }
-        (from_ms, f64::from(shares[0] + shares[1]) * f64::from(passed_ms))
+    }
+
+    /// What was done before, and is heard only now: the coordinator was held up, say, and heard all at once. It was done
+    /// in the newest stretches of which less is known than there was time for. Gives the moment from which on something
+    /// has changed, and how much there was room for.
+    fn catch_up(&mut self, bucket_ms: u32, now_ms: u32, parts: [f64; KINDS], late_ms: f64) -> (u32, f64) {
+        let (length_ms, mut left_ms, mut first_ms) = (f64::from(bucket_ms), late_ms, now_ms);
+        let newest = self.shares.iter_mut().enumerate().rev().take(LATE_BUCKETS_MAX);
+        for (place, known) in newest.filter(|(_, known)| !known[0].is_nan()) {
+            let begins_ms = place as u32 * bucket_ms;
+            let passed_ms = f64::from(now_ms.saturating_sub(begins_ms)).min(length_ms);
+            let known_ms = known.iter().map(|share| f64::from(*share)).sum::<f64>() * length_ms;
+            let placed_ms = (passed_ms - known_ms).min(left_ms);
+            if placed_ms > 0.0 {
+                for (known, part) in known.iter_mut().zip(parts) {
+                    *known = (*known + (placed_ms * part / length_ms) as f32).min(1.0);
+                }
+                left_ms -= placed_ms;
+                first_ms = begins_ms;
+            }
+            if left_ms < 1.0 {
+                break;
+            }
+        }
+        (first_ms, late_ms - left_ms)
     }
 }
 
@@ -309,6 +345,28 @@ mod tests {
             let computed_s = [0, 1, 2].map(|host| (timeline.computed_s(host) * 100.0).round());
             assert_eq!(computed_s, [215.0, 30.0, 0.0]);
         }
+    }
+
+    /// What hosts said in the meantime is all heard at once.
+    #[test]
+    fn no_time_is_missing_after_the_coordinator_was_held_up() {
+        let mut timeline = Timeline::default();
+        for step in 1..=4 {
+            timeline.add(0, step * 500, &[times(u64::from(step) * 500, 0)]);
+        }
+        // Ten seconds of work, told every half second.
+        for step in 1..=20 {
+            timeline.add(0, 12_000 + u32::from(step > 10), &[times(2_000 + step * 500, 0)]);
+        }
+        let sums = sums(&timeline);
+        assert!((sums[0] - 12_000.0).abs() < 20.0, "{sums:?}");
+        assert!((timeline.computed_s(0) - 12.0).abs() < 0.02, "{}", timeline.computed_s(0));
+        let (.., rows) = timeline.rows(0, u32::MAX, usize::MAX);
+        let shares = rows[0].shares.iter().filter(|shares| !shares[0].is_nan());
+        assert!(shares.map(|shares| shares.iter().sum::<f32>()).all(|all| all < 1.001));
+        // Who says that it did more than there was time for is not believed.
+        timeline.add(0, 12_500, &[times(100_000, 0)]);
+        assert!(timeline.computed_s(0) < 12.52, "{}", timeline.computed_s(0));
     }
 
     #[test]

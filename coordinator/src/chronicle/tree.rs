@@ -14,7 +14,9 @@ use thiserror::Error;
 
 use super::state::{Group, JobState};
 use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
-use node::{FRESH, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind};
+use node::{
+    FRESH, GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind,
+};
 use room::{Rolled, Room};
 
 pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -72,6 +74,17 @@ impl Default for NodesMax {
     }
 }
 
+/// What becomes of jobs that run no more although nobody said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Their host is gone.
+    Lost,
+    /// The same, and it left in peace: owners have them again.
+    GivenBack,
+    /// Their run is over.
+    Aborted,
+}
+
 /// The jobs of a run.
 #[derive(Debug, Default)]
 pub struct Tree {
@@ -84,7 +97,7 @@ pub struct Tree {
     /// Jobs that run, by the places of their hosts, as far as they are kept.
     running_at: HashMap<u32, BTreeSet<u32>>,
     /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
-    ending: VecDeque<(u32, JobState, u32)>,
+    ending: VecDeque<(u32, Ending, u32)>,
     parameters: HashMap<u32, Box<[u8]>>,
     parameters_bytes: usize,
     /// Jobs below the root that a worker has begun, and of these, jobs whose parameters were too long to be sent here.
@@ -236,6 +249,7 @@ impl Tree {
                 node.begun_ms = t_ms;
                 node.ended_ms = NEVER;
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
+                node.flags &= !GIVEN_BACK;
                 self.change(place, JobState::Running, host);
                 self.begins(place);
             }
@@ -247,7 +261,10 @@ impl Tree {
             // A job that is done twice may be done before the second is stopped.
             NoteKind::Aborted if before == Group::Done => {}
             NoteKind::Aborted => self.end(place, JobState::Aborted, t_ms),
-            NoteKind::Lost => self.end(place, JobState::Lost, t_ms),
+            NoteKind::Lost => {
+                node.flags &= !GIVEN_BACK;
+                self.end(place, JobState::Lost, t_ms);
+            }
             NoteKind::Reused => self.end(place, JobState::Reused, t_ms),
             // It may have come to its end before this was heard.
             NoteKind::Adopted if before == Group::Done => {}
@@ -468,7 +485,7 @@ impl Tree {
     pub fn abort_all(&mut self, t_ms: u32) {
         let mut hosts: Vec<u32> = self.running_at.keys().copied().collect();
         hosts.sort_unstable();
-        self.ending.extend(hosts.into_iter().map(|host| (host, JobState::Aborted, t_ms)));
+        self.ending.extend(hosts.into_iter().map(|host| (host, Ending::Aborted, t_ms)));
         // What there was no room for has come to its end as well.
         self.abort_rolled();
     }
@@ -476,11 +493,15 @@ impl Tree {
     /// Ends at most `most` jobs that no longer run. Returns whether more are left.
     pub fn end_some(&mut self, most: usize) -> bool {
         let mut left = most;
-        while let Some((host, state, t_ms)) = self.ending.front().copied() {
+        while let Some((host, ending, t_ms)) = self.ending.front().copied() {
+            let state = if ending == Ending::Aborted { JobState::Aborted } else { JobState::Lost };
             let running = self.running_at.get(&host).into_iter().flatten();
             let places: Vec<u32> = running.take(left).copied().collect();
             for place in &places {
                 self.end(*place, state, t_ms);
+                if let Some(node) = self.get_mut(*place).filter(|_| ending == Ending::GivenBack) {
+                    node.flags |= GIVEN_BACK;
+                }
                 self.touch(*place);
             }
             left -= places.len();

@@ -9,7 +9,7 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::scan::Scan;
-use super::{ChangeError, Drive, Live, Request, Submitted, Wish};
+use super::{ChangeError, Drive, Live, Request, Settling, Submitted, Wish, end};
 use crate::api::types::Figures;
 use crate::clock::unix_ms;
 use crate::peer::Peer;
@@ -44,8 +44,9 @@ impl Drive {
             Request::Run(run, reply) => self.scan(Scan::run(run, reply)),
             Request::Runs(reply) => {
                 let placed = OnceCell::new();
-                let _ =
-                    reply.send(self.machine.run_ids().filter_map(|run| self.live(run, &placed)).collect());
+                let over = self.settling.keys().chain(self.last_seen.keys());
+                let runs = self.machine.run_ids().chain(over.copied());
+                let _ = reply.send(runs.filter_map(|run| self.live(run, &placed)).collect());
             }
             Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
             Request::Forget(run, reply) => {
@@ -91,23 +92,31 @@ impl Drive {
         let _ = reply.send(result);
     }
 
-    /// A run that is not over, without what each host did of it.
-    fn live(&self, run: RunId, placed: &OnceCell<String>) -> Option<Live> {
-        let view = self.machine.run(run).filter(|view| !view.state().is_over())?;
-        let figures = Figures::of_view(&view, Vec::new());
-        Some(Live { run, state: view.state(), waiting_for: self.waiting_for(&view, placed), figures })
+    /// A run whose figures are not saved, without what each host did of it.
+    pub(super) fn live(&self, run: RunId, placed: &OnceCell<String>) -> Option<Live> {
+        if let Some(view) = self.machine.run(run) {
+            let figures = Figures::of_view(&view, Vec::new());
+            let (state, waiting_for) = (view.state(), self.waiting_for(&view, placed));
+            return Some(Live { run, state, waiting_for, figures, is_over: false });
+        }
+        if let Some(settled) = self.last_seen.get(&run) {
+            return Some(self.over(run, settled.state, settled.sums.clone()));
+        }
+        let (Settling { state, end, failure }, view) =
+            (self.settling.get(&run)?, self.machine.run_over(run)?);
+        let figures = end::close(Figures::of_view(&view, Vec::new()), end, failure.clone());
+        Some(self.over(run, *state, figures))
     }
 
-    /// A run that is over, which is not saved: until then nobody is told. Without its figures.
-    pub(super) fn behind(&self, run: RunId) -> Option<Live> {
-        self.saver.is_behind_with(run).then(|| Live {
-            run,
-            state: RunState::Running,
-            waiting_for: Some(match self.store.trouble() {
-                Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
-                None => "it is over, and its end is being saved".to_owned(),
-            }),
-            figures: Figures::default(),
-        })
+    /// A run that is over. Until that is saved, nobody is told.
+    fn over(&self, run: RunId, state: RunState, figures: Figures) -> Live {
+        if !self.saver.is_behind_with_end(run) {
+            return Live { run, state, waiting_for: None, figures, is_over: true };
+        }
+        let why = match self.store.trouble() {
+            Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
+            None => "it is over, and its end is being saved".to_owned(),
+        };
+        Live { run, state: RunState::Running, waiting_for: Some(why), figures, is_over: true }
     }
 }

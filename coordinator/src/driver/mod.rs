@@ -1,7 +1,7 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
 mod answers;
-mod end;
+pub mod end;
 mod events;
 pub mod measure;
 mod names;
@@ -25,11 +25,11 @@ use std::time::Duration;
 
 use sateen_protocol::coordinator::{Account, Command, Coordinator, LinkId};
 use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec};
+use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::api::types::{Figures, HostOfRun};
+use crate::api::types::{Counted, Figures, HostOfRun, RunFailure};
 use crate::chronicle::{Chronicle, Chronicles};
 use crate::clock::Clock;
 use crate::limits::{
@@ -117,8 +117,10 @@ pub struct Drive {
     hellos: HashMap<LinkId, HostName>,
     names: Names,
     submitters: Submitters,
-    /// Figures of finished runs, until they are saved. Computed at first use, since a large grid has many rows.
-    last_seen: HashMap<RunId, Arc<LateFigures>>,
+    /// Runs that are over, and of which hosts have not said what they counted last.
+    settling: HashMap<RunId, Settling>,
+    /// Figures of finished runs, until they are saved.
+    last_seen: HashMap<RunId, Settled>,
     rounds: Rounds,
     scans: Scans,
     ended: totals::Ended,
@@ -126,6 +128,26 @@ pub struct Drive {
     rate: Rate,
     speeds: Arc<Mutex<Speeds>>,
     served: Arc<Mutex<Served>>,
+}
+
+/// A run that is over, and whose counts are not final.
+#[derive(Debug)]
+struct Settling {
+    /// As pages show it.
+    state: RunState,
+    end: Arc<RunEnd>,
+    failure: Option<RunFailure>,
+}
+
+/// A run that is over, and whose counts are final.
+#[derive(Debug)]
+struct Settled {
+    /// As pages show it.
+    state: RunState,
+    /// Without what each host did.
+    sums: Figures,
+    /// All. Computed at first use, since a large grid has many rows.
+    figures: Arc<LateFigures>,
 }
 
 /// Figures that are worked out when somebody needs them.
@@ -167,6 +189,7 @@ impl Drive {
             submitters: Submitters::restore(known.submitters),
             rounds: Rounds::default(),
             scans: Scans::default(),
+            settling: HashMap::new(),
             last_seen: HashMap::new(),
             ended: totals::Ended::default(),
             pings: Pings::default(),
@@ -224,6 +247,9 @@ impl Drive {
             }
         }
         self.links.close_all("the coordinator is shutting down");
+        // Nobody is heard any more.
+        self.machine.settle_all_counts(self.clock.now());
+        self.drain();
         self.collect_all();
         let saved = self.saver.finish().await;
         // What is saved by now is acknowledged, although nobody begins it before the next start.
@@ -338,9 +364,12 @@ impl Drive {
             for (link, message) in self.saver.release(change.run()) {
                 self.send(link, message);
             }
-            if let Change::End { run, .. } = change {
-                self.over(run);
+            match change {
+                Change::State(..) => continue,
+                Change::End { .. } => {}
+                Change::Figures { run, .. } => drop(self.last_seen.remove(&run)),
             }
+            self.ends.send_modify(|ends| *ends += 1);
         }
     }
 
@@ -356,9 +385,8 @@ impl Drive {
                 Command::SaveState { run, state } => {
                     self.saver.save(Change::State(run, state));
                 }
-                Command::SaveEnd { run, end, counts, account } => {
-                    self.end(run, end, *counts, *account);
-                }
+                Command::SaveEnd { run, end } => self.end(run, end),
+                Command::SaveCounts { run, counts, account } => self.settle(run, *counts, *account),
                 Command::SaveEntries { run, entries, superfluous } => {
                     self.saver.add_entries(run, entries, superfluous);
                 }
@@ -400,8 +428,8 @@ impl Drive {
         }
     }
 
-    /// A run is over. What each host did of it is worked out by whoever needs it first, and that is the store's thread.
-    fn end(&mut self, run: RunId, end: RunEnd, counts: Counts, account: Account) {
+    /// A run is over. Its figures follow when hosts have said what they counted last.
+    fn end(&mut self, run: RunId, end: RunEnd) {
         let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
         let how = match &failure {
@@ -409,12 +437,25 @@ impl Drive {
             None => format!("the run is {}", state_word(state)),
         };
         self.chronicles.end(run, &how);
-        let end = Arc::new(end);
-        self.ended.add(state, &counts, end::lost_work_s(&counts, &end), self.redone(run));
+        self.ended.add_end(state);
         tracing::info!(run = run.0, state = state_word(state), "run over");
+        let end = Arc::new(end);
+        self.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
+        self.saver.forget_standing(run);
+        self.saver.save(Change::End { run, state, end });
+    }
+
+    /// What hosts counted of a run is known. What each of them did is worked out by whoever needs it first, and that is
+    /// the store's thread.
+    fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
+        let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
+        self.ended.add(&counts, end::lost_work_s(&counts, &end), self.redone(run));
+        let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
+        let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
+        let sums = Figures { hosts: account.by_host.len(), ..end::close(sums, &end, failure) };
         let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
         let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
-        let ended = Arc::clone(&end);
+        let of_all = sums.clone();
         let work_out = move || {
             let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
             let paces = rows.clone().filter_map(|(host, is_there, counts)| Pace::of(host, is_there, &counts));
@@ -422,9 +463,10 @@ impl Drive {
                 locked(&speeds).learn(part, |host| names.is_there(host));
             }
             let by_host = rows.map(|(host, is_there, counts)| {
+                let counts = Counts { busy: 0, ..counts };
                 HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
             });
-            let mut figures = Figures::of_account(&account, &counts, by_host.collect());
+            let mut figures = Figures { by_host: by_host.collect(), ..of_all };
             if let Some(chronicle) = chronicles.get(run) {
                 locked(&chronicle).complete(&mut figures);
             }
@@ -433,16 +475,10 @@ impl Drive {
             for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
                 locked(&served).add(part, &told);
             }
-            end::close(figures, &ended, failure)
+            figures
         };
         let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
-        self.last_seen.insert(run, Arc::clone(&figures));
-        self.saver.forget_standing(run);
-        self.saver.save(Change::End { run, state, end, figures });
-    }
-
-    fn over(&mut self, run: RunId) {
-        self.last_seen.remove(&run);
-        self.ends.send_modify(|ends| *ends += 1);
+        self.last_seen.insert(run, Settled { state, sums, figures: Arc::clone(&figures) });
+        self.saver.save(Change::Figures { run, figures });
     }
 }

@@ -38,7 +38,7 @@ pub enum Request {
         /// Answered when it is saved.
         reply: oneshot::Sender<Result<(), ChangeError>>,
     },
-    /// How a run that is not over goes.
+    /// How a run goes whose figures are not saved.
     Run(RunId, oneshot::Sender<Option<Live>>),
     /// The same for all.
     Runs(oneshot::Sender<Vec<Live>>),
@@ -80,7 +80,7 @@ pub enum ChangeError {
     Unsaved,
 }
 
-/// A run that is not over.
+/// A run whose figures are not saved.
 #[derive(Debug)]
 pub struct Live {
     /// Which.
@@ -89,8 +89,10 @@ pub struct Live {
     pub state: RunState,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
-    /// How it goes.
+    /// How it goes, or went.
     pub figures: Figures,
+    /// It is over, whether that is saved or not.
+    pub is_over: bool,
 }
 
 /// A host, and what the driver knows of it.

@@ -32,7 +32,9 @@ impl Drive {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
         if self.rounds.to_sample.is_empty() {
-            self.rounds.executed = self.ended.executed();
+            let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
+            let settling: u64 = settling.map(|view| view.counts().jobs.executed).sum();
+            self.rounds.executed = self.ended.executed().saturating_add(settling);
             self.rounds.to_sample = self.machine.run_ids().collect();
         }
     }

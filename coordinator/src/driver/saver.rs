@@ -38,7 +38,12 @@ pub enum Change {
         state: RunState,
         /// How.
         end: Arc<RunEnd>,
-        /// And with which figures.
+    },
+    /// Which figures a run ended with, once they are final.
+    Figures {
+        /// Which run.
+        run: RunId,
+        /// Its figures.
         figures: Arc<LateFigures>,
     },
 }
@@ -47,7 +52,7 @@ impl Change {
     /// Whose it is.
     pub fn run(&self) -> RunId {
         match self {
-            Self::State(run, _) | Self::End { run, .. } => *run,
+            Self::State(run, _) | Self::End { run, .. } | Self::Figures { run, .. } => *run,
         }
     }
 }
@@ -203,6 +208,13 @@ impl Saver {
         self.unsaved_of.contains_key(&run)
     }
 
+    /// Whether the end of the run is not saved yet.
+    pub fn is_behind_with_end(&self, run: RunId) -> bool {
+        let is_end =
+            |(change, _): &(Change, u64)| matches!(change, Change::End { run: of, .. } if *of == run);
+        self.is_behind_with(run) && self.unsaved.iter().any(is_end)
+    }
+
     /// Gives the message back if it may be sent now. One that follows from what is not saved is kept.
     pub fn hold(&mut self, link: LinkId, message: ToHost) -> Option<(LinkId, ToHost)> {
         match follows_from(&message) {
@@ -337,9 +349,8 @@ async fn write_changes(store: &Store, changes: Vec<(Change, u64)>) -> Written {
     for (change, when_ms) in changes {
         let result = store.write(move |connection| match &change {
             Change::State(run, state) => sql::set_state(connection, *run, *state, when_ms),
-            Change::End { run, state, end, figures } => {
-                sql::set_end(connection, *run, *state, end, figures, when_ms)
-            }
+            Change::End { run, state, end } => sql::set_end(connection, *run, *state, end, when_ms),
+            Change::Figures { run, figures } => sql::set_figures(connection, *run, figures),
         });
         if result.await.is_err() {
             return Written { saved, has_failed: true };

@@ -8,7 +8,8 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use sateen_protocol::{HostId, RunId};
+use sateen_protocol::coordinator::RunView;
+use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -157,15 +158,17 @@ impl Drive {
     }
 
     fn scan_run(&self, mut scan: RunScan) -> Option<RunScan> {
-        let Some(view) = self.machine.run(scan.run).filter(|view| !view.state().is_over()) else {
-            self.answer_behind(scan);
+        let Some(view) = self.view(scan.run) else {
+            self.answer_settled(scan);
             return None;
         };
+        let is_over = view.state().is_over();
         let rows = view.by_host_from(scan.next).take(HOSTS_AT_ONCE_MAX);
         let mut last = None;
         let part: Vec<HostOfRun> = rows
             .map(|(host, is_there, counts)| {
                 last = Some(host);
+                let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
                 HostOfRun::new(host, &self.name_of(host), is_there, &counts)
             })
             .collect();
@@ -174,12 +177,7 @@ impl Drive {
         if let Some(next) = last.filter(|_| is_full).and_then(after) {
             return Some(RunScan { next, ..scan });
         }
-        let mut live = Live {
-            run: scan.run,
-            state: view.state(),
-            figures: Figures::of_view(&view, Vec::new()),
-            waiting_for: self.waiting_for(&view, &OnceCell::new()),
-        };
+        let mut live = self.live(scan.run, &OnceCell::new())?;
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().collect();
             // The caller may have hung up.
@@ -193,20 +191,24 @@ impl Drive {
         None
     }
 
-    /// Of a run that is over, and is not saved as that yet.
-    fn answer_behind(&self, scan: RunScan) {
+    /// Of a run that is over, whose figures are final and not saved yet.
+    fn answer_settled(&self, scan: RunScan) {
         let RunScan { run, reply, rows, .. } = scan;
-        let Some(live) = self.behind(run) else {
+        let (Some(live), Some(settled)) = (self.live(run, &OnceCell::new()), self.last_seen.get(&run)) else {
             drop(reply.send(None));
             return;
         };
-        let figures = self.last_seen.get(&run).map(Arc::clone);
+        let figures = Arc::clone(&settled.figures);
         // Whoever asks first works the figures out.
         spawn_blocking(move || {
             drop(rows);
-            let figures = figures.map(|figures| Figures::clone(&figures)).unwrap_or_default();
-            drop(reply.send(Some(Live { figures, ..live })));
+            drop(reply.send(Some(Live { figures: Figures::clone(&figures), ..live })));
         });
+    }
+
+    /// A run that is not over, or whose counts are not final.
+    fn view(&self, run: RunId) -> Option<RunView<'_>> {
+        self.machine.run(run).or_else(|| self.machine.run_over(run))
     }
 
     fn scan_hosts(&self, mut scan: HostsScan) -> Option<HostsScan> {
@@ -224,7 +226,8 @@ impl Drive {
             left -= seen.len();
             scan.seen.push(seen);
         }
-        let (runs, from) = scan.runs.get_or_insert_with(|| (self.machine.run_ids().collect(), HostId(0)));
+        let runs = || self.machine.run_ids().chain(self.machine.run_ids_over()).collect();
+        let (runs, from) = scan.runs.get_or_insert_with(|| (runs(), HostId(0)));
         while left > 1 {
             let Some(run) = runs.front().copied() else {
                 self.put_together(scan);
@@ -232,7 +235,7 @@ impl Drive {
             };
             // One without rows takes a moment as well.
             left -= 1;
-            let view = self.machine.run(run);
+            let view = self.view(run);
             let rows = view.into_iter().flat_map(|view| view.by_host_from(*from)).take(left);
             let (mut last, mut count) = (None, 0);
             let paces: Vec<Pace> = rows

@@ -139,7 +139,16 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     let other = timeout(PATIENCE, submitted).await.expect("it is saved");
     assert_ne!(other, run);
     let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
-    assert!(live.is_none(), "the run is over, and on the disk");
+    let live = live.expect("its figures are not final");
+    let so_far = (live.is_over, live.state, live.figures.counted);
+    assert_eq!(so_far, (true, RunState::Done, Counted::SoFar), "the run is over, and on the disk");
+    bed.say(&one, ToCoordinator::Stopped { run });
+    let saved = timeout(PATIENCE, async {
+        while bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs").is_some() {
+            tokio::task::yield_now().await;
+        }
+    });
+    saved.await.expect("the figures are final, and on the disk");
     bed.stop.send_replace(true);
 }
 

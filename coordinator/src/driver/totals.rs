@@ -17,14 +17,19 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Adds a run that has ended. `redone` is how many of its jobs were begun again.
-    pub fn add(&mut self, state: RunState, counts: &Counts, lost_work_s: Option<f64>, redone: u64) {
-        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
+    /// A run has ended.
+    pub fn add_end(&mut self, state: RunState) {
         match state {
             RunState::Done => self.by_state.done += 1,
             RunState::Cancelled => self.by_state.cancelled += 1,
             _ => self.by_state.failed += 1,
         }
+    }
+
+    /// Adds what was counted of a run that has ended, once that is final. `redone` is how many of its jobs were begun
+    /// again.
+    pub fn add(&mut self, counts: &Counts, lost_work_s: Option<f64>, redone: u64) {
+        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
         self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
         self.redone = self.redone.saturating_add(redone);
     }
@@ -58,7 +63,11 @@ impl Drive {
             jobs_per_s: self.rate.per_s(),
             ..totals
         };
-        for view in self.machine.runs().filter(|view| !view.state().is_over()) {
+        for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {
+            totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..view.counts() });
+            totals.redone = totals.redone.saturating_add(self.redone(view.run));
+        }
+        for view in self.machine.runs() {
             let (entries, bytes) = view.table();
             totals.counts.add(&view.counts());
             totals.redone = totals.redone.saturating_add(self.redone(view.run));

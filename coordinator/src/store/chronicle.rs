@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Statement, params};
-use sateen_protocol::coordinator::{self, Standing};
-use sateen_protocol::{HostId, RunId};
+use sateen_protocol::coordinator::{self, Account, Standing};
+use sateen_protocol::{Counts, HostId, RunEnd, RunId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
-use crate::api::types::LogLine;
+use crate::api::types::{Figures, HostOfRun, LogLine};
 use crate::chronicle::{Chronicle, ChronicleChanges, Looks, SavedJob, Summary};
 use crate::driver::HostName;
+use crate::driver::end::{close, judge};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -35,6 +36,29 @@ pub struct NamedStanding {
     pub standing: Standing,
     /// Names and sites.
     pub names: Vec<(HostId, String, String)>,
+}
+
+impl NamedStanding {
+    /// The figures of a run that ended like this.
+    pub fn figures(&self, end: &RunEnd) -> Figures {
+        let Standing { root_host, root_losses, by_host, progress, .. } = &self.standing;
+        let account = Account {
+            root_host: *root_host,
+            root_losses: *root_losses,
+            progress: *progress,
+            ..Account::default()
+        };
+        let mut sum = Counts::default();
+        by_host.iter().for_each(|(_, counts)| sum.add(counts));
+        let names: HashMap<HostId, HostName> = (self.names.iter())
+            .map(|(host, name, site)| (*host, HostName { name: name.clone(), site: site.clone() }))
+            .collect();
+        let rows = by_host.iter().map(|(host, counts)| {
+            let name = names.get(host).cloned().unwrap_or_default();
+            HostOfRun::new(*host, &name, false, &Counts { busy: 0, ..*counts })
+        });
+        close(Figures::of_account(&account, &sum, rows.collect()), end, judge(end).1)
+    }
 }
 
 /// What a batch changes.

@@ -31,6 +31,7 @@ use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
+use crate::api::types::{Counted, Figures};
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
 use crate::limits::APPS_LISTED_BYTES_MAX;
@@ -58,6 +59,18 @@ fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<Strin
         })
     });
     apps.chain(inputs).collect()
+}
+
+/// Saves the figures of a run whose hosts had not said what they counted last when the coordinator stopped: they are of
+/// the last moment at which it was saved what hosts had counted.
+fn settle(connection: &mut Connection, run: RunId, chronicle: Option<&Chronicle>) -> Result<(), StoreError> {
+    let Some(end) = sql::end(connection, run)? else { return Ok(()) };
+    let figures = chronicle::standing(connection, run)?.figures(&end);
+    let mut figures = Figures { counted: Counted::Partial, ..figures };
+    if let Some(chronicle) = chronicle {
+        chronicle.complete(&mut figures);
+    }
+    sql::set_figures(connection, run, &figures)
 }
 
 /// An open data folder.
@@ -125,7 +138,7 @@ impl Store {
             check_new(folder)?;
         }
         private::mend(folder, &path)?;
-        let connection = open(&path, folder)?;
+        let mut connection = open(&path, folder)?;
         let (grid, secret, restarted) = sql::grid(&connection, || {
             if !opening.new_grid {
                 check_new(folder)?;
@@ -154,6 +167,11 @@ impl Store {
             if !chronicles.iter().any(|(known, ..)| *known == run) {
                 chronicles.push((run, false, Chronicle::new(submitted_at_ms)));
             }
+        }
+        for run in sql::unsettled(&connection)? {
+            let chronicle =
+                chronicles.iter().find(|(known, ..)| *known == run).map(|(.., chronicle)| chronicle);
+            settle(&mut connection, run, chronicle)?;
         }
         let uploaded = sql::uploads(&connection)?;
         let reader = open_reader(&path)?;

@@ -112,13 +112,12 @@ pub fn set_state(connection: &Connection, run: RunId, state: RunState, now_ms: u
     Ok(())
 }
 
-/// Saves how a run ended; its entries are not needed any more.
+/// Saves how a run ended; its entries are not needed any more. Its figures follow.
 pub fn set_end(
     connection: &mut Connection,
     run: RunId,
     state: RunState,
     end: &RunEnd,
-    figures: &Figures,
     now_ms: u64,
 ) -> Result<()> {
     let transaction = connection.transaction()?;
@@ -127,14 +126,31 @@ pub fn set_end(
         params![run.0 as i64, encode(end)?],
     )?;
     transaction.execute(
-        "UPDATE runs SET state = ?2, ended_at_ms = ?3, figures = ?4 WHERE run = ?1",
-        params![run.0 as i64, state_word(state), now_ms as i64, to_json(figures)],
+        "UPDATE runs SET state = ?2, ended_at_ms = ?3 WHERE run = ?1",
+        params![run.0 as i64, state_word(state), now_ms as i64],
     )?;
     transaction.execute("DELETE FROM entries WHERE run = ?1", [run.0 as i64])?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Saves which figures a run ended with; how it stood is not needed any more.
+pub fn set_figures(connection: &mut Connection, run: RunId, figures: &Figures) -> Result<()> {
+    let transaction = connection.transaction()?;
+    transaction
+        .execute("UPDATE runs SET figures = ?2 WHERE run = ?1", params![run.0 as i64, to_json(figures)])?;
     transaction.execute("DELETE FROM standings WHERE run = ?1", [run.0 as i64])?;
     transaction.execute("DELETE FROM standing_rows WHERE run = ?1", [run.0 as i64])?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Runs that are over and have no figures: hosts had not said what they counted last when the coordinator stopped.
+pub fn unsettled(connection: &Connection) -> Result<Vec<RunId>> {
+    let mut statement =
+        connection.prepare("SELECT run FROM runs WHERE ended_at_ms IS NOT NULL AND figures IS NULL")?;
+    let rows = statement.query_map([], |row| Ok(RunId(row.get::<_, i64>(0)? as u64)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Forgets a run that is over. Gives whose result is gone, and its bytes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sateen_protocol::host::Notice;
+use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec};
@@ -12,7 +12,8 @@ use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::limits::TABLE_PART_OF_MEMORY;
 use crate::{
-    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Turns, size,
+    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Snapshot,
+    Turns, size,
 };
 
 /// Runs guests on this machine's cores.
@@ -159,28 +160,39 @@ impl RunningPortion for Portion {
         Self::changed(self, object);
     }
     fn counts(&self) -> Counts {
-        let now = Self::counts(self);
-        Counts {
-            jobs: Jobs {
-                spawned: now.jobs.spawned,
-                exposed: now.jobs.exposed,
-                executed: now.jobs.executed,
-                stolen_local: now.jobs.stolen,
-                aborted: now.jobs.aborted,
-                // The rest is the machine's to count: it decides what is redone and what reused.
-                ..Jobs::default()
-            },
-            work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),
-            redone_work_ns: u64::try_from(now.redone_work.as_nanos()).unwrap_or(u64::MAX),
-            busy: u32::try_from(now.busy).unwrap_or(u32::MAX),
-            workers: u32::try_from(now.threads).unwrap_or(u32::MAX),
-            ..Counts::default()
-        }
+        counts_of(&Self::counts(self))
     }
     fn activity(&self) -> Option<Notice> {
         Self::activity(self)
     }
-    fn stop(self: Box<Self>) {
-        Self::stop(*self);
+    fn stop(self: Box<Self>) -> FinalCounts {
+        let (last, activity) = Self::stop(*self);
+        let counts = counts_of(&last);
+        match activity {
+            Some(Notice::Activity { workers, jobs, jobs_dropped }) => {
+                FinalCounts { counts, workers, jobs, jobs_dropped }
+            }
+            _ => FinalCounts { counts, ..FinalCounts::default() },
+        }
+    }
+}
+
+/// What the machine and the coordinator are told of how a portion stands.
+fn counts_of(now: &Snapshot) -> Counts {
+    Counts {
+        jobs: Jobs {
+            spawned: now.jobs.spawned,
+            exposed: now.jobs.exposed,
+            executed: now.jobs.executed,
+            stolen_local: now.jobs.stolen,
+            aborted: now.jobs.aborted,
+            // The rest is the machine's to count: it decides what is redone and what reused.
+            ..Jobs::default()
+        },
+        work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),
+        redone_work_ns: u64::try_from(now.redone_work.as_nanos()).unwrap_or(u64::MAX),
+        busy: u32::try_from(now.busy).unwrap_or(u32::MAX),
+        workers: u32::try_from(now.threads).unwrap_or(u32::MAX),
+        ..Counts::default()
     }
 }

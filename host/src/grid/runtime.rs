@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sateen_protocol::host::Notice;
+use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
@@ -94,6 +94,6 @@ pub trait RunningPortion: Send {
     fn activity(&self) -> Option<Notice> {
         None
     }
-    /// Ends all guests. It may take milliseconds.
-    fn stop(self: Box<Self>);
+    /// Ends all guests, which may take milliseconds; what was counted in all, and the last activity.
+    fn stop(self: Box<Self>) -> FinalCounts;
 }

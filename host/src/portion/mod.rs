@@ -208,15 +208,23 @@ impl Portion {
         })
     }
 
-    /// Ends everything at once; no notice comes any more. Returns when no thread is left.
-    pub fn stop(self) {}
+    /// Ends everything at once; no notice comes any more. Returns when no thread is left, with how the portion stood
+    /// then and its last [`activity`](Self::activity).
+    pub fn stop(mut self) -> (Snapshot, Option<Notice>) {
+        self.end();
+        (Snapshot { busy: 0, ..self.counts() }, self.activity())
+    }
+
+    fn end(&mut self) {
+        self.with(|_, remote| remote.close());
+        self.shared.end(Ending::Cancelled);
+        self.threads.join();
+    }
 }
 
 impl Drop for Portion {
     fn drop(&mut self) {
-        self.with(|_, remote| remote.close());
-        self.shared.end(Ending::Cancelled);
-        self.threads.join();
+        self.end();
     }
 }
 

@@ -10,7 +10,7 @@ use sateen_host::grid::{
     CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
     RunningPortion, Runtime, Stopped, start,
 };
-use sateen_protocol::host::Notice;
+use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::{
     BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, JobTag, Outcome, ROOT_KIND,
     RunEnd, RunLimits, RunSpec, Stealing,
@@ -96,7 +96,9 @@ impl RunningPortion for ScriptedPortion {
     fn counts(&self) -> Counts {
         Counts::default()
     }
-    fn stop(self: Box<Self>) {}
+    fn stop(self: Box<Self>) -> FinalCounts {
+        FinalCounts::default()
+    }
 }
 
 fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> Handle {

@@ -100,7 +100,7 @@ impl Coordinator {
         for slice in self.slices.iter() {
             let steps = self.steps_left(slice);
             match slice {
-                Slice::Lose { .. } => backlog.branching += steps,
+                Slice::Lose { .. } | Slice::Stop { .. } => backlog.branching += steps,
                 Slice::Renew(_) | Slice::Meet { .. } | Slice::Know { .. } | Slice::IntroduceMaster { .. } => {
                     backlog.introductions += steps;
                 }
@@ -120,6 +120,7 @@ impl Coordinator {
         };
         1 + match slice {
             Slice::Broadcast { after, .. }
+            | Slice::Stop { after, .. }
             | Slice::Suspend { after, .. }
             | Slice::IntroduceMaster { after, .. }
             | Slice::AskAll { after, .. }
@@ -139,6 +140,7 @@ impl Coordinator {
             }
             Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.table.sweepable_len()),
             Slice::Drop(readiness) => readiness.len(),
+            Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.part.shed_len()),
             Slice::Free(part) => part.len(),
         }
     }

@@ -197,9 +197,13 @@ fn nobody_computes_for_a_run_that_has_ended() {
         ToCoordinator::Counts { run: RUN, series: 1, counts, progress, notes, notes_dropped: 0, workers },
     );
     assert_eq!(grid.machine.cancel(grid.now, RUN), Ok(()));
+    assert_eq!(grid.machine.hosts().next().map(|host| host.counts.busy), Some(0));
+    grid.machine.handle_message(grid.now, link, ToCoordinator::Stopped { run: RUN });
     let saved = std::iter::from_fn(|| grid.machine.poll_command()).find_map(|command| match command {
-        Command::SaveEnd { counts, .. } => Some((counts.work_ns, counts.busy)),
+        Command::SaveCounts { counts, account, .. } => {
+            Some((counts.work_ns, counts.busy, account.is_complete))
+        }
         _ => None,
     });
-    assert_eq!(saved, Some((7, 0)));
+    assert_eq!(saved, Some((7, 0, true)));
 }

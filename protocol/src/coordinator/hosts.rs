@@ -59,9 +59,11 @@ pub struct HostState {
 }
 
 impl HostState {
-    pub fn view(&self, id: HostId, ready: Vec<RunId>) -> HostView {
+    pub fn view(&self, id: HostId, ready: Vec<RunId>, is_over: impl Fn(&RunId) -> bool) -> HostView {
         let mut counts = Counts::default();
-        self.counts.values().for_each(|more| counts.add(more));
+        for (run, more) in &self.counts {
+            counts.add(&Counts { busy: if is_over(run) { 0 } else { more.busy }, ..*more });
+        }
         // A worker computes for one run at a time, and what a host says of its runs it says at different times.
         counts.busy = counts.busy.min(self.report.threads);
         HostView {
@@ -357,6 +359,7 @@ impl Coordinator {
         for run in self.urgent_runs() {
             self.lose_host_of_run(now, run, (host, departure), &mut room);
         }
+        self.lose_host_of_over(now, host);
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
             Departure::Left if !state.rests => self.forget_host(now, host),

@@ -195,6 +195,7 @@ fn sizes_count_what_they_are_named_for() {
         down: 1,
         searches: 3,
         runs: 2,
+        over: (0, 0),
         claims: 2,
         subscribers: 1,
         readiness: 4,

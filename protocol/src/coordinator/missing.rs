@@ -84,8 +84,9 @@ impl Coordinator {
         state.incarnation = state.incarnation.wrapping_add(1);
         state.was_missing = true;
         state.back_since = Some(now);
-        state.counts.retain(|run, _| self.runs.contains_key(run));
-        state.given.retain(|run, _| self.runs.contains_key(run));
+        let is_known = |run: &RunId| self.runs.contains_key(run) || self.over.contains_key(run);
+        state.counts.retain(|run, _| is_known(run));
+        state.given.retain(|run, _| is_known(run));
         // Searches wait until it has said what it goes on with.
         self.newsroom.owe(now, &mut state.mailbox, self.epoch);
         if !std::mem::take(&mut state.rests) {

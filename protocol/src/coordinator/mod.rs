@@ -3,7 +3,7 @@
 //! `hosts` is who is there: hellos and goodbyes; `silence` who says nothing any more; `missing` who was given up
 //! and may come back; `circles` is who knows whom, and `news` who is told of whom; `part` is a run as the
 //! coordinator has it, `runs` the states of runs, `turns` which of them are given to hosts, `root` who has their
-//! root jobs, `participation` who is heard of them; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
+//! root jobs, `participation` who is heard of them, `over` what hosts say of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
 //! barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
@@ -26,6 +26,7 @@ mod leftovers;
 mod meter;
 mod missing;
 mod news;
+mod over;
 mod parcels;
 mod part;
 mod participation;
@@ -64,6 +65,7 @@ use circles::Circles;
 use hosts::HostState;
 use missing::Missing;
 use news::Newsroom;
+use over::Over;
 use part::RunPart;
 use searches::Searches;
 use silence::Silence;
@@ -111,6 +113,8 @@ pub struct Coordinator {
     attended: BTreeSet<RunId>,
     /// Runs that gave their turn up, by when they get another.
     resting: BTreeSet<(Time, RunId)>,
+    /// Runs that are over, and whose counts are not final.
+    over: BTreeMap<RunId, Over>,
     /// Runs that are over, and until when those who took part are heard.
     late: VecDeque<(Time, RunId)>,
     /// Hosts that work again too often, by when they do.
@@ -157,6 +161,7 @@ impl Coordinator {
             active: BTreeSet::new(),
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
+            over: BTreeMap::new(),
             late: VecDeque::new(),
             unpausing: BTreeSet::new(),
             searches: Searches::default(),
@@ -188,7 +193,8 @@ impl Coordinator {
     pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = HostView> {
         self.hosts.range(first..).map(|(id, state)| {
             let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
-            state.view(*id, self.active.iter().filter(is_ready).copied().collect())
+            let ready = self.active.iter().filter(is_ready).copied().collect();
+            state.view(*id, ready, |run| !self.runs.contains_key(run))
         })
     }
 
@@ -221,7 +227,20 @@ impl Coordinator {
     pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
         let part = self.runs.get(&run)?;
         let (waiting_for, waiting) = self.reason_to_wait(run).unzip();
-        Some(RunView { run, part, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
+        let table = (part.table.len(), part.table.bytes());
+        Some(RunView { run, part, table, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
+    }
+
+    /// A run that is over, as long as its counts are not final: [`Command::SaveCounts`] follows.
+    pub fn run_over(&self, run: RunId) -> Option<RunView<'_>> {
+        let over = self.over.get(&run)?;
+        let (part, table) = (&over.part, over.table);
+        Some(RunView { run, part, table, hosts: &self.hosts, waiting_for: None, waiting: None })
+    }
+
+    /// The ids of all runs that are over and whose counts are not final.
+    pub fn run_ids_over(&self) -> impl Iterator<Item = RunId> {
+        self.over.keys().copied()
     }
 
     // ---- what happens ----
@@ -307,6 +326,7 @@ impl Coordinator {
                 }
             }
             ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
+            ToCoordinator::Stopped { run } => self.on_stopped(now, run, host),
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
             ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,

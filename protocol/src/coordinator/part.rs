@@ -59,6 +59,8 @@ pub struct RunPart {
     pub suspending: Option<Suspending>,
     pub meter: Meter,
     pub since: Time,
+    /// Hosts that are to say what they counted last of it: it is over.
+    pub awaited: BTreeSet<HostId>,
 }
 
 impl RunPart {
@@ -89,6 +91,7 @@ impl RunPart {
             suspending: None,
             meter: Meter::default(),
             since: now,
+            awaited: BTreeSet::new(),
         }
     }
 
@@ -123,9 +126,18 @@ impl RunPart {
 
     /// Frees up to `most` of each kind of thing that it consists of; whether something is left.
     pub fn shrink(&mut self, most: usize) -> bool {
+        let mut is_left = self.shed(most);
+        is_left |= self.tally.shrink(most);
+        for _ in 0..most {
+            self.awaited.pop_first();
+        }
+        is_left || !self.awaited.is_empty()
+    }
+
+    /// The same of all that is of no use once it is over.
+    pub fn shed(&mut self, most: usize) -> bool {
         self.table.shrink(most);
         let mut is_left = !self.table.is_empty();
-        is_left |= self.tally.shrink(most);
         is_left |= self.subscriptions.shrink(most);
         is_left |= self.readiness.shrink(most);
         if let Some(suspending) = &mut self.suspending {
@@ -140,9 +152,13 @@ impl RunPart {
 
     /// How many things it consists of that [`shrink`](Self::shrink) frees.
     pub fn len(&self) -> usize {
+        self.shed_len() + self.tally.lists_len() + self.awaited.len()
+    }
+
+    /// How many of them [`shed`](Self::shed) frees.
+    pub fn shed_len(&self) -> usize {
         let suspending = self.suspending.as_ref().map_or(0, |suspending| suspending.hosts.len());
-        let lists = self.table.len() + self.tally.lists_len() + self.subscriptions.len();
-        lists + self.readiness.len() + suspending + self.unsaved.len()
+        self.table.len() + self.subscriptions.len() + self.readiness.len() + suspending + self.unsaved.len()
     }
 
     /// Who has the root job.

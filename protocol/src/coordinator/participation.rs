@@ -30,6 +30,13 @@ pub struct Given {
     drops: u8,
 }
 
+impl Given {
+    /// Whether the host has loaded it at some time.
+    pub fn was_ready(&self) -> bool {
+        self.was_ready
+    }
+}
+
 impl Coordinator {
     /// Gives a run to a host.
     pub(super) fn give(&mut self, run: RunId, host: HostId) {
@@ -123,6 +130,7 @@ impl Coordinator {
             && (now >= until || self.late.len() > LATE_RUNS_MAX)
         {
             self.late.pop_front();
+            self.settle_counts(now, run);
             self.in_slices(now, Slice::Forget { after: None, run, is_late: true });
         }
     }

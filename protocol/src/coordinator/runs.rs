@@ -1,6 +1,6 @@
 //! The states of runs: what is submitted, given to the hosts, suspended, resumed and over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
@@ -8,13 +8,24 @@ use crate::message::{Departure, ToHost};
 use crate::parcel::Contents;
 use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table, Time};
 
+use super::hosts::HostState;
+use super::missing::Missing;
 use super::part::{RunPart, Suspending};
 use super::slices::Slice;
 use super::tally::Whereabouts;
-use super::{Account, Command, CommandError, Coordinator, Event, Waiting};
+use super::{Command, CommandError, Coordinator, Event, Waiting};
 
 /// Entries wait so long for company before they are saved.
 const SAVE_DELAY: Duration = Duration::from_millis(250);
+
+/// Where a host is that a run had to do with.
+pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {
+    match host {
+        host if hosts.contains_key(&host) => Whereabouts::There,
+        host if missing.contains(host) => Whereabouts::Missing,
+        _ => Whereabouts::Gone,
+    }
+}
 
 impl Coordinator {
     // ---- commands ----
@@ -141,22 +152,10 @@ impl Coordinator {
         if let Some(until) = part.turn.rests_until.take() {
             self.resting.remove(&(until, run));
         }
-        // Nobody computes any more.
-        let counts = Counts { busy: 0, ..part.counts() };
-        let account = Account {
-            progress: part.progress,
-            root_host: part.root_host().or(part.assigned_before),
-            root_losses: part.root_losses,
-            table: (part.table.len(), part.table.bytes()),
-            by_host: part.tally.take_rows(),
-        };
-        let (counts, account) = (Box::new(counts), Box::new(account));
-        self.commands.push_back(Command::SaveEnd { run, end, counts, account });
+        part.state = state;
+        self.commands.push_back(Command::SaveEnd { run, end });
         self.events.push_back(Event::RunChanged(run, state));
-        self.broadcast(now, ToHost::StopRun { run });
-        self.in_slices(now, Slice::Forget { after: None, run, is_late: false });
-        self.hear_late(now, run);
-        self.in_slices(now, Slice::Free(Box::new(part)));
+        self.await_last_counts(now, run, part);
         self.activate(now);
     }
 
@@ -167,7 +166,9 @@ impl Coordinator {
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(part) = self.runs.get_mut(&run) else {
+            return self.on_counts_of_over(host, run, (series, counts), progress);
+        };
         let counts = part.tally.count(host, series, counts);
         if progress.is_some() {
             part.progress = progress;
@@ -179,7 +180,8 @@ impl Coordinator {
 
     /// A host's process has another id: what it counts is counted under that.
     pub(super) fn rename_counts(&mut self, was: HostId, is: HostId) {
-        for (run, part) in &mut self.runs {
+        let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.part));
+        for (run, part) in self.runs.iter_mut().chain(over) {
             if let Some(counts) = part.tally.rename(was, is)
                 && let Some(state) = self.hosts.get_mut(&is)
             {
@@ -269,11 +271,7 @@ impl Coordinator {
             part.settles.0 = self.epoch;
         }
         let (hosts, missing) = (&self.hosts, &self.missing);
-        part.tally.leave(host, |host| match host {
-            host if hosts.contains_key(&host) => Whereabouts::There,
-            host if missing.contains(host) => Whereabouts::Missing,
-            _ => Whereabouts::Gone,
-        });
+        part.tally.leave(host, |host| whereabouts(hosts, missing, host));
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),

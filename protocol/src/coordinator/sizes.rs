@@ -19,6 +19,8 @@ pub struct Sizes {
     pub searches: usize,
     /// Runs that are not over.
     pub runs: usize,
+    /// Runs that are over and whose counts are not final, and hosts that are to tell them.
+    pub over: (usize, usize),
     /// Those whose result of a root counts, in all runs.
     pub claims: usize,
     /// Hosts that are told of new entries below some job, in all runs.
@@ -54,6 +56,7 @@ impl Coordinator {
             down: self.down.len(),
             searches: self.searches.len() + self.answers.len(),
             runs: self.runs.len(),
+            over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
             slices: self.slices.len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),
@@ -62,7 +65,7 @@ impl Coordinator {
             incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()
         };
-        for part in self.runs.values() {
+        for part in self.runs.values().chain(self.over.values().map(|over| &*over.part)) {
             sizes.claims += part.claims.len();
             sizes.subscribers += part.subscriptions.len();
             sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();

@@ -37,6 +37,10 @@ pub enum Slice {
     Renew(VecDeque<HostId>),
     /// A run is given to all hosts, in this turn of its; `before` is what they said of it in the turn before.
     Start { after: Option<HostId>, run: RunId, turn: u32, before: Readiness },
+    /// All hosts are told that a run is over.
+    Stop { after: Option<HostId>, run: RunId },
+    /// What there was of a run that is over, but for what hosts counted of it.
+    Shed(RunId),
     /// All hosts are to save what they have of a run.
     Suspend { after: Option<HostId>, run: RunId },
     /// All hosts are introduced to the one that has a run's root.
@@ -152,6 +156,11 @@ impl Coordinator {
                     return Some(Slice::Start { after: hosts.last().copied(), run, turn, before });
                 }
                 self.do_slice(now, Slice::Drop(before))
+            }
+            Slice::Stop { after, run } => self.stop_some(now, after, run),
+            Slice::Shed(run) => {
+                let over = self.over.get_mut(&run)?;
+                over.part.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
             }
             Slice::Suspend { after, run } => self.do_suspend(after, run),
             Slice::IntroduceMaster { after, run, master } => {
@@ -302,12 +311,13 @@ impl Coordinator {
     }
 
     /// The last host that a slice got to, if there are hosts beyond.
-    fn if_more(&self, last: Option<HostId>) -> Option<Option<HostId>> {
+    pub(super) fn if_more(&self, last: Option<HostId>) -> Option<Option<HostId>> {
         let last = last?;
         self.hosts.range(from(Some(last))).next().map(|_| Some(last))
     }
 }
 
-fn from(after: Option<HostId>) -> (std::ops::Bound<HostId>, std::ops::Bound<HostId>) {
+/// The hosts after one of them.
+pub(super) fn from(after: Option<HostId>) -> (std::ops::Bound<HostId>, std::ops::Bound<HostId>) {
     (after.map_or(Unbounded, Excluded), Unbounded)
 }

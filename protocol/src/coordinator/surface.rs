@@ -90,7 +90,12 @@ pub enum Command {
         run: RunId,
         /// How.
         end: RunEnd,
-        /// Its final counts.
+    },
+    /// Save what hosts counted of a run that is over: no more will come.
+    SaveCounts {
+        /// Which run.
+        run: RunId,
+        /// In all.
         counts: Box<Counts>,
         /// What else was known of it.
         account: Box<Account>,

@@ -42,6 +42,8 @@ pub struct Account {
     pub root_losses: u32,
     /// Entries of its result table, and their bytes.
     pub table: (usize, usize),
+    /// All hosts that were there at its end have told what they counted last.
+    pub is_complete: bool,
 }
 
 /// What more is known of why nothing happens with a run; it changes all the time.
@@ -69,6 +71,7 @@ pub struct RunView<'a> {
     /// More about that.
     pub waiting: Option<Waiting>,
     pub(super) part: &'a RunPart,
+    pub(super) table: (usize, usize),
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }
 
@@ -126,7 +129,7 @@ impl<'a> RunView<'a> {
 
     /// Entries of its result table, and their bytes.
     pub fn table(&self) -> (usize, usize) {
-        (self.part.table.len(), self.part.table.bytes())
+        self.table
     }
 
     /// How often it gave its turn up to others because no host had loaded it.

@@ -278,6 +278,7 @@ fn sizes_count_what_they_are_named_for() {
         outbox_hosts: 1,
         owner_outbox: 3,
         given_up: 2,
+        ended: 0,
         outgoing: (1, 70_000),
         incoming: (1, 0),
         replicas: (1, 77),

@@ -139,6 +139,10 @@ impl Host {
         for run in over {
             self.stop_run(run, true);
         }
+        if is_other_grid || self.is_disowned {
+            self.ended.forget(|_| true);
+        }
+        self.tell_last_again(now);
         if std::mem::take(&mut self.is_disowned) {
             self.runs.values_mut().for_each(|part| part.count_as_another());
             self.disown_roots(now);
@@ -330,6 +334,7 @@ impl Host {
                 part.next_steal = self.numbers_used;
                 part.next_number = self.numbers_used;
                 part.holding = self.numbers_used;
+                self.ended.forget(|ended| ended == run);
                 self.series += 1;
                 part.series = self.series;
                 self.runs.insert(run, Box::new(part));
@@ -359,23 +364,23 @@ impl Host {
 
     /// A run is over: what people can still be told of it is told.
     fn on_stop(&mut self, now: Time, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            // Nobody needs results any more.
-            part.outbox.clear();
-            part.owner_outbox.clear();
-            let unfinished = part.held.values().filter(|held| held.finished.is_none());
-            let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec.clone()).collect();
-            for spec in unfinished {
-                self.note(run, &spec, NoteKind::Aborted);
-            }
-            self.report_last(now, run);
+        let Some(part) = self.runs.get_mut(&run) else { return self.stop_again(run) };
+        // Nobody needs results any more.
+        part.outbox.clear();
+        part.owner_outbox.clear();
+        let unfinished = part.held.values().filter(|held| held.finished.is_none());
+        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec.clone()).collect();
+        for spec in unfinished {
+            self.note(run, &spec, NoteKind::Aborted);
         }
+        self.report_last(now, run);
         self.stop_run(run, true);
     }
 
     /// Drops all of a run.
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
+            self.keep_last(run, &part, forget);
             let used = part.next_steal.max(part.next_number).max(part.holding);
             self.numbers_used = self.numbers_used.max(used);
             self.forget_parcels_of_run(run);

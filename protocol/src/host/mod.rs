@@ -3,7 +3,7 @@
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
 //! has arrived, and `reconciling` notices what was lost on the way; `recovery` is what happens when somebody
 //! goes; `records` is this host's part of the result table; `sharing` keeps the replicas of shared objects alike;
-//! `departure` is leaving, pausing and suspending; `membership` is the link to the coordinator and who else is
+//! `departure` is leaving, pausing and suspending; `ended` is what was counted last of runs that are dropped; `membership` is the link to the coordinator and who else is
 //! there; `parcels` carries what is too large for one message; `repeats` says when what was not answered is sent
 //! again.
 
@@ -23,6 +23,7 @@ mod courtesy;
 mod departure;
 #[cfg(test)]
 mod doors;
+mod ended;
 #[cfg(test)]
 mod getters;
 mod given_up;
@@ -59,11 +60,13 @@ use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
 use courtesy::Courtesy;
 use departure::Departing;
+use ended::EndedRuns;
 use given_up::GivenUp;
 use part::{Part, Stage};
 use repeats::{Repeated, Repeats};
 use sharing::Sharing;
 
+pub use ended::FinalCounts;
 pub use sizes::Sizes;
 pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, Transmit};
 
@@ -96,6 +99,8 @@ pub struct Host {
     room_to_forget: usize,
     /// Boxed: nodes of the map have room for eleven, and most hosts have one.
     runs: BTreeMap<RunId, Box<Part>>,
+    /// Runs that it has dropped a moment ago.
+    ended: EndedRuns,
     /// What a run that is given again counts on from, so that late answers are not taken for new ones.
     numbers_used: u64,
     /// The last incarnation of a log of updates; no two of this host's logs have the same.
@@ -144,6 +149,7 @@ impl Host {
             epoch: 0,
             room_to_forget: FORGOTTEN_AT_ONCE_MAX,
             runs: BTreeMap::new(),
+            ended: EndedRuns::default(),
             numbers_used: 0,
             incarnations: 0,
             series: 0,
@@ -595,8 +601,7 @@ impl Host {
         }
         part.reported = (part.runtime_counts, part.own_counts);
         let notes = part.take_notes(now);
-        let bytes = |note: &JobNote| NOTE_BYTES + note.parameters.as_ref().map_or(0, Vec::len);
-        let messages: Vec<ToCoordinator> = (in_parts(notes, bytes).into_iter())
+        let messages: Vec<ToCoordinator> = (in_parts(notes, note_bytes).into_iter())
             .map(|notes| ToCoordinator::Counts {
                 run,
                 series: part.series,
@@ -625,6 +630,10 @@ impl Host {
 
 /// About what a note takes besides its parameters.
 const NOTE_BYTES: usize = 64;
+
+fn note_bytes(note: &JobNote) -> usize {
+    NOTE_BYTES + note.parameters.as_ref().map_or(0, Vec::len)
+}
 
 /// Cuts a list into messages of about `MESSAGE_PART_BYTES` each, at least one; `bytes` is an item's length.
 fn in_parts<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {

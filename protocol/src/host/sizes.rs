@@ -52,6 +52,8 @@ pub struct Sizes {
     pub former_sharers: usize,
     /// Forgotten objects of which this host has updates.
     pub logs_before: usize,
+    /// Dropped runs whose last counts are kept.
+    pub ended: usize,
     /// Notes and lines that wait to be sent, in the run that has most.
     pub waiting_texts: usize,
 }
@@ -75,6 +77,7 @@ impl Host {
             cut_off: self.cut_off.len(),
             repeats: self.repeats.len(),
             given_up: self.given_up.len(),
+            ended: self.ended.len(),
             outgoing: self.outgoing.size(),
             incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()

@@ -71,7 +71,7 @@ pub fn said(host: &mut Host) -> Vec<Transmit> {
     std::iter::from_fn(|| host.poll_transmit()).collect()
 }
 
-fn hello(host: &mut Host) -> (Option<(HostId, u64, GridId)>, usize) {
+pub fn hello(host: &mut Host) -> (Option<(HostId, u64, GridId)>, usize) {
     host.handle_connected(Time::default());
     let said = said(host);
     let found = said.iter().find_map(|transmit| match transmit {

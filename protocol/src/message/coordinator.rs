@@ -207,6 +207,12 @@ pub enum ToCoordinator {
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
+    /// Answers [`ToHost::StopRun`](super::ToHost::StopRun): the host has stopped all of the run, and its [`Counts`](Self::Counts)
+    /// before this message are final. Sent again, after these, when the link to the coordinator was lost.
+    Stopped {
+        /// Which run.
+        run: RunId,
+    },
 }
 
 /// What a worker has done with its time since its portion of the run began; the rest it was paused or had no

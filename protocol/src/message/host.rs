@@ -78,7 +78,7 @@ pub enum ToHost {
         /// Who.
         host: HostId,
     },
-    /// The run is over: drop all of it.
+    /// The run is over: drop all of it. To be answered with [`Stopped`](super::ToCoordinator::Stopped).
     StopRun {
         /// Which run.
         run: RunId,

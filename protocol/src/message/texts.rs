@@ -81,7 +81,8 @@ impl ToCoordinator {
             | Self::Meet { hosts: _ }
             | Self::Forgot { ask: _, host: _, forgotten: _ }
             | Self::Parcel(_)
-            | Self::RelayBulk { to: _, frame: _ } => false,
+            | Self::RelayBulk { to: _, frame: _ }
+            | Self::Stopped { run: _ } => false,
         }
     }
 }

@@ -92,6 +92,7 @@ fn to_coordinator() -> Vec<Line> {
         Failed { run: RUN, failure: failure() }
         Parcel { 0: ParcelMessage::Received { parcel: ParcelId(8) } }
         RelayBulk { to: HOST, frame: vec![4, 0, 2] }
+        Stopped { run: RUN }
     }
 }
 

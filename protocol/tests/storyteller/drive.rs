@@ -216,6 +216,7 @@ impl World {
             Command::Stop { forget, .. } => {
                 process.runtime = Default::default();
                 process.inputs.clear();
+                process.inputs.push_back(host::Input::Stopped(RUN, None));
                 if forget {
                     self.disks.remove(name);
                 }
@@ -326,6 +327,7 @@ impl World {
                     stored.state = state;
                 }
             }
+            Command::SaveCounts { .. } => {}
             Command::SaveEnd { end, .. } => {
                 self.is_over = true;
                 self.stored = None;

@@ -57,7 +57,9 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Relay { to, .. } | ToCoordinator::RelayBulk { to, .. } => {
             format!("Relay to {}", names.host(*to))
         }
-        ToCoordinator::Counts { .. } | ToCoordinator::Pong { .. } => return None,
+        ToCoordinator::Counts { .. } | ToCoordinator::Stopped { .. } | ToCoordinator::Pong { .. } => {
+            return None;
+        }
     })
 }
 

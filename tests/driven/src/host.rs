@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sateen_protocol::host::{Host, HostConfig, Notice};
+use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, JobNote, LogLine, PeerMessage, ToHost, WorkerTimes};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
@@ -79,6 +79,7 @@ pub enum Input {
     Activity(RunId, Vec<WorkerTimes>, Vec<JobNote>, u64),
     HandedBack(RunId, JobNumber),
     RouteLost(HostId),
+    Stopped(RunId, Option<Box<Counts>>),
 }
 
 impl Input {
@@ -172,6 +173,10 @@ impl Input {
                 host.handle_notice(now, run, Notice::Activity { workers, jobs, jobs_dropped });
             }
             Self::HandedBack(run, held) => host.handle_notice(now, run, Notice::HandedBack { held }),
+            Self::Stopped(run, counts) => {
+                let last = counts.map(|counts| FinalCounts { counts: *counts, ..FinalCounts::default() });
+                host.handle_stopped(now, run, last);
+            }
         }
     }
 }
@@ -217,7 +222,9 @@ fn size(host: &Host) -> usize {
         let (held, lent) = host.held_and_lent(run);
         1 + held + lent + host.table(run).0 + host.shared(run).0 * (1 + host.peers().count())
     };
-    (host.peers().count() + 1) * (host.runs().len() + 1) + host.runs().into_iter().map(of_run).sum::<usize>()
+    host.sizes().ended
+        + (host.peers().count() + 1) * (host.runs().len() + 1)
+        + host.runs().into_iter().map(of_run).sum::<usize>()
 }
 
 /// A timer that has gone off does not go off again at the same time for ever.

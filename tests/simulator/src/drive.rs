@@ -84,6 +84,7 @@ impl World {
                 }
                 Some(Input::Notice(run, notice)) => process.host.handle_notice(local, run, notice),
                 Some(Input::Offered(run, job)) => process.host.handle_offered(local, run, job),
+                Some(Input::Stopped(run, last)) => process.host.handle_stopped(local, run, last),
                 Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(local, peer),
                 Some(Input::Loaded(run, entries)) => {
                     process.inputs.push_front(Input::Ready(run));
@@ -200,7 +201,8 @@ impl World {
             Command::Stop { run, forget } => {
                 process.loading.remove(&run);
                 process.inputs.retain(|input| input.run() != Some(run));
-                process.runtime.stop(now, run);
+                let last = process.runtime.stop(now, run);
+                process.inputs.push_back(Input::Stopped(run, last));
                 if forget {
                     process.store.forget(run);
                 }
@@ -321,7 +323,10 @@ impl World {
                 self.carry(link, Way::Down, Load::control(0, Event::HostClosed(process, link)));
             }
             Command::SaveState { run, state } => self.save(Change::State(run, state)),
-            Command::SaveEnd { run, end, counts, .. } => self.save(Change::End(run, end, counts)),
+            Command::SaveEnd { run, end } => self.save(Change::End(run, end)),
+            Command::SaveCounts { run, counts, account } => {
+                self.server.save_counts(run, *counts, account.is_complete);
+            }
             Command::SaveEntries { run, entries, superfluous } => {
                 self.server.save_entries(now, run, entries, superfluous);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::host::{Host, HostConfig, Notice};
+use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, RunSpec, Time};
 
@@ -106,6 +106,8 @@ pub enum Input {
     Notice(RunId, Notice),
     /// The answer to an offer.
     Offered(RunId, Option<(JobNumber, JobSpec)>),
+    /// A run was dropped, of which this was counted.
+    Stopped(RunId, Option<FinalCounts>),
     /// A peer cannot be reached.
     PeerLost(HostId),
     /// An app is loaded; first, what was saved of the run.
@@ -121,7 +123,8 @@ impl Input {
             Self::Notice(run, _) | Self::Offered(run, _) | Self::Loaded(run, _) | Self::Ready(run) => {
                 Some(*run)
             }
-            Self::PeerLost(_) => None,
+            // The machine may have dropped the run twice.
+            Self::Stopped(..) | Self::PeerLost(_) => None,
         }
     }
 }

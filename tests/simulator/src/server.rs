@@ -19,7 +19,9 @@ pub struct Stored {
     state: RunState,
     entries: BTreeMap<JobKey, Entry>,
     /// How it ended.
-    pub end: Option<(RunEnd, Counts)>,
+    pub end: Option<RunEnd>,
+    /// What the coordinator says that hosts counted, once that is final, and whether all have told their last.
+    pub counted: Option<(Counts, bool)>,
     /// When it was submitted, and when it ended.
     pub times: (Time, Option<Time>),
 }
@@ -111,8 +113,14 @@ impl Server {
 
     /// A run on disk before the machine hears of it.
     pub fn store(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        let stored =
-            Stored { spec, state: RunState::Queued, entries: BTreeMap::new(), end: None, times: (now, None) };
+        let stored = Stored {
+            spec,
+            state: RunState::Queued,
+            entries: BTreeMap::new(),
+            end: None,
+            counted: None,
+            times: (now, None),
+        };
         self.runs.insert(run, stored);
     }
 
@@ -124,7 +132,7 @@ impl Server {
     }
 
     /// Saves how a run ended, at once; false if it had ended before.
-    pub fn save_end(&mut self, now: Time, run: RunId, end: RunEnd, counts: Counts) -> bool {
+    pub fn save_end(&mut self, now: Time, run: RunId, end: RunEnd) -> bool {
         let Some(stored) = self.runs.get_mut(&run) else { return false };
         let is_first = stored.end.is_none();
         stored.state = match end {
@@ -132,10 +140,17 @@ impl Server {
             RunEnd::Cancelled => RunState::Cancelled,
             RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) => RunState::Failed,
         };
-        stored.end = Some((end, counts));
+        stored.end = Some(end);
         stored.times.1 = Some(now);
         stored.entries.clear();
         is_first
+    }
+
+    /// Saves what hosts counted of a run that is over.
+    pub fn save_counts(&mut self, run: RunId, counts: Counts, is_complete: bool) {
+        if let Some(stored) = self.runs.get_mut(&run) {
+            stored.counted = Some((counts, is_complete));
+        }
     }
 
     /// Saves entries, soon.

@@ -217,6 +217,11 @@ impl World {
         self.server.runs.values().all(|stored| stored.end.is_some())
     }
 
+    /// Whether all runs are over, and what hosts counted of them is final.
+    pub fn has_final_counts(&self) -> bool {
+        self.server.runs.values().all(|stored| stored.end.is_some() && stored.counted.is_some())
+    }
+
     /// Goes on until a moment, or until `is_enough`; true if it was.
     pub fn run_until(&mut self, until: Time, mut is_enough: impl FnMut(&Self) -> bool) -> bool {
         loop {

@@ -135,8 +135,8 @@ impl Api {
         let (started, mut last) = (Instant::now(), Value::Null);
         while let Some(left) = patience.checked_sub(started.elapsed()) {
             let turn_s = left.min(ANSWER_MAX / 2).as_secs();
-            match self.try_get(&format!("/api/v1/runs/{run}/wait?timeout_s={turn_s}")) {
-                Some((200, run)) if is_over(&run) => return run,
+            match self.try_get(&format!("/api/v1/runs/{run}/wait?timeout_s={turn_s}&figures=true")) {
+                Some((200, run)) if is_over(&run) && run["counted"] != "so_far" => return run,
                 answer => last = answer.map_or(last, |(_, value)| value),
             }
             std::thread::sleep(PERIOD);

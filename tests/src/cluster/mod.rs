@@ -38,10 +38,6 @@ pub const SOON: Duration = Duration::from_secs(15);
 /// So many jobs of a run that is not over are shown when a test fails.
 const OPEN_JOBS_SHOWN: usize = 60;
 
-/// If this is set, the numbers of all clusters are compared, but of those that are excused. Not always yet: see
-/// `tests/README.md`.
-const NUMBERS: &str = "SATEEN_NUMBERS";
-
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A grid.
@@ -345,8 +341,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         let has_failed = std::thread::panicking();
-        let is_asked_for = std::env::var_os(NUMBERS).is_some();
-        let is_to_be_asked = !has_failed && self.excuse.is_none() && is_asked_for;
+        let is_to_be_asked = !has_failed && self.excuse.is_none();
         let is_there = self.coordinator.as_mut().is_some_and(|coordinator| !coordinator.has_ended());
         let found = if is_to_be_asked && is_there { contradictions(&self.api) } else { Vec::new() };
         if found.is_empty() && !has_failed {

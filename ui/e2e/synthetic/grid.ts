@@ -99,6 +99,7 @@ export function run(number: number, seconds: number, executed: number): Run {
     started_at: state === 'queued' ? null : ago(198 + number * 1000),
     ended_at: isOver ? ago(20 + number * 1000) : null,
     elapsed_s: elapsed,
+    counted: isOver ? 'final' : 'so_far',
     hosts: state === 'queued' ? 0 : 6,
     threads: state === 'queued' ? 0 : 40,
     jobs: jobs(state === 'queued' ? 0 : executed),

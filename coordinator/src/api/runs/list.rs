@@ -44,9 +44,20 @@ pub async fn newest(api: &Api, limit: u32) -> Result<Vec<Run>, Problem> {
 }
 
 async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Problem> {
-    let live = api.driver.ask(Request::Runs).await?;
-    let mut live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
-    let page = api.store.read(move |connection| listing::page(connection, &wanted)).await?;
+    let (page, mut live) = loop {
+        let live = api.driver.ask(Request::Runs).await?;
+        let live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
+        let wanted = wanted.clone();
+        let page = api.store.read(move |connection| listing::page(connection, &wanted)).await?;
+        // The end of one was saved in between, and its figures are the driver's to know, or are saved by now.
+        let is_missed = page.runs.iter().any(|row| {
+            let is_over = row.state.is_over() && row.figures.is_none();
+            is_over && live.get(&row.run).is_some_and(|live| !live.is_over)
+        });
+        if !is_missed {
+            break (page, live);
+        }
+    };
     let runs = page.runs.into_iter().map(|row| {
         let live = live.remove(&row.run);
         let mut run = shown(row, live);

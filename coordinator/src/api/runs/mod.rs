@@ -41,9 +41,12 @@ pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Jso
 #[derive(Deserialize)]
 pub struct Patience {
     timeout_s: Option<f64>,
+    /// Waits for the figures, too.
+    #[serde(default)]
+    figures: bool,
 }
 
-/// Answers when the run is over, or after the time, or when others want to wait and more may not.
+/// Answers when the run is over, and its figures are final if they are waited for, or after the time, or when others want to wait and more may not.
 pub async fn wait(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -51,6 +54,7 @@ pub async fn wait(
     Query(patience): Query<Patience>,
 ) -> Result<Json<Run>, Problem> {
     let run = parse(&run)?;
+    let patience_for_figures = patience.figures;
     let timeout_s = patience.timeout_s.unwrap_or(WAIT_S);
     let patience = Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
@@ -60,7 +64,8 @@ pub async fn wait(
     let over = async {
         loop {
             ends.borrow_and_update();
-            if row(&api, run).await?.state.is_over() {
+            let row = row(&api, run).await?;
+            if row.state.is_over() && (row.figures.is_some() || !patience_for_figures) {
                 return Ok::<_, Problem>(());
             }
             tokio::select! {
@@ -173,8 +178,7 @@ pub async fn details(State(api): State<Api>, Path(run): Path<String>) -> Result<
 
 /// All that a page shows of one run.
 pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
-    let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
-    let row = row(api, run).await?;
+    let (row, live) = row_and_live(api, run).await?;
     let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
     let chronicle = api.driver.chronicles.get(run);
@@ -296,9 +300,7 @@ fn unknown(run: RunId) -> Problem {
 }
 
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
-    // First the driver, then the store: what ends in between is found over.
-    let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
-    let row = row(api, run).await?;
+    let (row, live) = row_and_live(api, run).await?;
     let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(shown(row, live)) };
     let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
@@ -307,11 +309,27 @@ async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     Ok(shown)
 }
 
+/// A run as it is saved, and what the driver knows of it beside that.
+async fn row_and_live(api: &Api, run: RunId) -> Result<(RunRow, Option<Live>), Problem> {
+    loop {
+        // First the driver, then the store: what ends in between is found over.
+        let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
+        let row = row(api, run).await?;
+        // Its end was saved in between, and its figures are the driver's to know, or are saved by now.
+        let is_missed =
+            row.state.is_over() && row.figures.is_none() && live.as_ref().is_some_and(|live| !live.is_over);
+        if !is_missed {
+            return Ok((row, live));
+        }
+    }
+}
+
 fn shown(row: RunRow, live: Option<Live>) -> Run {
-    let live = live.filter(|_| !row.state.is_over());
-    let (state, waiting_for, figures) = match live {
-        Some(live) => (live.state, live.waiting_for, live.figures),
-        None => (row.state, None, row.figures.unwrap_or_default()),
+    let (state, waiting_for, figures) = match (live, row.figures) {
+        (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
+        (_, Some(figures)) => (row.state, None, figures),
+        // Hosts have not said what they counted last.
+        (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
     };
     let until_ms = row.ended_at_ms.unwrap_or_else(unix_ms);
     let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));

@@ -16,6 +16,7 @@ use super::super::body;
 use super::super::gate::{counted, turn};
 use super::super::problem::Problem;
 use super::{Api, Path, parse, row};
+use crate::driver::end::judge;
 use crate::limits::{BLOB_PIECE_BYTES, RESULT_SHORT_BYTES};
 use crate::server::{Connection, Kind};
 use crate::store::sql::{self, state_word};
@@ -70,7 +71,14 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
             return Ok(Some(([(header::CONTENT_TYPE, kind)], bytes).into_response()));
         }
     }
-    let why = row.figures.and_then(|figures| figures.error).map(|error| format!(": {}", error.message));
+    // Its figures come a moment after its end.
+    let end = match &row.figures {
+        Some(_) => None,
+        None => api.store.read(move |connection| sql::end(connection, run)).await?,
+    };
+    let error = row.figures.and_then(|figures| figures.error);
+    let error = error.or_else(|| end.and_then(|end| judge(&end).1));
+    let why = error.map(|error| format!(": {}", error.message));
     Err(no_result(run, row.state, &why.unwrap_or_default()))
 }
 

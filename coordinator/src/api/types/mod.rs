@@ -12,8 +12,8 @@ pub use counts::JobCounts;
 pub use grid::{Host, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, RunLimits, Tree};
 pub use run::{
-    AppOfRun, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted, SubmittedLimits,
-    TableSize, seconds,
+    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
+    SubmittedLimits, TableSize, seconds,
 };
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
@@ -51,6 +51,7 @@ mod tests {
             AppOfRun,
             Blob,
             ChildJob,
+            Counted,
             CriticalJob,
             Depth,
             EventKind,

@@ -124,6 +124,9 @@ pub struct AppOfRun {
 /// How a run goes, or went.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Figures {
+    /// Whether these numbers are all.
+    #[serde(default = "Counted::before")]
+    pub counted: Counted,
     /// Hosts that worked on it.
     pub hosts: usize,
     /// Their workers.
@@ -146,8 +149,8 @@ pub struct Figures {
     /// is over.
     #[serde(default)]
     pub lost_work_s: Option<f64>,
-    /// Of `work_s`, what had been done before and was lost with a host: work of jobs that were begun again, until they
-    /// were where the lost ones had been, as far as hosts can tell.
+    /// Of `work_s`, what had been done before: work of jobs that were begun again because their host crashed or left, or
+    /// the run rested, until they were where they had been, as far as hosts can tell.
     #[serde(default)]
     pub redone_work_s: f64,
     /// What was behind reused and adopted results: without them it would have been lost, too.
@@ -167,6 +170,27 @@ pub struct Figures {
     pub table: TableSize,
     /// Each host that worked on it.
     pub by_host: Vec<HostOfRun>,
+}
+
+/// Whether a run's numbers are all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// Hosts count on: the run is not over, or was a moment ago.
+    #[default]
+    SoFar,
+    /// The run is over, and all hosts that were there at its end have said what they counted last.
+    Final,
+    /// The run is over, and some of these hosts have not said that, or the coordinator was started again before they
+    /// could: what was done in the last second or so may be missing.
+    Partial,
+}
+
+impl Counted {
+    /// Of runs that ended under an earlier version, which took no last counts.
+    fn before() -> Self {
+        Self::Partial
+    }
 }
 
 /// Steals between hosts.
@@ -267,7 +291,7 @@ impl Figures {
             root_host: view.root_host(),
             root_losses: view.root_losses(),
             table: view.table(),
-            by_host: BTreeMap::new(),
+            ..Account::default()
         };
         Self { hosts: view.hosts(), ..Self::of_account(&account, &view.counts(), by_host) }
     }

@@ -2,8 +2,8 @@
 
 use sateen_protocol::{HostId, JobTag};
 
-use super::Tree;
-use super::node::REDONE;
+use super::node::{GIVEN_BACK, REDONE};
+use super::{Ending, Tree};
 use crate::chronicle::state::JobState;
 
 impl Tree {
@@ -14,7 +14,7 @@ impl Tree {
             return self.is_lost_rolled(tag);
         };
         let is_gone = || self.hosts.get(node.host as usize).is_some_and(|host| host.is_gone);
-        node.state == JobState::Lost || is_gone()
+        node.flags & GIVEN_BACK == 0 && (node.state == JobState::Lost || is_gone())
     }
 
     pub(super) fn count_redone(&mut self, place: u32, host: u32) {
@@ -31,25 +31,33 @@ impl Tree {
         self.redone
     }
 
-    /// A host is gone: what runs there is lost, as [`Self::end_some`] gets to it. Gives how many jobs that are, as far
-    /// as they are kept.
-    pub fn lose_host(&mut self, host: HostId, t_ms: u32) -> usize {
-        let Some(host) = self.host_places.get(&host) else { return 0 };
-        if let Some(host) = self.hosts.get_mut(*host as usize) {
-            host.is_gone = true;
+    /// A host is gone: what runs there is lost, as [`Self::end_some`] gets to it, or was given back. Gives how many jobs
+    /// that are, as far as they are kept.
+    pub fn lose_host(&mut self, host: HostId, t_ms: u32, is_given_back: bool) -> usize {
+        let Some(host) = self.host_places.get(&host).copied() else { return 0 };
+        if let Some(host) = self.hosts.get_mut(host as usize) {
+            host.is_gone = !is_given_back;
         }
-        let Some(running) = self.running_at.get(host) else { return 0 };
-        self.ending.push_back((*host, JobState::Lost, t_ms));
-        running.len()
+        let Some(running) = self.running_at.get(&host) else { return 0 };
+        let running = running.len();
+        let became = if is_given_back { Ending::GivenBack } else { Ending::Lost };
+        self.ending.push_back((host, became, t_ms));
+        running
+    }
+
+    /// The run goes on after it rested: hosts had given back what they had, whoever is gone since.
+    pub fn go_on(&mut self) {
+        self.hosts.iter_mut().for_each(|host| host.is_gone = false);
     }
 
     /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
-    pub fn lose_unheard(&mut self, t_ms: u32) -> usize {
+    pub fn lose_unheard(&mut self, t_ms: u32, is_given_back: bool) -> usize {
+        let became = if is_given_back { Ending::GivenBack } else { Ending::Lost };
         let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
         let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
         let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
         let running: Vec<(u32, usize)> = running.collect();
-        self.ending.extend(running.iter().map(|(place, _)| (*place, JobState::Lost, t_ms)));
+        self.ending.extend(running.iter().map(|(place, _)| (*place, became, t_ms)));
         running.iter().map(|(_, jobs)| jobs).sum()
     }
 }

@@ -25,6 +25,8 @@ pub(super) const FRESH: u8 = 16;
 /// It has its place among those that may go.
 pub(super) const LEAF: u8 = 32;
 pub(super) const SHARES: u8 = 64;
+/// Its host gave it back when it left or paused, or its run rested: nothing is lost by that.
+pub(super) const GIVEN_BACK: u8 = 128;
 /// The flags that people see.
 pub(super) const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
 

@@ -4,7 +4,8 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::node::{
-    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS, UNKNOWN_WORK,
+    GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
+    UNKNOWN_WORK,
 };
 use super::{DepthCounts, PARAMETERS_OVERHEAD, Tree};
 use crate::chronicle::state::JobState;
@@ -55,7 +56,7 @@ impl Tree {
             depth: node.depth,
             worker: node.worker,
             state: node.state,
-            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES),
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES | GIVEN_BACK),
             parameters: self.parameters(place).ok().map(<[u8]>::to_vec),
         })
     }

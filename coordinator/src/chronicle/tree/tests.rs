@@ -91,7 +91,7 @@ fn counts_follow_states() {
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Aborted));
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Adopted));
     assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
-    assert_eq!(tree.lose_host(HostId(1), 9), 3);
+    assert_eq!(tree.lose_host(HostId(1), 9, false), 3);
     while tree.end_some(1) {}
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 1, other: 4 });
     assert!(tree.get(0).is_some_and(|root| root.state == JobState::Lost && root.ended_ms == 9));

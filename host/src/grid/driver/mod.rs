@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sateen_protocol::host::{Command, Host, HostConfig, Notice};
+use sateen_protocol::host::{Command, FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, Random, RunId, Time};
 use thiserror::Error;
@@ -108,6 +108,7 @@ pub enum Stopped {
 enum Input {
     Notice { run: RunId, generation: u64, notice: Notice },
     Loaded { run: RunId, generation: u64, loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String> },
+    Stopped { run: RunId, contributed: (u64, u64), last: Box<FinalCounts> },
     Asked(Incoming),
     Signal,
 }
@@ -367,6 +368,7 @@ impl Driver {
         match input {
             Input::Notice { run, generation, notice } => self.on_notice(run, generation, notice),
             Input::Loaded { run, generation, loaded } => self.on_loaded(run, generation, loaded),
+            Input::Stopped { run, contributed, last } => self.on_stopped(run, contributed, *last),
             Input::Asked((request, answers)) => self.on_asked(&request, answers),
             Input::Signal => self.on_signal(),
         }

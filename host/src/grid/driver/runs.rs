@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, mpsc};
 
-use sateen_protocol::host::Notice;
+use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::PARCEL_BYTES_MIN;
 use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
 use tracing::{debug, warn};
@@ -131,9 +131,9 @@ impl Driver {
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
-                // It may be the last: the run's final figures are those that were told before. And what is
-                // recorded is told no sooner than that it was done.
-                Notice::Finished { .. } | Notice::Recorded { .. } => self.count_one(run),
+                // What is recorded is told no sooner than that it was done. And what comes to rest here is told before it is
+                // dropped.
+                Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => self.count_one(run),
                 _ => {}
             }
             self.tell(|machine, now| machine.handle_notice(now, run, notice));
@@ -160,14 +160,31 @@ impl Driver {
         }
     }
 
+    /// Drops a run. The machine is told what was counted of it, once nothing computes any more.
     pub(super) fn stop(&mut self, run: RunId, forget: bool) {
         self.contribute(run);
-        if let Some(here) = self.runs.remove(&run) {
-            here.stop();
+        let here = self.runs.remove(&run);
+        let contributed = here.as_ref().map(|here| here.contributed).unwrap_or_default();
+        here.iter().for_each(|here| here.cancel.cancel());
+        match here.and_then(|here| here.portion) {
+            Some(portion) => {
+                let inputs = self.inputs.clone();
+                tokio::task::spawn_blocking(move || {
+                    let last = Box::new(portion.stop());
+                    let _ = inputs.send(Input::Stopped { run, contributed, last });
+                });
+            }
+            None => self.answer(|machine, now| machine.handle_stopped(now, run, None)),
         }
         if forget && let Some(grid) = self.machine.grid() {
             self.keeper.forget(StoredRun { grid, run });
         }
+    }
+
+    pub(super) fn on_stopped(&mut self, run: RunId, contributed: (u64, u64), last: FinalCounts) {
+        let (work_ns, jobs) = (last.counts.work_ns, last.counts.jobs.executed);
+        self.contribute_more(run, contributed, (work_ns, jobs));
+        self.tell(|machine, now| machine.handle_stopped(now, run, Some(last)));
     }
 
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
@@ -198,14 +215,20 @@ impl Driver {
     pub(super) fn contribute(&mut self, run: RunId) -> Option<Counts> {
         let here = self.runs.get_mut(&run)?;
         let counts = here.portion.as_ref()?.counts();
-        let (work_ns, jobs) = here.contributed;
-        here.contributed = (work_ns.max(counts.work_ns), jobs.max(counts.jobs.executed));
-        let more_ns = here.contributed.0 - work_ns;
-        self.contribution.count(more_ns, here.contributed.1 - jobs);
+        let before = here.contributed;
+        here.contributed = (before.0.max(counts.work_ns), before.1.max(counts.jobs.executed));
+        let now = here.contributed;
+        self.contribute_more(run, before, now);
+        Some(counts)
+    }
+
+    /// Work and jobs of a run were so many, and are so many now.
+    fn contribute_more(&mut self, run: RunId, before: (u64, u64), now: (u64, u64)) {
+        let more_ns = now.0.saturating_sub(before.0);
+        self.contribution.count(more_ns, now.1.saturating_sub(before.1));
         if let Some(grid) = self.machine.grid() {
             self.caps.count(StoredRun { grid, run }, more_ns);
         }
-        Some(counts)
     }
 
     fn count_one(&mut self, run: RunId) {

@@ -108,10 +108,11 @@ fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut 
     }
     world.run_until(Time(begun.0 + limit_s * S), World::is_over);
     let elapsed_s = (world.now.0 - begun.0) as f64 / 1e9;
+    // Hosts say what they counted last.
+    world.run_until(Time(world.now.0 + 20 * S), World::has_final_counts);
     let mut violations = world.violations.clone();
     violations.extend(crate::invariants::at_end(world));
-    let counts =
-        (world.server.runs.get(&run)).and_then(|stored| Some(stored.end.as_ref()?.1)).unwrap_or_default();
+    let counts = (world.server.runs.get(&run)).and_then(|stored| Some(stored.counted?.0)).unwrap_or_default();
     Outcome {
         elapsed_s,
         executed_s: world.executed_ns(run) as f64 / 1e9,

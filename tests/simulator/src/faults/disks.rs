@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sateen_protocol::coordinator::{Coordinator, LinkId};
 use sateen_protocol::message::ToHost;
-use sateen_protocol::{Counts, Random, RunEnd, RunId, RunState, Time};
+use sateen_protocol::{Random, RunEnd, RunId, RunState, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::world::World;
@@ -105,7 +105,7 @@ pub enum Change {
     /// How far it is.
     State(RunId, RunState),
     /// How it ended.
-    End(RunId, RunEnd, Box<Counts>),
+    End(RunId, RunEnd),
 }
 
 impl Change {
@@ -272,8 +272,8 @@ impl World {
     fn write_change(&mut self, change: Change) {
         match change {
             Change::State(run, state) => self.server.save_state(run, state),
-            Change::End(run, end, counts) => {
-                if !self.server.save_end(self.now, run, end, *counts) {
+            Change::End(run, end) => {
+                if !self.server.save_end(self.now, run, end) {
                     self.violations.push(format!("run {run} ended twice"));
                 }
             }

@@ -8,7 +8,7 @@ use crate::world::World;
 pub fn check(world: &World) -> Option<String> {
     world.server.runs.iter().find_map(|(run, stored)| {
         let expected = world.trees.get(run)?.root().answer;
-        match &stored.end.as_ref()?.0 {
+        match stored.end.as_ref()? {
             RunEnd::Finished(finished) if read_answer(&finished.outcome) == Some(expected) => None,
             RunEnd::Cancelled => None,
             end if world.said.allows(*run, end) => None,

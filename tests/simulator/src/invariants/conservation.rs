@@ -7,7 +7,7 @@ use crate::world::World;
 
 pub fn check(world: &World, calm: &Calm) -> Option<String> {
     world.server.runs.iter().find_map(|(run, stored)| {
-        let Some((RunEnd::Finished(_), _)) = stored.end else { return None };
+        let Some(RunEnd::Finished(_)) = stored.end else { return None };
         let root = world.trees.get(run)?.root();
         let executed_ns = world.executed_ns(*run);
         if calm.is_undisturbed && executed_ns > root.most_ns {

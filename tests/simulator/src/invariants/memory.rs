@@ -82,7 +82,9 @@ pub fn check(world: &World) -> Option<String> {
         ("news", sizes.news, 3 * (sizes.hosts + GONE_MAX)),
         ("owed", sizes.owed, sizes.hosts * OWED_PER_HOST_MAX),
         ("missing", sizes.missing, gone),
-        ("rows", sizes.rows, sizes.runs * (sizes.hosts + gone)),
+        ("rows", sizes.rows, (sizes.runs + sizes.over.0) * (sizes.hosts + gone)),
+        ("runs that are over", sizes.over.0, world.server.runs.len()),
+        ("hosts that are to tell their last counts", sizes.over.1, sizes.over.0 * (sizes.hosts + gone)),
         ("incoming parcels", sizes.incoming.0, limits::PARCELS_WITH_PEER_MAX * (sizes.hosts + GONE_MAX)),
         (
             "bytes of incoming parcels",
@@ -111,6 +113,7 @@ pub fn check_end(world: &World) -> Option<String> {
         ("down", sizes.down),
         ("searches", sizes.searches),
         ("runs", sizes.runs),
+        ("runs that are over", sizes.over.0),
         ("claims", sizes.claims),
         ("subscribers", sizes.subscribers),
         ("unsaved", sizes.unsaved),

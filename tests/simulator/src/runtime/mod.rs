@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use sateen_protocol::host::Notice;
-use sateen_protocol::{JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
+use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::{Counts, JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
 
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, Tally, read_answer};
@@ -118,21 +118,22 @@ impl Runtime {
         self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, workers, uniqueness)));
     }
 
-    /// Drops all of a run.
-    pub fn stop(&mut self, now: Time, run: RunId) {
+    /// Drops all of a run; what was counted of it.
+    pub fn stop(&mut self, now: Time, run: RunId) -> Option<FinalCounts> {
         for worker in 0..self.workers.len() {
             if self.workers[worker].running.is_some_and(|(other, _)| other == run) {
                 self.interrupt(now, worker);
             }
         }
-        if let Some(mut portion) = self.portions.remove(&run) {
-            *self.executed_before.entry(run).or_default() += portion.executed_ns;
-            self.cut_short.insert(run, portion.unreturned_ns());
-            portion.abort_all();
-            self.tallied_before.entry(run).or_default().add(&portion.tally);
-            self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
-            self.complaints.extend(portion.complaints);
-        }
+        let mut portion = self.portions.remove(&run)?;
+        *self.executed_before.entry(run).or_default() += portion.executed_ns;
+        self.cut_short.insert(run, portion.unreturned_ns());
+        portion.abort_all();
+        self.tallied_before.entry(run).or_default().add(&portion.tally);
+        self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
+        self.complaints.extend(portion.complaints);
+        let counts = Counts { work_ns: portion.executed_ns, busy: 0, ..portion.counts };
+        Some(FinalCounts { counts, ..FinalCounts::default() })
     }
 
     /// Computes nothing of a run any more.

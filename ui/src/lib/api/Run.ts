@@ -1,5 +1,6 @@
 // Made from the coordinator's types; see coordinator/src/api/types.
 import type { AppOfRun } from "./AppOfRun";
+import type { Counted } from "./Counted";
 import type { HoldUp } from "./HoldUp";
 import type { HostOfRun } from "./HostOfRun";
 import type { JobCounts } from "./JobCounts";
@@ -65,6 +66,10 @@ inputs?: { [key in string]: string },
  */
 held_up_by?: HoldUp, 
 /**
+ * Whether these numbers are all.
+ */
+counted: Counted, 
+/**
  * Hosts that worked on it.
  */
 hosts: number, 
@@ -100,8 +105,8 @@ answer_work_s: number | null,
  */
 lost_work_s: number | null, 
 /**
- * Of `work_s`, what had been done before and was lost with a host: work of jobs that were begun again, until they
- * were where the lost ones had been, as far as hosts can tell.
+ * Of `work_s`, what had been done before: work of jobs that were begun again because their host crashed or left, or
+ * the run rested, until they were where they had been, as far as hosts can tell.
  */
 redone_work_s: number, 
 /**

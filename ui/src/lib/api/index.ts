@@ -4,6 +4,7 @@ export type { App } from './App';
 export type { AppOfRun } from './AppOfRun';
 export type { Blob } from './Blob';
 export type { ChildJob } from './ChildJob';
+export type { Counted } from './Counted';
 export type { CriticalJob } from './CriticalJob';
 export type { Depth } from './Depth';
 export type { EventKind } from './EventKind';

@@ -1,0 +1,281 @@
+//! Runs that are over, until hosts have said what they counted last of them.
+//!
+//! Hosts count until they hear that a run is over, and a moment longer. Each that has loaded the run answers
+//! [`StopRun`](ToHost::StopRun) by its last counts and [`Stopped`](crate::message::ToCoordinator::Stopped). When all have, are
+//! gone, or have had their time, the run's counts are final, and the driver saves them. Nothing waits for that: a run's
+//! result is saved before.
+
+use crate::limits::{BROADCAST_AT_ONCE_MAX, OVER_ROWS_MAX};
+use crate::message::ToHost;
+use crate::{Counts, HostId, RunId, Time};
+
+use super::part::RunPart;
+use super::slices::Slice;
+use super::{Account, Command, Coordinator};
+
+/// A run that is over, and whose counts are not final.
+pub struct Over {
+    /// What there was of it; all but what hosts counted is being freed.
+    pub part: Box<RunPart>,
+    /// Entries of its result table at the end, and their bytes.
+    pub table: (usize, usize),
+    /// Not all hosts have been told that it is over.
+    pub is_asking: bool,
+    /// Some went, or never answered.
+    pub is_partial: bool,
+}
+
+impl Coordinator {
+    /// A run is over: hosts are told, and say what they counted last.
+    pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: RunPart) {
+        part.claims.clear();
+        part.withdrawn.clear();
+        let table = (part.table.len(), part.table.bytes());
+        let over = Over { part: Box::new(part), table, is_asking: true, is_partial: false };
+        self.over.insert(run, over);
+        self.in_slices(now, Slice::Stop { after: None, run });
+        self.in_slices(now, Slice::Shed(run));
+        self.hear_late(now, run);
+        // The first one to have ended goes first.
+        let mut rows: usize = self.over.values().map(|over| over.part.tally.len()).sum();
+        let first_ended: Vec<RunId> = self.late.iter().map(|(_, run)| *run).collect();
+        for first in first_ended {
+            if rows <= OVER_ROWS_MAX {
+                break;
+            }
+            rows -= self.over.get(&first).map_or(0, |over| over.part.tally.len());
+            self.settle_counts(now, first);
+        }
+    }
+
+    /// Tells some hosts that a run is over; what is left to do.
+    pub(super) fn stop_some(&mut self, now: Time, after: Option<HostId>, run: RunId) -> Option<Slice> {
+        let mut last = None;
+        for (host, state) in self.hosts.range(super::slices::from(after)).take(BROADCAST_AT_ONCE_MAX) {
+            last = Some(*host);
+            if state.paused.is_some() {
+                continue;
+            }
+            if let Some(link) = state.link {
+                self.transmits.push_back((link, ToHost::StopRun { run }));
+            }
+            // One whose link is down answers when it is back.
+            if let Some(over) = self.over.get_mut(&run)
+                && state.given.get(&run).is_some_and(|given| given.was_ready())
+            {
+                over.part.awaited.insert(*host);
+            }
+        }
+        if let Some(after) = self.if_more(last) {
+            return Some(Slice::Stop { after, run });
+        }
+        if let Some(over) = self.over.get_mut(&run) {
+            over.is_asking = false;
+        }
+        self.settle_counts_if_told(now, run);
+        None
+    }
+
+    /// A host has stopped a run and has told all that it counted.
+    pub(super) fn on_stopped(&mut self, now: Time, run: RunId, host: HostId) {
+        if let Some(over) = self.over.get_mut(&run) {
+            over.part.awaited.remove(&host);
+            self.settle_counts_if_told(now, run);
+        }
+    }
+
+    /// A host is gone that may not have told what it counted last.
+    pub(super) fn lose_host_of_over(&mut self, now: Time, host: HostId) {
+        let over: Vec<RunId> = self.over.keys().copied().collect();
+        for run in over {
+            let Some(over) = self.over.get_mut(&run) else { continue };
+            over.is_partial |= over.part.awaited.remove(&host);
+            let (hosts, missing) = (&self.hosts, &self.missing);
+            over.part.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
+            self.settle_counts_if_told(now, run);
+        }
+    }
+
+    fn settle_counts_if_told(&mut self, now: Time, run: RunId) {
+        if self.over.get(&run).is_some_and(|over| !over.is_asking && over.part.awaited.is_empty()) {
+            self.settle_counts(now, run);
+        }
+    }
+
+    /// The counts of a run that is over are as final as they get.
+    pub(super) fn settle_counts(&mut self, now: Time, run: RunId) {
+        let Some(Over { mut part, table, is_asking, is_partial }) = self.over.remove(&run) else { return };
+        let counts = Counts { busy: 0, ..part.counts() };
+        let account = Account {
+            progress: part.progress,
+            root_host: part.root_host().or(part.assigned_before),
+            root_losses: part.root_losses,
+            table,
+            by_host: part.tally.take_rows(),
+            is_complete: !is_asking && part.awaited.is_empty() && !is_partial,
+        };
+        self.in_slices(now, Slice::Forget { after: None, run, is_late: false });
+        self.in_slices(now, Slice::Free(part));
+        self.commands.push_back(Command::SaveCounts {
+            run,
+            counts: Box::new(counts),
+            account: Box::new(account),
+        });
+    }
+
+    /// All counts are as final as they get: the coordinator ends.
+    pub fn settle_all_counts(&mut self, now: Time) {
+        let over: Vec<RunId> = self.over.keys().copied().collect();
+        over.into_iter().for_each(|run| self.settle_counts(now, run));
+    }
+
+    /// What hosts counted of a run that is over.
+    pub(super) fn on_counts_of_over(
+        &mut self,
+        host: HostId,
+        run: RunId,
+        (series, counts): (u64, Counts),
+        progress: Option<(u64, u64)>,
+    ) {
+        let Some(over) = self.over.get_mut(&run) else { return };
+        let counts = over.part.tally.count(host, series, counts);
+        over.part.progress = progress.or(over.part.progress);
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.counts.insert(run, counts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Grid;
+    use super::super::{Account, LinkId};
+    use super::*;
+    use crate::limits::{RECONNECT_GRACE, SILENCE_MAX};
+    use crate::message::ToCoordinator;
+    use crate::{Finished, Jobs, Outcome};
+
+    const RUN: RunId = RunId(1);
+
+    fn counts(spawned: u64) -> ToCoordinator {
+        let jobs = Jobs { spawned, executed: spawned, ..Jobs::default() };
+        ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts: Box::new(Counts { jobs, workers: 1, busy: 1, ..Counts::default() }),
+            progress: None,
+            notes: Vec::new(),
+            notes_dropped: 0,
+            workers: Vec::new(),
+        }
+    }
+
+    /// Two hosts with a run, the first of which has the root, and one that has not loaded it. All that is told at the end
+    /// is taken here and not by the grid.
+    fn ended() -> (Grid, [LinkId; 3]) {
+        let mut grid = Grid::new();
+        let links = [(); 3].map(|()| grid.join().0);
+        grid.submit(RUN);
+        for link in &links[..2] {
+            grid.tell(*link, ToCoordinator::Ready { run: RUN });
+        }
+        let [one, two] = [links[0], links[1]];
+        let with_root = [one, two].into_iter().find(|link| grid.root(*link).is_some()).expect("the root");
+        let number = grid.root(with_root).expect("the root").number;
+        grid.tell(one, counts(10));
+        let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+        grid.tell(with_root, ToCoordinator::RootFinished { run: RUN, number, finished });
+        assert_eq!(grid.ends.len(), 1, "a result waits for no counts");
+        (grid, links)
+    }
+
+    fn say(grid: &mut Grid, link: LinkId, message: ToCoordinator) -> Option<(Counts, Account)> {
+        grid.machine.handle_message(grid.now, link, message);
+        settled(grid)
+    }
+
+    fn settled(grid: &mut Grid) -> Option<(Counts, Account)> {
+        std::iter::from_fn(|| grid.machine.poll_command()).find_map(|command| match command {
+            Command::SaveCounts { run: RUN, counts, account } => Some((*counts, *account)),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn what_hosts_counted_last_is_in_a_runs_figures() {
+        let (mut grid, [one, two, _]) = ended();
+        assert_eq!(grid.machine.sizes().over, (1, 2), "who has not loaded it is not waited for");
+        for (link, message) in [
+            (one, counts(15)),
+            (one, ToCoordinator::Stopped { run: RUN }),
+            (one, ToCoordinator::Stopped { run: RUN }),
+            (two, counts(4)),
+        ] {
+            assert!(say(&mut grid, link, message).is_none());
+        }
+        let view = grid.machine.run_over(RUN).expect("it settles");
+        assert_eq!((view.counts().jobs.spawned, view.hosts()), (19, 2), "so far");
+        let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
+        assert_eq!((counts.jobs.spawned, counts.busy, account.by_host.len()), (19, 0, 2));
+        assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
+        // Nothing changes any more.
+        assert!(say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).is_none());
+    }
+
+    #[test]
+    fn last_counts_that_were_lost_with_a_link_are_waited_for() {
+        let (mut grid, [one, two, _]) = ended();
+        assert!(say(&mut grid, one, ToCoordinator::Stopped { run: RUN }).is_none());
+        let identity = grid.identity(two);
+        grid.cut(two);
+        grid.now = grid.now + RECONNECT_GRACE / 2;
+        let back = grid.hello(Some(identity), Vec::new());
+        assert!(say(&mut grid, back, counts(7)).is_none());
+        let (counts, account) = say(&mut grid, back, ToCoordinator::Stopped { run: RUN }).expect("all");
+        assert_eq!((counts.jobs.spawned, account.is_complete), (17, true));
+    }
+
+    #[test]
+    fn a_host_that_goes_without_its_last_counts_leaves_them_partial() {
+        let (mut grid, [one, two, _]) = ended();
+        assert!(say(&mut grid, one, ToCoordinator::Stopped { run: RUN }).is_none());
+        grid.machine.handle_closed(grid.now, two);
+        grid.machine.handle_timeout(grid.now + RECONNECT_GRACE);
+        let (counts, account) = settled(&mut grid).expect("it is given up");
+        assert_eq!((counts.jobs.spawned, account.is_complete), (10, false));
+    }
+
+    #[test]
+    fn a_host_that_never_answers_is_not_waited_for_for_ever() {
+        let (mut grid, [one, two, three]) = ended();
+        let most = SILENCE_MAX.max(std::time::Duration::from_secs(10));
+        grid.advance(most.as_millis() as u64 / 2, &[one, two, three]);
+        assert_eq!(grid.machine.sizes().over, (1, 2));
+        grid.advance(most.as_millis() as u64, &[one, two, three]);
+        assert_eq!((grid.machine.sizes().over, grid.machine.sizes().rows), ((0, 0), 0));
+    }
+
+    #[test]
+    fn runs_that_are_over_take_no_more_rows_than_they_may() {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        for run in 1..=40 {
+            grid.submit(RunId(run));
+            grid.tell(link, ToCoordinator::Ready { run: RunId(run) });
+            let part = grid.machine.runs.get_mut(&RunId(run)).expect("it is under way");
+            for host in 0..OVER_ROWS_MAX as u64 / 16 {
+                part.tally.count(HostId(1 + host), 1, Counts::default());
+            }
+            grid.machine.cancel(grid.now, RunId(run)).expect("it is under way");
+            grid.drain();
+        }
+        let (over, _) = grid.machine.sizes().over;
+        assert_eq!(
+            (over, grid.machine.run_over(RunId(40)).is_some()),
+            (16, true),
+            "the newest are waited for"
+        );
+        grid.machine.settle_all_counts(grid.now);
+        assert_eq!(grid.machine.sizes().over, (0, 0));
+    }
+}

@@ -1,0 +1,262 @@
+//! Runs that this host has dropped, and what it counted last of them.
+//!
+//! A runtime counts until it has stopped, which takes a moment after [`Command::Stop`](super::Command::Stop). Then the
+//! coordinator is told the last counts and, of a run that is over, that these are final. For a while they are told again
+//! whenever the host comes back on another link: the first may have been lost with the link before.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::limits::WORKERS_REPORTED_MAX;
+use crate::message::{JobNote, ToCoordinator, WorkerTimes};
+use crate::wide::counted_since;
+use crate::{Counts, RunId, Time};
+
+use super::Host;
+use super::part::{Part, Stage};
+
+/// Maximum dropped runs whose counts are kept; the first are forgotten.
+const ENDED_RUNS_MAX: usize = 32;
+/// How long they are kept: the coordinator takes no counts of a run later than this after its end.
+const ENDED_KEPT: Duration = Duration::from_secs(10);
+
+/// What a runtime counted of a run until it stopped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FinalCounts {
+    /// In all; nothing computes any more.
+    pub counts: Counts,
+    /// What the workers did with their time, in all.
+    pub workers: Vec<WorkerTimes>,
+    /// Jobs of this host's own that began or ended since this was last told.
+    pub jobs: Vec<JobNote>,
+    /// How many of those were left out.
+    pub jobs_dropped: u64,
+}
+
+/// A dropped run.
+struct Ended {
+    run: RunId,
+    until: Time,
+    series: u64,
+    runtime_counts: Counts,
+    own_counts: Counts,
+    counted_as_another: Counts,
+    progress: Option<(u64, u64)>,
+    workers: Vec<WorkerTimes>,
+    /// The coordinator waits for the counts: the run is not only suspended.
+    is_over: bool,
+    has_stopped: bool,
+}
+
+impl Ended {
+    fn of(part: &Part, run: RunId, is_over: bool, now: Time) -> Self {
+        Self {
+            run,
+            until: now + ENDED_KEPT,
+            series: part.series,
+            runtime_counts: part.runtime_counts,
+            own_counts: part.own_counts,
+            counted_as_another: part.counted_as_another,
+            progress: part.progress,
+            workers: part.workers.clone(),
+            is_over,
+            has_stopped: false,
+        }
+    }
+
+    fn message(&self, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
+        let mut counts = self.runtime_counts;
+        counts.add(&self.own_counts);
+        let counts = Counts { busy: 0, ..counted_since(&self.counted_as_another, &counts) };
+        ToCoordinator::Counts {
+            run: self.run,
+            series: self.series,
+            counts: Box::new(counts),
+            progress: self.progress,
+            notes,
+            notes_dropped,
+            workers: self.workers.clone(),
+        }
+    }
+}
+
+/// The dropped runs, the first one first.
+#[derive(Default)]
+pub struct EndedRuns(VecDeque<Ended>);
+
+impl EndedRuns {
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn of(&mut self, run: RunId) -> Option<&mut Ended> {
+        self.0.iter_mut().find(|ended| ended.run == run)
+    }
+
+    /// The run is here again, or all of them are another host's.
+    pub fn forget(&mut self, is_forgotten: impl Fn(RunId) -> bool) {
+        self.0.retain(|ended| !is_forgotten(ended.run));
+    }
+
+    fn keep(&mut self, now: Time, ended: Ended) {
+        let run = ended.run;
+        self.0.retain(|kept| kept.run != run && now < kept.until);
+        if self.0.len() >= ENDED_RUNS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(ended);
+    }
+}
+
+impl Host {
+    /// The runtime has stopped a run, as [`Command::Stop`](super::Command::Stop) asked: what it counted, if there was one.
+    pub fn handle_stopped(&mut self, now: Time, run: RunId, last: Option<FinalCounts>) {
+        self.latest = now;
+        if let Some(part) = self.runs.get_mut(&run) {
+            if let Some(last) = last.filter(|_| part.stage == Stage::Unable) {
+                part.runtime_counts = Counts { busy: 0, ..last.counts };
+            }
+            return;
+        }
+        let Some(ended) = self.ended.of(run) else { return };
+        let (mut notes, mut notes_dropped) = (Vec::new(), 0);
+        if let Some(mut last) = last {
+            last.workers.truncate(WORKERS_REPORTED_MAX);
+            (ended.runtime_counts, ended.workers) = (last.counts, last.workers);
+            (notes, notes_dropped) = (last.jobs, last.jobs_dropped);
+        }
+        ended.has_stopped = true;
+        self.tell_last(run, notes, notes_dropped);
+    }
+
+    /// A part of a run is dropped: its runtime stops.
+    pub(super) fn keep_last(&mut self, run: RunId, part: &Part, is_over: bool) {
+        let now = self.latest;
+        self.ended.keep(now, Ended::of(part, run, is_over, now));
+    }
+
+    /// A run is over that is not here: it never was, or it was dropped before.
+    pub(super) fn stop_again(&mut self, run: RunId) {
+        match self.ended.of(run) {
+            Some(ended) => {
+                ended.is_over = true;
+                if ended.has_stopped {
+                    self.tell_last(run, Vec::new(), 0);
+                }
+            }
+            None => self.tell_coordinator(ToCoordinator::Stopped { run }),
+        }
+    }
+
+    /// On another link: what was told on the one before may be lost.
+    pub(super) fn tell_last_again(&mut self, now: Time) {
+        self.ended.0.retain(|ended| now < ended.until);
+        let stopped = self.ended.0.iter().filter(|ended| ended.has_stopped && ended.is_over);
+        for run in stopped.map(|ended| ended.run).collect::<Vec<_>>() {
+            self.tell_last(run, Vec::new(), 0);
+        }
+    }
+
+    fn tell_last(&mut self, run: RunId, notes: Vec<JobNote>, notes_dropped: u64) {
+        let Some(ended) = self.ended.of(run) else { return };
+        let is_over = ended.is_over;
+        let messages = super::in_parts(notes, super::note_bytes);
+        let messages: Vec<ToCoordinator> = (messages.into_iter().enumerate())
+            .map(|(place, notes)| ended.message(notes, if place == 0 { notes_dropped } else { 0 }))
+            .collect();
+        messages.into_iter().for_each(|message| self.tell_coordinator(message));
+        if is_over {
+            self.tell_coordinator(ToCoordinator::Stopped { run });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{RUN, hello, host, said, spec, welcome};
+    use super::super::{Notice, Transmit};
+    use super::*;
+    use crate::HostId;
+    use crate::message::ToHost;
+
+    const NOW: Time = Time(0);
+
+    fn last(work_ns: u64) -> Option<FinalCounts> {
+        let counts = Counts { work_ns, workers: 1, busy: 1, ..Counts::default() };
+        Some(FinalCounts { counts, ..FinalCounts::default() })
+    }
+
+    /// What the coordinator is told of counts, and `None` for each run that is said to be stopped.
+    fn told(host: &mut Host) -> Vec<Option<u64>> {
+        let told = said(host).into_iter().filter_map(|transmit| match transmit {
+            Transmit::ToCoordinator(ToCoordinator::Counts { counts, .. }) => Some(Some(counts.work_ns)),
+            Transmit::ToCoordinator(ToCoordinator::Stopped { .. }) => Some(None),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    fn stop(host: &mut Host) {
+        host.handle_from_coordinator(NOW, ToHost::StopRun { run: RUN });
+    }
+
+    #[test]
+    fn the_last_counts_are_told_when_the_runtime_has_stopped() {
+        let mut host = host();
+        host.handle_notice(NOW, RUN, Notice::Counts(Box::new(Counts { work_ns: 5, ..Counts::default() })));
+        stop(&mut host);
+        assert_eq!(told(&mut host), [Some(5)], "it computes still");
+        host.handle_stopped(NOW, RUN, last(7));
+        assert_eq!(told(&mut host), [Some(7), None]);
+        // It asks again, and of a run that never was here.
+        stop(&mut host);
+        host.handle_from_coordinator(NOW, ToHost::StopRun { run: RunId(99) });
+        assert_eq!(told(&mut host), [Some(7), None, None]);
+    }
+
+    #[test]
+    fn last_counts_are_told_again_on_another_link_for_a_while() {
+        for (after, is_told) in [(ENDED_KEPT / 2, true), (ENDED_KEPT, false)] {
+            let mut host = host();
+            stop(&mut host);
+            host.handle_disconnected(NOW);
+            host.handle_stopped(NOW, RUN, last(7));
+            assert_eq!(told(&mut host), [], "nobody hears it");
+            hello(&mut host);
+            host.handle_from_coordinator(NOW + after, welcome(HostId(10), 5));
+            let expected = if is_told { vec![Some(7), None] } else { Vec::new() };
+            assert_eq!(told(&mut host), expected, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_counts_anew_is_not_mixed_with_what_it_counted_before() {
+        let mut host = host();
+        host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
+        host.handle_notice(NOW, RUN, Notice::Drained);
+        assert_eq!(host.ended.len(), 1);
+        host.handle_from_coordinator(NOW, ToHost::StartRun { run: RUN, spec: spec().into() });
+        told(&mut host);
+        host.handle_stopped(NOW, RUN, last(7));
+        assert_eq!((told(&mut host), host.ended.len()), (Vec::new(), 0));
+        // Without a second start, it is told late, and is not the last of the run.
+        host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
+        host.handle_stopped(NOW, RUN, last(8));
+        assert_eq!(told(&mut host), [Some(8)]);
+    }
+
+    #[test]
+    fn dropped_runs_are_remembered_within_bounds() {
+        let mut host = host();
+        for run in 0..3 * ENDED_RUNS_MAX as u64 {
+            let run = RunId(100 + run);
+            host.handle_from_coordinator(NOW, ToHost::StartRun { run, spec: spec().into() });
+            host.handle_from_coordinator(NOW, ToHost::StopRun { run });
+        }
+        assert_eq!(host.sizes().ended, ENDED_RUNS_MAX);
+        said(&mut host);
+        host.handle_stopped(NOW, RunId(100), last(7));
+        assert_eq!(told(&mut host), [], "that is long ago");
+    }
+}
