@@ -139,10 +139,22 @@ mod tests {
         for origin in ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1:7701"] {
             assert_eq!(status("127.0.0.1:7700", Some(origin), &names), Some(403), "{origin}");
         }
-        for host in
-            ["10.0.0.1:7700", "evil.example:7700", "127.0.0.1.evil.example", "", "localhost.evil.example"]
+        for host in ["10.0.0.1:7700", "evil.example:7700", "127.0.0.1.evil.example", "localhost.evil.example"]
         {
             assert_eq!(status(host, None, &names), Some(421), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_names_no_host_is_refused_and_told_so() {
+        let public = PublicNames::new(Vec::new(), "0.0.0.0".parse().expect("an address"));
+        for names in [PublicNames::default(), public] {
+            for origin in [None, Some("http://127.0.0.1:7700"), Some("http://")] {
+                assert_eq!(status("", origin, &names), Some(400), "{origin:?}");
+            }
+            let problem = refusal(&HeaderMap::new(), &names).expect("it is refused");
+            assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
+            assert!(problem.json()["detail"].as_str().is_some_and(|why| why.contains("no Host header")));
         }
     }
 

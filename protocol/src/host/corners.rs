@@ -13,7 +13,7 @@ use crate::limits::{
 use crate::message::{Departure, NoteKind, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Bytes, EntryState, Finished, Lineage, Mention, Outcome, StealId, Stealing};
+use crate::{Bytes, EntryState, Finished, JobKey, Lineage, Mention, Outcome, StealId, Stealing, Table};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -295,7 +295,7 @@ fn stolen_jobs_are_counted_by_where_they_came_from() {
         host.handle_notice(NOW, RUN, Notice::Idle(1));
         waiting.extend(asked(&mut host));
         let steal = waiting.remove(&victim).expect("it is asked");
-        let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
+        let spec = JobSpec { key: JobKey([number as u8; 32]), ..root_job(&spec()) };
         host.handle_from_peer(
             NOW,
             victim,
@@ -346,7 +346,7 @@ fn a_note_says_whether_its_job_mentions_shared_objects() {
 fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     let mut host = host();
     for number in 1..3 {
-        let spec = JobSpec { key: crate::JobKey([number as u8; 32]), ..root_job(&spec()) };
+        let spec = JobSpec { key: JobKey([number as u8; 32]), ..root_job(&spec()) };
         let steal = StealId(number);
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
         host.handle_offered(NOW, RUN, Some((JobNumber(number), spec)));
@@ -355,7 +355,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     commands(&mut host);
     assert_eq!(host.runs[&RUN].unresolved.len(), 2);
-    host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: crate::JobKey([1; 32]) });
+    host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: JobKey([1; 32]) });
     let redone: Vec<JobNumber> = commands(&mut host)
         .iter()
         .filter_map(|command| match command {
@@ -490,4 +490,20 @@ fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
         part.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
     }
     assert_eq!((part.own_counts.jobs.reused, part.own_counts.saved_work_ns), (3, 23));
+}
+
+#[test]
+fn a_result_that_the_table_has_no_room_for_drives_no_other_out() {
+    let mut host = host();
+    host.runs.get_mut(&RUN).expect("it takes part").table = Table::new(1_000);
+    let record = |host: &mut Host, job: u8, bytes: usize| {
+        let (key, lineage) = (JobKey([job; 32]), Lineage::default());
+        let finished = Finished { outcome: Outcome::Done(vec![0; bytes]), work_ns: 1 << 40, span_ns: 1 };
+        host.handle_notice(NOW, RUN, Notice::Recorded { key, depth: 1, lineage, finished });
+        std::iter::from_fn(|| host.poll_command()).any(|command| matches!(command, Command::Save { .. }))
+    };
+    assert!(record(&mut host, 1, 100));
+    let kept = host.table(RUN);
+    assert!(!record(&mut host, 2, 1_001), "it is not saved either: nobody could restore it");
+    assert_eq!(host.table(RUN), kept);
 }

@@ -13,6 +13,7 @@ impl Host {
     /// A held job has ended in the runtime.
     pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: JobNumber, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let may_record = part.may_record(&finished);
         let Some(held) = part.held.get_mut(&token) else { return };
         let spec = held.spec.clone();
         let is_orphan = held.owners.is_empty();
@@ -21,9 +22,7 @@ impl Host {
             Outcome::Failed(_) => NoteKind::Failed,
         };
         let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
-        // One that the table has no room for would only drive all others out of it.
-        let has_room = finished.outcome.bytes().len() <= part.table.bytes_max();
-        let recorded = (is_worth_it && has_room).then(|| finished.clone());
+        let recorded = (is_worth_it && may_record).then(|| finished.clone());
         held.finished = Some(finished);
         self.note(run, &spec, what);
         // Sent over the network, it is in the table, too: it survives if its owner does not receive it

@@ -354,6 +354,11 @@ impl Part {
         });
     }
 
+    /// Whether the table has room for a result at all: a larger one would drive all others out, and then go itself.
+    pub fn may_record(&self, finished: &Finished) -> bool {
+        finished.outcome.bytes().len() <= self.table.bytes_max()
+    }
+
     /// The table had this.
     pub fn count_reused(&mut self, finished: &Finished) {
         self.own_counts.jobs.reused += 1;

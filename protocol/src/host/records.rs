@@ -33,6 +33,9 @@ impl Host {
         finished: Finished,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        if !part.may_record(&finished) {
+            return;
+        }
         let entry = Entry { key, depth, lineage, state: EntryState::Done(finished) };
         match part.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
