@@ -59,10 +59,15 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
 
 /// Counts what the guest did since it was sampled last. After some `beats`, kinds change their class.
 pub fn sample(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
+    store.data_mut().report_work();
+    count_jobs(store, beats);
+}
+
+/// Counts the jobs that the guest spawned and dropped since that was done last.
+pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().memory else { return };
     let (data, guest) = memory.data_and_store_mut(store);
     let shared = guest.shared.clone();
-    guest.report_work();
     for live in &mut guest.kinds {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + KIND_BYTES) else { continue };

@@ -11,7 +11,7 @@ use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
 use super::grain::{Grain, exposure_cost};
-use super::heartbeat::KIND_BYTES;
+use super::heartbeat::{KIND_BYTES, count_jobs};
 use super::memory::{broken, part, read, read_text, write};
 use super::objects::{self, tell_news};
 use super::profile::{Profile, measure, measure_all};
@@ -182,6 +182,9 @@ fn expose(
         let (within, redone) = (guest.recorded_above(depth), guest.is_redone_above(depth));
         Place::below(ancestry, depth, within, redone, guest.lookup_bound)
     });
+    // A job is spawned before it is exposed, whenever somebody looks.
+    count_jobs(&mut caller.as_context_mut(), 0);
+    let guest = caller.data_mut();
     let number = match lookup {
         Some(remote) => guest.add_child(shared.look_up(remote, job)),
         None => {

@@ -1,6 +1,9 @@
 //! What is counted of a run, and shown.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -111,12 +114,14 @@ impl Shared {
                 )
             }
         };
+        // What is exposed was spawned before.
+        let exposed = counters.exposed.load(Acquire);
         let spawned = counters.spawned.load(Relaxed);
         let total = counters.progress_total.load(Relaxed);
         Snapshot {
             jobs: JobCounts {
                 spawned: spawned + roots,
-                exposed: counters.exposed.load(Relaxed),
+                exposed,
                 executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
                 stolen: counters.stolen.load(Relaxed),
                 reused,

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -258,7 +260,7 @@ impl Shared {
 
     /// Makes a job visible to thieves. Called on a worker.
     pub fn expose(&self, job: Arc<Job>) {
-        self.counters.exposed.fetch_add(1, Relaxed);
+        self.counters.exposed.fetch_add(1, Release);
         self.count_open();
         if let Some(remote) = &self.remote {
             remote.note_asked(&job);

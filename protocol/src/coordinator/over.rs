@@ -10,6 +10,7 @@ use crate::message::ToHost;
 use crate::{Counts, HostId, RunId, Time};
 
 use super::part::RunPart;
+use super::participation::Given;
 use super::slices::Slice;
 use super::{Account, Command, Coordinator};
 
@@ -61,7 +62,7 @@ impl Coordinator {
             }
             // One whose link is down answers when it is back.
             if let Some(over) = self.over.get_mut(&run)
-                && state.given.get(&run).is_some_and(|given| given.was_ready())
+                && state.given.get(&run).is_some_and(Given::was_ready)
             {
                 over.part.awaited.insert(*host);
             }

@@ -84,7 +84,9 @@ impl World {
                 }
                 Some(Input::Notice(run, notice)) => process.host.handle_notice(local, run, notice),
                 Some(Input::Offered(run, job)) => process.host.handle_offered(local, run, job),
-                Some(Input::Stopped(run, last)) => process.host.handle_stopped(local, run, last),
+                Some(Input::Stopped(run, last)) => {
+                    process.host.handle_stopped(local, run, last.map(|last| *last));
+                }
                 Some(Input::PeerLost(peer)) => process.host.handle_peer_lost(local, peer),
                 Some(Input::Loaded(run, entries)) => {
                     process.inputs.push_front(Input::Ready(run));
@@ -202,7 +204,7 @@ impl World {
                 process.loading.remove(&run);
                 process.inputs.retain(|input| input.run() != Some(run));
                 let last = process.runtime.stop(now, run);
-                process.inputs.push_back(Input::Stopped(run, last));
+                process.inputs.push_back(Input::Stopped(run, last.map(Box::new)));
                 if forget {
                     process.store.forget(run);
                 }

@@ -107,7 +107,7 @@ pub enum Input {
     /// The answer to an offer.
     Offered(RunId, Option<(JobNumber, JobSpec)>),
     /// A run was dropped, of which this was counted.
-    Stopped(RunId, Option<FinalCounts>),
+    Stopped(RunId, Option<Box<FinalCounts>>),
     /// A peer cannot be reached.
     PeerLost(HostId),
     /// An app is loaded; first, what was saved of the run.

@@ -1,7 +1,7 @@
 //! How jobs go to other hosts and come from them, and how their results do.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 use crossbeam_deque::Injector;
@@ -93,7 +93,7 @@ impl Shared {
 
     /// Sends a job that a redone task has exposed to be looked up.
     pub fn look_up(&self, remote: &Remote, job: Job) -> Arc<Job> {
-        self.counters.exposed.fetch_add(1, Relaxed);
+        self.counters.exposed.fetch_add(1, Release);
         let job = Arc::new(job.looked_up());
         if let Some(place) = &job.place {
             let number = place.number_anew();
