@@ -9,8 +9,9 @@ use thiserror::Error;
 
 /// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
 pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
-/// Instances of a run on a host: so many, and so many more for each thread.
+/// Instances that a run may have on a host, whatever its threads.
 const INSTANCES_MIN: usize = 32;
+/// Further ones for each thread.
 const INSTANCES_A_THREAD: usize = 16;
 /// The result table of one run takes at most this part of a host's bound on memory.
 pub const TABLE_PART_OF_MEMORY: usize = 32;
@@ -120,11 +121,9 @@ impl Limits {
             ..default
         })
     }
-}
 
-impl Limits {
-    /// Of a host that has so many threads, and many runs: each reserves address space for its instances, some 4 GiB for
-    /// one. A job for which there is none is called in place.
+    /// The same on a host with so many threads. Each run reserves some 4 GiB of address space for every instance that it
+    /// may have, and a host has many runs. A job for which no instance is left is called in place.
     #[must_use]
     pub fn for_threads(self, threads: usize) -> Self {
         let instances_max = self.instances_max.min(INSTANCES_MIN + INSTANCES_A_THREAD * threads);

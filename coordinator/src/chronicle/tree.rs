@@ -60,8 +60,8 @@ pub struct TreeHost {
     pub lent: u64,
     /// Jobs that it was the first to begin again after they had been lost.
     pub redone: u64,
-    /// It has gone, and was not heard of since.
-    is_gone: bool,
+    /// It crashed, or was not heard of since a restart: what ran there is lost.
+    has_lost: bool,
 }
 
 /// How many nodes there is room for.
@@ -209,7 +209,7 @@ impl Tree {
     pub fn host(&mut self, id: HostId, name: &str, site: &str) -> u32 {
         if let Some(place) = self.host_places.get(&id) {
             if let Some(host) = self.hosts.get_mut(*place as usize) {
-                host.is_gone = false;
+                host.has_lost = false;
             }
             return *place;
         }
@@ -218,7 +218,7 @@ impl Tree {
         }
         let place = self.hosts.len() as u32;
         let (name, site) = (name.to_owned(), site.to_owned());
-        self.hosts.push(TreeHost { id, name, site, lent: 0, redone: 0, is_gone: false });
+        self.hosts.push(TreeHost { id, name, site, lent: 0, redone: 0, has_lost: false });
         self.host_places.insert(id, place);
         place
     }

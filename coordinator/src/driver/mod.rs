@@ -13,6 +13,7 @@ mod rounds;
 mod saver;
 mod scan;
 mod served;
+mod settling;
 mod speed;
 #[cfg(test)]
 mod tests;
@@ -20,25 +21,22 @@ mod totals;
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Account, Command, Coordinator, LinkId};
+use sateen_protocol::coordinator::{Command, Coordinator, LinkId};
 use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{Counts, HostId, RunEnd, RunId, RunSpec, RunState};
+use sateen_protocol::{HostId, RunId, RunSpec};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::api::types::{Counted, Figures, HostOfRun, RunFailure};
 use crate::chronicle::{Chronicle, Chronicles};
 use crate::clock::Clock;
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
 };
 use crate::links::{FromLink, Links};
-use crate::locked;
 use crate::peer::Peer;
-use crate::store::sql::state_word;
 use crate::store::{Store, StoreError};
 use names::Names;
 use places::Submitters;
@@ -46,12 +44,14 @@ use presence::Presence;
 use rate::{Pings, Rate};
 use rounds::Rounds;
 use saver::{Change, Saver, Written};
-use scan::{Scans, add_told};
+use scan::Scans;
 use served::Served;
-use speed::{Pace, Speeds, compare};
+use settling::{Settled, Settling};
+use speed::Speeds;
 
 pub use names::HostName;
 pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
+pub use settling::LateFigures;
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
 /// machine's clock went on then and the runtime's did not.
@@ -129,29 +129,6 @@ pub struct Drive {
     speeds: Arc<Mutex<Speeds>>,
     served: Arc<Mutex<Served>>,
 }
-
-/// A run that is over, and whose counts are not final.
-#[derive(Debug)]
-struct Settling {
-    /// As pages show it.
-    state: RunState,
-    end: Arc<RunEnd>,
-    failure: Option<RunFailure>,
-}
-
-/// A run that is over, and whose counts are final.
-#[derive(Debug)]
-struct Settled {
-    /// As pages show it.
-    state: RunState,
-    /// Without what each host did.
-    sums: Figures,
-    /// All. Computed at first use, since a large grid has many rows.
-    figures: Arc<LateFigures>,
-}
-
-/// Figures that are worked out when somebody needs them.
-pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
 impl Drive {
     /// Sets the driver up, and what others reach it by.
@@ -426,59 +403,5 @@ impl Drive {
         if let Some(name) = self.hellos.remove(&link) {
             self.names.came(host, name);
         }
-    }
-
-    /// A run is over. Its figures follow when hosts have said what they counted last.
-    fn end(&mut self, run: RunId, end: RunEnd) {
-        let end = self.store.results.admit(self.submitters.take(run), end);
-        let (state, failure) = end::judge(&end);
-        let how = match &failure {
-            Some(failure) => format!("the run has failed: {}", failure.message),
-            None => format!("the run is {}", state_word(state)),
-        };
-        self.chronicles.end(run, &how);
-        self.ended.add_end(state);
-        tracing::info!(run = run.0, state = state_word(state), "run over");
-        let end = Arc::new(end);
-        self.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
-        self.saver.forget_standing(run);
-        self.saver.save(Change::End { run, state, end });
-    }
-
-    /// What hosts counted of a run is known. What each of them did is worked out by whoever needs it first, and that is
-    /// the store's thread.
-    fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
-        let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
-        self.ended.add(&counts, end::lost_work_s(&counts, &end), self.redone(run));
-        let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
-        let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
-        let sums = Figures { hosts: account.by_host.len(), ..end::close(sums, &end, failure) };
-        let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
-        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
-        let of_all = sums.clone();
-        let work_out = move || {
-            let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
-            let paces = rows.clone().filter_map(|(host, is_there, counts)| Pace::of(host, is_there, &counts));
-            for part in compare(std::iter::once(paces.collect())).chunks(ROWS_UNDER_LOCK_MAX) {
-                locked(&speeds).learn(part, |host| names.is_there(host));
-            }
-            let by_host = rows.map(|(host, is_there, counts)| {
-                let counts = Counts { busy: 0, ..counts };
-                HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
-            });
-            let mut figures = Figures { by_host: by_host.collect(), ..of_all };
-            if let Some(chronicle) = chronicles.get(run) {
-                locked(&chronicle).complete(&mut figures);
-            }
-            let mut told = HashMap::new();
-            add_told(&chronicles, run, &mut told);
-            for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
-                locked(&served).add(part, &told);
-            }
-            figures
-        };
-        let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
-        self.last_seen.insert(run, Settled { state, sums, figures: Arc::clone(&figures) });
-        self.saver.save(Change::Figures { run, figures });
     }
 }

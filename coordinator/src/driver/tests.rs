@@ -6,13 +6,14 @@ use std::sync::mpsc as threads;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sateen_protocol::{Finished, Outcome, RunState};
+use sateen_protocol::{Counts, Finished, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::measure::{New, hello, spec};
 use super::*;
+use crate::api::types::Counted;
 use crate::clock::Clock;
 use crate::links::Link;
 

@@ -20,7 +20,7 @@ pub enum Late {
 }
 
 impl Late {
-    /// For the host.
+    /// Why it is cut off; it goes to the log, as a host that is cut off reads nothing more.
     pub fn reason(self) -> String {
         match self {
             Self::Slow => format!("a frame of it took more than {} s to come", FRAME_TIME_MAX.as_secs()),
@@ -48,16 +48,18 @@ struct Halves {
 pub struct Begun(Mutex<Halves>);
 
 impl Begun {
+    /// Whether a frame of which so much has come is counted. A read takes that much along of the next frame, and shorter
+    /// frames are to cost nothing.
+    pub fn counts(bytes: usize) -> bool {
+        bytes > READ_BUFFER_BYTES
+    }
+
     fn halves(&self) -> MutexGuard<'_, Halves> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A link has read so much since its last whole frame. What a read takes along of the next one does not count, so
-    /// that short frames trouble nobody.
+    /// A link has read so much of a frame that [`counts`](Self::counts). Gives which link is cut off for it, if one is.
     pub fn note(&self, link: LinkId, peer: Peer, bytes: usize, now: Time) -> Option<Late> {
-        if bytes <= READ_BUFFER_BYTES {
-            return None;
-        }
         let mut halves = self.halves();
         let half = halves.of_links.entry(link).or_insert(Half { peer, bytes: 0, since: now });
         let is_slow = now.since(half.since) > FRAME_TIME_MAX;
@@ -118,8 +120,7 @@ mod tests {
     #[test]
     fn one_peer_has_its_share_and_the_largest_goes() {
         let begun = Begun::default();
-        assert_eq!(begun.note(LinkId(1), peer(1), READ_BUFFER_BYTES, Time(0)), None);
-        assert_eq!(begun.halves().bytes, 0, "a short frame");
+        assert!(!Begun::counts(READ_BUFFER_BYTES) && Begun::counts(FRAME), "short frames cost nothing");
         let fit = (BEGUN_BYTES_PER_PEER_MAX / FRAME) as u64;
         assert_eq!(begun.note(LinkId(999), peer(2), FRAME, Time(0)), None);
         for link in 1..=fit {

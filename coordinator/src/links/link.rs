@@ -12,9 +12,9 @@ use sateen_protocol::{HostId, Time};
 use tokio::sync::watch;
 
 use super::Open;
-use super::begun::Late;
+use super::begun::{Begun, Late};
 use super::queue::{Full, Queue};
-use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX, READ_BUFFER_BYTES};
+use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX};
 use crate::metrics::Counters;
 use crate::peer::Peer;
 
@@ -156,11 +156,14 @@ impl Link {
         if self.phase() == Phase::Open { self.fragments_bytes.load(Relaxed) } else { 0 }
     }
 
-    /// So many bytes came. Too much may have come of frames that are not whole.
+    /// Bytes came: they are a sign of life, and a part of a frame that may not be whole yet.
     pub(super) fn reads(&self, now: Time, bytes: usize) {
         self.hear(now);
         let begun = self.begun_bytes.fetch_add(bytes, Relaxed) + bytes;
-        let Some(others) = self.others.upgrade().filter(|_| self.phase() == Phase::Open) else { return };
+        if !Begun::counts(begun) || self.phase() != Phase::Open {
+            return;
+        }
+        let Some(others) = self.others.upgrade() else { return };
         let Some(late) = others.begun.note(self.id, Peer::of(self.address), begun, now) else { return };
         match late {
             Late::Most(link) if link != self.id => {
@@ -173,8 +176,7 @@ impl Link {
 
     /// What came is the end of a frame, or the link is read no more.
     pub(super) fn has_whole_frame(&self) {
-        let begun = self.begun_bytes.swap(0, Relaxed);
-        if begun > READ_BUFFER_BYTES
+        if Begun::counts(self.begun_bytes.swap(0, Relaxed))
             && let Some(others) = self.others.upgrade()
         {
             others.begun.forget(self.id);

@@ -77,6 +77,7 @@ pub struct Open {
     relieving: Mutex<()>,
     /// Memory of messages whose last fragments have not come.
     fragments_bytes: AtomicUsize,
+    /// Frames that have begun to come.
     begun: Begun,
 }
 

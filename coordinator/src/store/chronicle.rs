@@ -55,7 +55,7 @@ impl NamedStanding {
             .collect();
         let rows = by_host.iter().map(|(host, counts)| {
             let name = names.get(host).cloned().unwrap_or_default();
-            HostOfRun::new(*host, &name, false, &Counts { busy: 0, ..*counts })
+            HostOfRun::new(*host, &name, false, counts)
         });
         close(Figures::of_account(&account, &sum, rows.collect()), end, judge(end).1)
     }

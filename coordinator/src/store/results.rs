@@ -26,7 +26,7 @@ struct Books {
 }
 
 impl Results {
-    /// What is kept, from whom, how many, and of how many bytes; and at most so much.
+    /// A bound, and what is kept: from whom, how many, and the bytes of their ends as they are saved.
     pub fn new(max_bytes: u64, kept: Vec<(Option<Peer>, u64, u64)>) -> Self {
         let mut books = Books::default();
         for (peer, count, bytes) in kept {
@@ -78,13 +78,13 @@ impl Results {
             }
             None => end,
         };
-        let bytes = payload(&end) + RUN_KEPT_BYTES;
+        let bytes = encoded_bytes(&end) + RUN_KEPT_BYTES;
         books.all_bytes += bytes;
         *books.by_peer.entry(peer).or_default() += bytes;
         end
     }
 
-    /// A result with an encoded length of `bytes` is deleted.
+    /// A run is deleted of which the end takes `bytes`, encoded.
     pub fn give_back(&self, peer: Option<Peer>, bytes: u64) {
         let mut books = self.books();
         let bytes = bytes + RUN_KEPT_BYTES;
@@ -98,6 +98,13 @@ impl Results {
     }
 }
 
+/// As it is saved.
+fn encoded_bytes(end: &RunEnd) -> u64 {
+    // Strings and bytes always encode.
+    postcard::experimental::serialized_size(end).map_or(0, |bytes| bytes as u64)
+}
+
+/// The result itself.
 fn payload(end: &RunEnd) -> u64 {
     match end {
         RunEnd::Finished(finished) => finished.outcome.bytes().len() as u64,
@@ -135,6 +142,16 @@ mod tests {
         assert_eq!(results.check(peer(2)), Ok(()));
         results.give_back(Some(peer(1)), 500 << 10);
         assert!(is_kept(&results, 1, 400));
+    }
+
+    #[test]
+    fn what_is_deleted_is_counted_as_it_was_when_it_was_kept() {
+        let results = Results::new(1 << 30, Vec::new());
+        let end = results.admit(Some(peer(1)), RunEnd::Limit("the time is over".to_owned()));
+        let saved = postcard::to_allocvec(&end).expect("it encodes").len() as u64;
+        results.admit(Some(peer(1)), RunEnd::Cancelled);
+        results.give_back(Some(peer(1)), saved);
+        assert_eq!(results.books().all_bytes, RUN_KEPT_BYTES + encoded_bytes(&RunEnd::Cancelled));
     }
 
     #[test]

@@ -300,8 +300,17 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
         (format!("{:?}", page.tree(run).records), page.value(topics[0])["depths"].clone())
     };
     let before = look(&server);
-    // Charts are saved every other second.
-    std::thread::sleep(Duration::from_secs(4));
+    // Charts are saved every other second, or when the disk has time: once under way, and once with all that was seen.
+    let database = server.folder.path().join("state.sqlite");
+    let charts = || {
+        let connection = rusqlite::Connection::open(&database).ok()?;
+        let sql = "SELECT looks FROM looks WHERE run = ?1";
+        connection.query_row(sql, [run as i64], |row| row.get::<_, Vec<u8>>(0)).ok()
+    };
+    for _ in 0..2 {
+        let saved = charts();
+        eventually("the charts are saved again", || charts().filter(|now| Some(now) != saved.as_ref()));
+    }
     let server = server.kill_and_restart();
     assert_eq!(look(&server), before);
     let details = server.json(&format!("/api/v1/runs/{run}/overview"));

@@ -177,7 +177,7 @@ impl RunningPortion for Portion {
     }
 }
 
-/// What the machine and the coordinator are told of how a portion stands.
+/// How a portion stands, as the machine and the coordinator are told it.
 fn counts_of(now: &Snapshot) -> Counts {
     Counts {
         jobs: Jobs {

@@ -308,7 +308,7 @@ impl Guest {
         self.shared.remote.as_ref()?.parts.record_every
     }
 
-    /// Its result, which has so many bytes, is copied.
+    /// Counts the copy of its result, in bytes.
     pub fn claim_result(&self, bytes: usize) {
         if let Some(claim) = &self.claim {
             claim.add_result(bytes);

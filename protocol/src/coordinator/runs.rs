@@ -350,47 +350,41 @@ impl Coordinator {
             let why = "its result is on its way to the coordinator".to_owned();
             return Some((why, Some(Waiting::Result { from, bytes, total })));
         }
-        if self.waits_for_its_turn(run) {
-            let why = format!(
-                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
-            );
-            return Some((why, Some(Waiting::Turn)));
-        }
-        self.reason_to_stand(run).map(|why| (why, None))
-    }
-
-    /// Whether other runs have all places, and nothing else keeps this one from beginning.
-    fn waits_for_its_turn(&self, run: RunId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        let is_to_run = matches!(part.state, RunState::Queued | RunState::Running) && part.assigned.is_none();
-        is_to_run && !part.is_active && self.waits_until.is_none() && self.reason_to_rest(run).is_none()
-    }
-
-    /// Why a run does not begin, or does not go on.
-    fn reason_to_stand(&self, run: RunId) -> Option<String> {
         let part = self.runs.get(&run)?;
         if !matches!(part.state, RunState::Queued | RunState::Running) || part.assigned.is_some() {
             return None;
         }
         if self.waits_until.is_some() {
-            return Some("the coordinator was started again and waits for its hosts".to_owned());
+            let why = "the coordinator was started again and waits for its hosts".to_owned();
+            return Some((why, None));
         }
-        if let Some(reason) = self.reason_to_rest(run) {
-            return Some(reason);
+        if let Some(why) = self.reason_to_rest(run) {
+            return Some((why, None));
         }
+        if !part.is_active {
+            let why = format!(
+                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
+            );
+            return Some((why, Some(Waiting::Turn)));
+        }
+        Some((self.reason_of_hosts(run, part), None))
+    }
+
+    /// Why no host has begun a run that is given to all.
+    fn reason_of_hosts(&self, run: RunId, part: &RunPart) -> String {
         let Some(host) = self.hosts.values().next() else {
-            return Some("no host is there; start one with `sateen-host`".to_owned());
+            return "no host is there; start one with `sateen-host`".to_owned();
         };
         if self.working.is_empty() {
             let reason = host.paused.clone().unwrap_or_default();
-            return Some(format!("all hosts are paused ({} says: {reason})", host.report.name));
+            return format!("all hosts are paused ({} says: {reason})", host.report.name);
         }
         match self.why_unable(run) {
-            Some(why) => Some(why),
+            Some(why) => why,
             None if !part.readiness.ready().is_empty() => {
-                Some("hosts tell what they have of it before it is begun again".to_owned())
+                "hosts tell what they have of it before it is begun again".to_owned()
             }
-            None => Some("hosts load the app".to_owned()),
+            None => "hosts load the app".to_owned(),
         }
     }
 }

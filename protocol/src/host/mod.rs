@@ -500,45 +500,50 @@ impl Host {
         if !self.is_connected {
             return;
         }
-        match Contents::of_coordinator(&message) {
-            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
-                self.send_parcel(Receiver::Coordinator, contents, &message);
-            }
-            _ => self.transmits.push_back(Transmit::ToCoordinator(message)),
+        if !self.sends_to_coordinator_as_parcel(&message) {
+            self.transmits.push_back(Transmit::ToCoordinator(message));
         }
-    }
-
-    /// As `tell_coordinator`, and gives the message back.
-    fn lend_to_coordinator(&mut self, message: ToCoordinator) -> ToCoordinator {
-        match Contents::of_coordinator(&message) {
-            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN && self.is_connected => {
-                self.send_parcel(Receiver::Coordinator, contents, &message);
-            }
-            _ => self.tell_coordinator(message.clone()),
-        }
-        message
-    }
-
-    /// As `tell_peer`, and gives the message back.
-    fn lend_to_peer(&mut self, peer: HostId, message: PeerMessage) -> PeerMessage {
-        match Contents::of_peer(&message) {
-            Some((contents, bytes)) if bytes > PARCEL_BYTES_MIN => {
-                self.send_parcel(Receiver::Peer(peer), contents, &message);
-            }
-            _ => self.tell_peer(peer, message.clone()),
-        }
-        message
     }
 
     fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
-        match Contents::of_peer(&message) {
-            Some((contents, bytes))
-                if bytes > PARCEL_BYTES_MIN || !self.courtesy.allows(self.latest, peer, contents, bytes) =>
-            {
-                self.send_parcel(Receiver::Peer(peer), contents, &message);
-            }
-            _ => self.transmits.push_back(Transmit::ToPeer(peer, message)),
+        if !self.sends_to_peer_as_parcel(peer, &message) {
+            self.transmits.push_back(Transmit::ToPeer(peer, message));
         }
+    }
+
+    /// As `tell_coordinator`, and gives the message back: what goes as a parcel is encoded and not copied.
+    fn lend_to_coordinator(&mut self, message: ToCoordinator) -> ToCoordinator {
+        if self.is_connected && !self.sends_to_coordinator_as_parcel(&message) {
+            self.transmits.push_back(Transmit::ToCoordinator(message.clone()));
+        }
+        message
+    }
+
+    /// As `tell_peer`; see [`Self::lend_to_coordinator`].
+    fn lend_to_peer(&mut self, peer: HostId, message: PeerMessage) -> PeerMessage {
+        if !self.sends_to_peer_as_parcel(peer, &message) {
+            self.transmits.push_back(Transmit::ToPeer(peer, message.clone()));
+        }
+        message
+    }
+
+    /// Sends what is too large for a frame; whether it was.
+    fn sends_to_coordinator_as_parcel(&mut self, message: &ToCoordinator) -> bool {
+        let contents = Contents::of_coordinator(message).filter(|(_, bytes)| *bytes > PARCEL_BYTES_MIN);
+        if let Some((contents, _)) = contents {
+            self.send_parcel(Receiver::Coordinator, contents, message);
+        }
+        contents.is_some()
+    }
+
+    /// Sends what is too large for a frame, or more than the peer is to be sent at once; whether it was.
+    fn sends_to_peer_as_parcel(&mut self, peer: HostId, message: &PeerMessage) -> bool {
+        let Some((contents, bytes)) = Contents::of_peer(message) else { return false };
+        let is_parcel = bytes > PARCEL_BYTES_MIN || !self.courtesy.allows(self.latest, peer, contents, bytes);
+        if is_parcel {
+            self.send_parcel(Receiver::Peer(peer), contents, message);
+        }
+        is_parcel
     }
 
     /// A peer hears no more of this host: what was lent to it and held for it is as if it were gone.

@@ -1,6 +1,6 @@
 //! The frame decoder: any bytes either are messages or are refused, and messages survive being encoded.
 
-use sateen_protocol::codec::{Decoder, encode};
+use sateen_protocol::codec::{Decoder, PROTOCOL_VERSION, encode};
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +11,15 @@ pub fn drive(bytes: &[u8]) -> u64 {
     read::<PeerMessage>(bytes) + read::<ToHost>(bytes) + read::<ToCoordinator>(bytes)
 }
 
+/// A frame of an earlier version is taken for one of this, so that a corpus outlives versions.
+fn of_this_version(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    if let Some(version) = frame.first_mut().filter(|version| **version <= PROTOCOL_VERSION) {
+        *version = PROTOCOL_VERSION;
+    }
+    frame
+}
+
 fn read<M: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(mut bytes: &[u8]) -> u64 {
     let mut decoder = Decoder::default();
     let mut read = 0;
@@ -18,7 +27,7 @@ fn read<M: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(mut bytes
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
         let (frame, rest) = rest.split_at(length);
         bytes = rest;
-        let Ok(messages) = decoder.decode::<M>(frame) else { break };
+        let Ok(messages) = decoder.decode::<M>(&of_this_version(frame)) else { break };
         read += messages.len() as u64;
         for message in messages {
             let mut again = Decoder::default();

@@ -13,7 +13,7 @@ use super::super::Api;
 use super::super::extract::Query;
 use super::super::problem::Problem;
 use super::super::types::Run;
-use super::shown;
+use super::{is_between, shown};
 use crate::driver::{Live, Request};
 use crate::limits::{RUNS_LISTED_MAX, SEARCH_BYTES_MAX};
 use crate::locked;
@@ -21,6 +21,8 @@ use crate::store::listing::{self, Wanted};
 use crate::store::sql::{state_of, state_word};
 
 const RUNS_LISTED: u32 = 100;
+/// A page is read so often, at most, if runs on it end meanwhile.
+const TRIES_MAX: usize = 3;
 
 #[derive(Deserialize)]
 pub struct Filter {
@@ -44,17 +46,15 @@ pub async fn newest(api: &Api, limit: u32) -> Result<Vec<Run>, Problem> {
 }
 
 async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Problem> {
+    let mut tries = 0;
     let (page, mut live) = loop {
         let live = api.driver.ask(Request::Runs).await?;
         let live: HashMap<RunId, Live> = live.into_iter().map(|live| (live.run, live)).collect();
         let wanted = wanted.clone();
         let page = api.store.read(move |connection| listing::page(connection, &wanted)).await?;
-        // The end of one was saved in between, and its figures are the driver's to know, or are saved by now.
-        let is_missed = page.runs.iter().any(|row| {
-            let is_over = row.state.is_over() && row.figures.is_none();
-            is_over && live.get(&row.run).is_some_and(|live| !live.is_over)
-        });
-        if !is_missed {
+        tries += 1;
+        // Where runs end all the time, those that have just ended are shown with the counts of a moment before.
+        if tries == TRIES_MAX || !page.runs.iter().any(|row| is_between(row, live.get(&row.run))) {
             break (page, live);
         }
     };

@@ -46,7 +46,8 @@ pub struct Patience {
     figures: bool,
 }
 
-/// Answers when the run is over, and its figures are final if they are waited for, or after the time, or when others want to wait and more may not.
+/// Answers when the run is over (and, if they are waited for, its figures are saved), or after the time, or when others want
+/// to wait and more may not.
 pub async fn wait(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -54,8 +55,8 @@ pub async fn wait(
     Query(patience): Query<Patience>,
 ) -> Result<Json<Run>, Problem> {
     let run = parse(&run)?;
-    let patience_for_figures = patience.figures;
-    let timeout_s = patience.timeout_s.unwrap_or(WAIT_S);
+    let Patience { timeout_s, figures } = patience;
+    let timeout_s = timeout_s.unwrap_or(WAIT_S);
     let patience = Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
     let turn = turn(&api, &connection, Kind::Wait).await?;
@@ -65,7 +66,7 @@ pub async fn wait(
         loop {
             ends.borrow_and_update();
             let row = row(&api, run).await?;
-            if row.state.is_over() && (row.figures.is_some() || !patience_for_figures) {
+            if row.state.is_over() && (row.figures.is_some() || !figures) {
                 return Ok::<_, Problem>(());
             }
             tokio::select! {
@@ -315,13 +316,16 @@ async fn row_and_live(api: &Api, run: RunId) -> Result<(RunRow, Option<Live>), P
         // First the driver, then the store: what ends in between is found over.
         let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
         let row = row(api, run).await?;
-        // Its end was saved in between, and its figures are the driver's to know, or are saved by now.
-        let is_missed =
-            row.state.is_over() && row.figures.is_none() && live.as_ref().is_some_and(|live| !live.is_over);
-        if !is_missed {
+        // A second time it cannot be.
+        if !is_between(&row, live.as_ref()) {
             return Ok((row, live));
         }
     }
+}
+
+/// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
+fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
+    row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
 }
 
 fn shown(row: RunRow, live: Option<Live>) -> Run {

@@ -25,7 +25,7 @@ pub struct JobCounts {
     pub lost: u64,
     /// Lost and begun again, by the tree: each once, however often it was lost. Beside those that their owners have
     /// lost, these are the root and jobs that were below a lost one; and those are less whose results were reused or
-    /// adopted. What a host gave back because it left, or what rested with its run, is not lost.
+    /// adopted. Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
     pub redone: u64,
     /// Not run because the result table had their results.
     pub reused: u64,

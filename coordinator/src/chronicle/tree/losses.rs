@@ -13,8 +13,8 @@ impl Tree {
         let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
             return self.is_lost_rolled(tag);
         };
-        let is_gone = || self.hosts.get(node.host as usize).is_some_and(|host| host.is_gone);
-        node.flags & GIVEN_BACK == 0 && (node.state == JobState::Lost || is_gone())
+        let has_lost = || self.hosts.get(node.host as usize).is_some_and(|host| host.has_lost);
+        node.flags & GIVEN_BACK == 0 && (node.state == JobState::Lost || has_lost())
     }
 
     pub(super) fn count_redone(&mut self, place: u32, host: u32) {
@@ -36,7 +36,7 @@ impl Tree {
     pub fn lose_host(&mut self, host: HostId, t_ms: u32, is_given_back: bool) -> usize {
         let Some(host) = self.host_places.get(&host).copied() else { return 0 };
         if let Some(host) = self.hosts.get_mut(host as usize) {
-            host.is_gone = !is_given_back;
+            host.has_lost = !is_given_back;
         }
         let Some(running) = self.running_at.get(&host) else { return 0 };
         let running = running.len();
@@ -45,15 +45,16 @@ impl Tree {
         running
     }
 
-    /// The run goes on after it rested: hosts had given back what they had, whoever is gone since.
+    /// The run goes on after it rested. Hosts gave everything back before, so that nothing was lost with those that have gone
+    /// since.
     pub fn go_on(&mut self) {
-        self.hosts.iter_mut().for_each(|host| host.is_gone = false);
+        self.hosts.iter_mut().for_each(|host| host.has_lost = false);
     }
 
     /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
     pub fn lose_unheard(&mut self, t_ms: u32, is_given_back: bool) -> usize {
         let became = if is_given_back { Ending::GivenBack } else { Ending::Lost };
-        let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.is_gone);
+        let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.has_lost);
         let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
         let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
         let running: Vec<(u32, usize)> = running.collect();

@@ -79,7 +79,7 @@ impl Tree {
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
         }
-        tree.hosts.iter_mut().for_each(|host| host.is_gone = true);
+        tree.hosts.iter_mut().for_each(|host| host.has_lost = true);
         let depths = summary.depths.iter();
         tree.rolled_depths = depths
             .map(|(depth, running, done, other)| {

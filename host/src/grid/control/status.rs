@@ -142,11 +142,10 @@ impl Status {
         let mut lines = Vec::new();
         let id = self.id.as_deref().unwrap_or("not in the grid yet");
         lines.push(format!(
-            "host      {} ({id}), site {}, {} thread{}, process {}, {:.1} s of processor time",
+            "host      {} ({id}), site {}, {}, process {}, {:.1} s of processor time",
             self.name,
             self.site,
-            self.threads,
-            if self.threads == 1 { "" } else { "s" },
+            counted(self.threads as u64, "thread"),
             self.process,
             self.processor_s
         ));
@@ -231,11 +230,12 @@ impl Status {
     }
 }
 
-/// A moment in seconds since 1970, as the calendar and a clock in Greenwich have it.
+/// A number of things.
 fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
+/// A moment in seconds since 1970, as the calendar and a clock in Greenwich have it.
 fn moment(s: u64) -> impl std::fmt::Display {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(s.min(YEAR_9999_S)))
 }

@@ -39,6 +39,7 @@ impl RunHere {
     }
 }
 
+/// The length of the result that a notice carries.
 fn result_bytes(notice: &Notice) -> usize {
     match notice {
         Notice::Finished { finished, .. } => finished.outcome.bytes().len(),
@@ -222,7 +223,7 @@ impl Driver {
         Some(counts)
     }
 
-    /// Work and jobs of a run were so many, and are so many now.
+    /// Adds what a run's work (in nanoseconds) and jobs have grown by.
     fn contribute_more(&mut self, run: RunId, before: (u64, u64), now: (u64, u64)) {
         let more_ns = now.0.saturating_sub(before.0);
         self.contribution.count(more_ns, now.1.saturating_sub(before.1));

@@ -1,0 +1,95 @@
+//! Runs that are over, until their figures are saved: at first hosts have not said what they counted last, then that has to
+//! be worked out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use sateen_protocol::coordinator::Account;
+use sateen_protocol::{Counts, RunEnd, RunId, RunState};
+
+use super::saver::Change;
+use super::scan::add_told;
+use super::speed::{Pace, compare};
+use super::{Drive, ROWS_UNDER_LOCK_MAX, end};
+use crate::api::types::{Counted, Figures, HostOfRun, RunFailure};
+use crate::locked;
+use crate::store::sql::state_word;
+
+/// A run that is over, and whose counts are not final.
+#[derive(Debug)]
+pub struct Settling {
+    /// As pages show it.
+    pub state: RunState,
+    pub end: Arc<RunEnd>,
+    pub failure: Option<RunFailure>,
+}
+
+/// A run that is over, and whose counts are final.
+#[derive(Debug)]
+pub struct Settled {
+    /// As pages show it.
+    pub state: RunState,
+    /// Without what each host did.
+    pub sums: Figures,
+    /// All. Computed at first use, since a large grid has many rows.
+    pub figures: Arc<LateFigures>,
+}
+
+/// Figures that are worked out when somebody needs them.
+pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
+
+impl Drive {
+    /// A run is over. Its figures follow when hosts have said what they counted last.
+    pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
+        let end = self.store.results.admit(self.submitters.take(run), end);
+        let (state, failure) = end::judge(&end);
+        let how = match &failure {
+            Some(failure) => format!("the run has failed: {}", failure.message),
+            None => format!("the run is {}", state_word(state)),
+        };
+        self.chronicles.end(run, &how);
+        self.ended.add_end(state);
+        tracing::info!(run = run.0, state = state_word(state), "run over");
+        let end = Arc::new(end);
+        self.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
+        self.saver.forget_standing(run);
+        self.saver.save(Change::End { run, state, end });
+    }
+
+    /// Hosts have said what they counted of a run. The figures of each host are worked out by whoever needs them first, and
+    /// that is the store's thread.
+    pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
+        let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
+        self.ended.add(&counts, end::lost_work_s(&counts, &end), self.redone(run));
+        let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
+        let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
+        let sums = Figures { hosts: account.by_host.len(), ..end::close(sums, &end, failure) };
+        let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
+        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
+        let of_all = sums.clone();
+        let work_out = move || {
+            let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
+            let paces = rows.clone().filter_map(|(host, is_there, counts)| Pace::of(host, is_there, &counts));
+            for part in compare(std::iter::once(paces.collect())).chunks(ROWS_UNDER_LOCK_MAX) {
+                locked(&speeds).learn(part, |host| names.is_there(host));
+            }
+            let by_host = rows.map(|(host, is_there, counts)| {
+                let counts = Counts { busy: 0, ..counts };
+                HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
+            });
+            let mut figures = Figures { by_host: by_host.collect(), ..of_all };
+            if let Some(chronicle) = chronicles.get(run) {
+                locked(&chronicle).complete(&mut figures);
+            }
+            let mut told = HashMap::new();
+            add_told(&chronicles, run, &mut told);
+            for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
+                locked(&served).add(part, &told);
+            }
+            figures
+        };
+        let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
+        self.last_seen.insert(run, Settled { state, sums, figures: Arc::clone(&figures) });
+        self.saver.save(Change::Figures { run, figures });
+    }
+}
