@@ -113,10 +113,9 @@ fn a_type_of_which_nobody_can_tell_what_it_loses_does_not_compile() {
     let folder = folder();
     write_crate(folder.path(), "untold", "\"cdylib\"", source);
     let manifest = folder.path().join("Cargo.toml");
-    let with_serde = std::fs::read_to_string(&manifest).expect("it was written").replace(
-        "[workspace]",
-        "serde = { version = \"1\", features = [\"derive\"] }\n[workspace]",
-    );
+    let with_serde = std::fs::read_to_string(&manifest)
+        .expect("it was written")
+        .replace("[workspace]", "serde = { version = \"1\", features = [\"derive\"] }\n[workspace]");
     std::fs::write(&manifest, with_serde).expect("it can be written");
     let built = ended(build_command(folder.path(), &[]));
     assert_eq!(built.code, Some(1), "{built:?}");

@@ -30,7 +30,7 @@ impl Choices {
 }
 
 /// Parameters that are kept in a box, being too large and too widely aligned for a record.
-#[derive(Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Crate {
     seed: u128,
     text: String,
