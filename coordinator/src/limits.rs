@@ -107,6 +107,8 @@ pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
+/// Hosts in one answer.
+pub const HOSTS_LISTED_MAX: usize = 1000;
 /// Runs that are looked at for one answer, if only some are wanted.
 pub const RUNS_SCANNED_MAX: usize = 20_000;
 /// See [`RUNS_SCANNED_MAX`]: arguments and inputs of these runs.
@@ -258,8 +260,22 @@ pub const WATCH_TOLD_AFTER: Duration = Duration::from_millis(20);
 pub const WATCH_WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Ticks that a slow page may be behind with a tree. More than fit into the time above.
 pub const WATCH_TICKS_KEPT: usize = 64;
-/// What is handed to the socket of a page that has not taken it yet: a frame of a tree, and the table before it.
-pub const WATCH_WRITE_BUFFER_BYTES_MAX: usize = 64 << 20;
+/// Messages to pages are handed to their sockets in fragments of this size, which is all that is kept of a message once it
+/// was sent.
+pub const WATCH_FRAGMENT_BYTES: usize = 16 << 10;
+/// Values of which pages are told are divided into messages of about this size, each twice as long as the one before
+/// that was taken,
+pub const WATCH_PART_BYTES: usize = 48 << 10;
+/// up to this size.
+pub const WATCH_PART_BYTES_MAX: usize = 1 << 20;
+/// Shorter messages to pages are not counted: a page has at most two that it has not taken.
+pub const WATCH_SMALL_BYTES: usize = 64 << 10;
+/// Longer messages that pages have not taken yet.
+pub const PAGE_KIB_MAX: usize = 64 << 10;
+/// Of those, messages to pages of one peer.
+pub const PAGE_KIB_PER_PEER_MAX: usize = 8 << 10;
+/// Hosts that are not connected, each with an alert of its own; of the rest the number is given.
+pub const HOST_ALERTS_MAX: usize = 100;
 /// Pages are pinged so often,
 pub const WATCH_PING: Duration = Duration::from_secs(15);
 /// and told that there is nothing new, so often.

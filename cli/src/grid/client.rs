@@ -14,11 +14,13 @@ use crate::exit::{Failure, GRID, say};
 /// Until a connection stands.
 const CONNECT: Duration = Duration::from_secs(5);
 /// A request that carries little, from its start to the end of its answer.
-const SHORT: Duration = Duration::from_secs(30);
+pub const SHORT: Duration = Duration::from_secs(30);
 /// A request or an answer that carries a module, an input or a result.
 const BULK: Duration = Duration::from_secs(600);
 /// The longest answer in JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;
+/// Maximum items of a list that comes in pages.
+const LISTED_MAX: usize = 1_000_000;
 /// The longest module or input.
 const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// The longest result.
@@ -92,14 +94,38 @@ impl Client {
 
     /// The answer to GET of a list, in JSON, and the path of its next page if there is one.
     pub fn get_page(&self, path: &str, query: &[(&str, &str)]) -> Result<(Value, Option<String>), Refusal> {
+        self.get_page_within(path, query, SHORT)
+    }
+
+    fn get_page_within(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        time: Duration,
+    ) -> Result<(Value, Option<String>), Refusal> {
         let request = self.agent.get(self.at(path)).query_pairs(query.iter().copied());
-        let request = request.config().timeout_global(Some(SHORT)).build();
-        let response = self.good(request.call(), SHORT)?;
+        let request = request.config().timeout_global(Some(time)).build();
+        let response = self.good(request.call(), time)?;
         let link = response.headers().get("link").and_then(|link| link.to_str().ok());
         let next =
             link.and_then(|link| link.strip_prefix('<')?.split_once(">; rel=\"next\"")).map(|(path, _)| path);
         let next = next.filter(|path| path.starts_with("/api/v1/")).map(str::to_owned);
-        Ok((self.json(response, SHORT)?, next))
+        Ok((self.json(response, time)?, next))
+    }
+
+    /// The answers to GET of a list and of all its further pages, in one list.
+    pub fn get_all(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
+        let mut all = Vec::new();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next.filter(|_| all.len() < LISTED_MAX) {
+            let page;
+            (page, next) = self.get_page_within(&path, &[], time)?;
+            match page {
+                Value::Array(items) => all.extend(items),
+                other => return Ok(other),
+            }
+        }
+        Ok(Value::Array(all))
     }
 
     /// Whether HEAD finds something.

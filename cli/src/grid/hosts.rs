@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::client::Client;
+use super::client::{Client, SHORT};
 use super::columns::Columns;
 use super::view::{Host, id, read};
 use crate::exit::{Failure, say};
@@ -11,7 +11,7 @@ use crate::flags::List;
 
 pub fn hosts(flags: &List) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
-    let answer = client.get("/api/v1/hosts")?;
+    let answer = client.get_all("/api/v1/hosts", SHORT)?;
     if flags.json {
         return print_json(&answer);
     }

@@ -4,22 +4,25 @@ use std::sync::Arc;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use sateen_protocol::HostId;
 use sateen_protocol::limits::FRAME_BYTES_MAX;
+use serde::Deserialize;
 
 use super::Api;
+use super::extract::Query;
 use super::problem::Problem;
 use super::types::Host;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
 use crate::limits::{
-    HELLO_READ_BYTES_MAX, LINKS_MAX, READ_BUFFER_BYTES, WATCH_MESSAGE_BYTES_MAX,
-    WATCH_WRITE_BUFFER_BYTES_MAX, WATCHERS_MAX, WRITE_BUFFER_BYTES,
+    HELLO_READ_BYTES_MAX, HOSTS_LISTED_MAX, LINKS_MAX, READ_BUFFER_BYTES, WATCHERS_MAX, WRITE_BUFFER_BYTES,
 };
 use crate::links::{self, Doors};
 use crate::server::{Connection, Full, Kind};
+use crate::watch::Opening;
 
 pub async fn websocket(
     State(api): State<Api>,
@@ -59,11 +62,9 @@ pub async fn websocket(
 pub async fn watch(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    opening: Result<Opening, Problem>,
 ) -> Result<Response, Problem> {
-    let upgrade = upgrade.map_err(|error| {
-        Problem::bad_request(format!("this page is for the websockets of pages: {error}"))
-    })?;
+    let opening = opening?;
     if !api.watching.has_room() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -73,19 +74,10 @@ pub async fn watch(
     let pass =
         api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages watch"))?;
     connection.becomes_websocket();
-    let peer = connection.peer;
-    let upgrade = upgrade
-        .max_message_size(2 * WATCH_MESSAGE_BYTES_MAX)
-        .max_frame_size(2 * WATCH_MESSAGE_BYTES_MAX)
-        .read_buffer_size(WATCH_MESSAGE_BYTES_MAX)
-        .write_buffer_size(0)
-        .max_write_buffer_size(WATCH_WRITE_BUFFER_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| {
-        let watching = Arc::clone(&api.watching);
-        async move {
-            let _pass = pass;
-            watching.serve(socket, api, peer).await;
-        }
+    let watching = Arc::clone(&api.watching);
+    Ok(opening.open(|socket| async move {
+        let _pass = pass;
+        watching.serve(socket, api, connection).await;
     }))
 }
 
@@ -97,8 +89,35 @@ fn no_room(full: Full, what: &str) -> Problem {
     Problem::new(status, format!("too many {what}{of}; close some, or try again later"))
 }
 
-pub async fn list(State(api): State<Api>) -> Result<Json<Vec<Host>>, Problem> {
-    Ok(Json(all(&api).await?))
+#[derive(Deserialize)]
+pub struct Page {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Hosts by their ids. Where there are more, the header `Link` has the next page.
+pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Response, Problem> {
+    let after = match page.after.as_deref() {
+        Some(text) => Some(HostId::parse(text).ok_or_else(|| not_a_host(text))?),
+        None => None,
+    };
+    let limit = page.limit.unwrap_or(HOSTS_LISTED_MAX).clamp(1, HOSTS_LISTED_MAX);
+    let mut hosts = api.driver.ask(Request::Hosts).await?;
+    hosts.retain(|host| after.is_none_or(|after| host.view.id > after));
+    hosts.sort_unstable_by_key(|host| host.view.id);
+    let has_more = hosts.len() > limit;
+    hosts.truncate(limit);
+    let last = hosts.last().map(|host| host.view.id).filter(|_| has_more);
+    let link = last.map(|last| {
+        // As RFC 8288 has it.
+        [(header::LINK, format!("</api/v1/hosts?after={last}&limit={limit}>; rel=\"next\""))]
+    });
+    let hosts: Vec<Host> = hosts.into_iter().map(|host| shown(&api, host)).collect();
+    Ok((link, Json(hosts)).into_response())
+}
+
+fn not_a_host(text: &str) -> Problem {
+    Problem::bad_request(format!("`{}` is not the id of a host", text.escape_debug()))
 }
 
 /// Who is there.

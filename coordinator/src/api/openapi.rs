@@ -56,10 +56,20 @@ const OPERATIONS: [Operation; 36] = [
     get("/api/v1/status", "How the grid is.", Content::Json("Status")),
     get(
         "/api/v1/overview",
-        "Status, hosts, the newest runs, and what somebody should look at.",
+        "Status, the first 1000 hosts, the newest runs, and what somebody should look at.",
         Content::Json("Grid"),
     ),
-    get("/api/v1/hosts", "The hosts that are there.", Content::Jsons("Host")),
+    Operation {
+        query: &[
+            ("after", "Only hosts with greater ids than this."),
+            ("limit", "Maximum hosts of the answer, 1000 if not given."),
+        ],
+        ..get(
+            "/api/v1/hosts",
+            "The hosts that are there, by their ids. The header Link has the next page, if there is one.",
+            Content::Jsons("Host"),
+        )
+    },
     get("/api/v1/apps", "All published apps, the newest first.", Content::Jsons("App")),
     Operation {
         query: &[

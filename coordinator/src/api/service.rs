@@ -12,6 +12,7 @@ use super::operations::VERSION;
 use super::problem::Problem;
 use super::types::{Grid, Status};
 use crate::driver::Request;
+use crate::limits::HOSTS_LISTED_MAX;
 use crate::store::sql::{self, state_word};
 use crate::watch::alerts;
 
@@ -22,8 +23,9 @@ pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
 /// All that the first page shows.
 pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
     let status = status_of(&api).await?;
-    let (runs, hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
+    let (runs, mut hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
     let alerts = alerts(&status, &runs, &hosts, &mut HashMap::new());
+    hosts.truncate(HOSTS_LISTED_MAX);
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
 }
 

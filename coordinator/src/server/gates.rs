@@ -61,6 +61,7 @@ struct Held {
 #[derive(Debug)]
 struct Holder {
     peer: Peer,
+    count: usize,
     activity: Arc<Activity>,
     since: Instant,
     moved_bytes_before: u64,
@@ -136,12 +137,13 @@ impl Held {
         }
     }
 
-    /// The connection can lose one of this kind from now on; its number.
-    fn hold(&mut self, connection: &Arc<Connection>, lost: Option<Arc<Notify>>) -> u64 {
+    /// The connection can lose what it takes of this kind from now on; its number.
+    fn hold(&mut self, connection: &Arc<Connection>, count: usize, lost: Option<Arc<Notify>>) -> u64 {
         let (number, peer) = (self.next, connection.peer);
         self.next += 1;
         let holder = Holder {
             peer,
+            count,
             activity: Arc::clone(&connection.activity),
             since: Instant::now(),
             moved_bytes_before: connection.activity.moved_bytes(),
@@ -163,8 +165,8 @@ impl Held {
         Some(holder)
     }
 
-    /// Takes one each from at most `most` connections, those that do the least with what they have, and too little; of
-    /// `peer`, if that is given. Whether there was any.
+    /// Takes what they have from at most `most` connections, those that do the least with it, and too little; of `peer`, if
+    /// that is given. Whether there was any.
     fn make_room(&mut self, kind: Kind, peer: Option<Peer>, most: usize) -> bool {
         let now = Instant::now();
         let rated = |number: &u64| {
@@ -183,7 +185,7 @@ impl Held {
         for Idle { number, .. } in &idle {
             let Some(holder) = self.release(*number) else { continue };
             // What it has is another's from now on, even if it takes a moment to notice.
-            self.give_back(holder.peer, 1);
+            self.give_back(holder.peer, holder.count);
             tracing::debug!(peer = ?holder.peer, ?kind, "a connection that does too little makes room");
             holder.loses();
         }
@@ -214,9 +216,23 @@ impl Gates {
     /// # Errors
     /// When there is no room, and none can be made.
     pub fn take_for(self: &Arc<Self>, connection: &Arc<Connection>, kind: Kind) -> Result<Pass, Full> {
+        self.take_many_for(connection, kind, 1)
+    }
+
+    /// Takes `count` of a kind for a connection, which loses all of it at once. Where there is no room, other connections
+    /// that do too little with what they have lose it.
+    ///
+    /// # Errors
+    /// When there is no room, and none can be made. One alone always has room, however much it is.
+    pub fn take_many_for(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        kind: Kind,
+        count: usize,
+    ) -> Result<Pass, Full> {
         let mut held = self.held();
         let of_kind = held.entry(kind).or_default();
-        self.take_of(of_kind, connection, kind)
+        self.take_of(of_kind, connection, kind, count)
     }
 
     fn take_of(
@@ -224,21 +240,29 @@ impl Gates {
         of_kind: &mut Held,
         connection: &Arc<Connection>,
         kind: Kind,
+        count: usize,
     ) -> Result<Pass, Full> {
         let peer = connection.peer;
-        if let Err(full) = of_kind.room(peer, kind, 1) {
-            of_kind.make_room(kind, (full == Full::Peer).then_some(peer), 1);
-            of_kind.room(peer, kind, 1)?;
+        while let Err(full) = of_kind.room(peer, kind, count) {
+            if !of_kind.make_room(kind, (full == Full::Peer).then_some(peer), 1) {
+                return Err(full);
+            }
         }
-        Ok(self.pass(of_kind, connection, kind))
+        Ok(self.pass(of_kind, connection, kind, count))
     }
 
-    /// One for a connection, for which there is room.
-    fn pass(self: &Arc<Self>, of_kind: &mut Held, connection: &Arc<Connection>, kind: Kind) -> Pass {
-        of_kind.take(connection.peer, 1);
+    /// So many for a connection, for which there is room.
+    fn pass(
+        self: &Arc<Self>,
+        of_kind: &mut Held,
+        connection: &Arc<Connection>,
+        kind: Kind,
+        count: usize,
+    ) -> Pass {
+        of_kind.take(connection.peer, count);
         let lost = kind.is_answered_when_lost().then(Arc::<Notify>::default);
-        let number = Some(of_kind.hold(connection, lost.clone()));
-        Pass { gates: Arc::clone(self), peer: connection.peer, kind, count: 1, number, lost }
+        let number = Some(of_kind.hold(connection, count, lost.clone()));
+        Pass { gates: Arc::clone(self), peer: connection.peer, kind, count, number, lost }
     }
 
     /// Gives room that there is to those who have waited longest. What they get is to be handed over without the lock.
@@ -247,7 +271,7 @@ impl Gates {
         while of_kind.all < kind.max().0
             && let Some(waiter) = of_kind.line.take_first()
         {
-            let pass = self.pass(of_kind, &waiter.connection, kind);
+            let pass = self.pass(of_kind, &waiter.connection, kind, 1);
             let is_open = of_kind.room(waiter.connection.peer, kind, 1) != Err(Full::Peer);
             of_kind.line.set_open(waiter.connection.peer, is_open);
             grants.add(waiter, pass);

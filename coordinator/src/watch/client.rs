@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use futures_util::SinkExt;
+use axum::body::Bytes;
 use futures_util::future::select_all;
+use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::opening::Socket;
 use super::tree::TreeClient;
-use super::{News, Topic, Watching};
+use super::value::ValueClient;
+use super::{News, TimelineNews, Topic, TreeNews, Value, Watching};
 use crate::api::{Api, Problem};
 use crate::driver::stopped;
 use crate::limits::{
-    TOPICS_MAX, WATCH_ALIVE, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX, WATCH_PING,
-    WATCH_WRITE_TIMEOUT,
+    TOPICS_MAX, WATCH_ALIVE, WATCH_FRAGMENT_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX,
+    WATCH_PART_BYTES, WATCH_PING, WATCH_SMALL_BYTES, WATCH_WRITE_TIMEOUT,
 };
-use crate::peer::Peer;
+use crate::server::{Connection, Gates, Kind, Pass};
 
 /// What a page asks for.
 #[derive(Deserialize)]
@@ -37,13 +42,26 @@ struct Watched {
     news: watch::Receiver<News>,
     /// Something may have to be said at once.
     is_due: bool,
+    /// There was no room for what is new: it is looked at again at the next tick, as it is then.
+    had_no_room: bool,
     /// Nothing was known when it was asked for: the first news are told when they come.
     waits: bool,
     seq: u64,
-    /// The version that was told last.
+    value: ValueClient,
+    /// The version of a timeline that was told last.
     told: Option<u64>,
     bucket_ms: u32,
     tree: TreeClient,
+}
+
+/// What is said next of a topic.
+enum Said {
+    /// Nothing is new.
+    Nothing,
+    /// Others have not taken what they were sent.
+    NoRoom,
+    /// A message, and its room if it is long.
+    Message(Message, Option<Pass>),
 }
 
 /// Why a page is served no more.
@@ -51,21 +69,27 @@ enum End {
     /// It has gone.
     Gone,
     /// It is told why.
-    Told(u16, String),
+    Told(CloseCode, String),
 }
 
 /// Serves one page.
-pub async fn serve(socket: WebSocket, api: &Api, watching: &Arc<Watching>, peer: Peer) {
+pub async fn serve(socket: Socket, api: &Api, watching: &Arc<Watching>, connection: Arc<Connection>) {
     let mut client = Client {
         socket,
-        peer,
+        connection: Arc::clone(&connection),
+        gates: Arc::clone(&api.gates),
         topics: BTreeMap::new(),
         heard: (Instant::now(), 0),
         sent: Instant::now(),
         pinged: Instant::now(),
         is_flushed: true,
     };
-    if let End::Told(code, reason) = client.serve(api, watching).await {
+    let end = tokio::select! {
+        end = client.serve(api, watching) => end,
+        // It took next to nothing while others wanted its room.
+        () = connection.until_cut() => End::Gone,
+    };
+    if let End::Told(code, reason) = end {
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
         let _ = timeout(Duration::from_secs(1), client.socket.send(Message::Close(Some(frame)))).await;
     }
@@ -83,8 +107,9 @@ fn shortened(reason: &str) -> String {
 }
 
 struct Client {
-    socket: WebSocket,
-    peer: Peer,
+    socket: Socket,
+    connection: Arc<Connection>,
+    gates: Arc<Gates>,
     topics: BTreeMap<Topic, Watched>,
     /// The second that began then, and messages in it.
     heard: (Instant, u32),
@@ -109,7 +134,7 @@ impl Client {
             }
             let quiet = (self.sent + WATCH_ALIVE).min(self.pinged + WATCH_PING);
             tokio::select! {
-                message = self.socket.recv() => match message {
+                message = self.socket.next() => match message {
                     Some(Ok(message)) => {
                         if let Err(end) = self.hear(api, watching, message).await {
                             return end;
@@ -120,7 +145,8 @@ impl Client {
                 () = sleep_until(watching.next_telling()), if !self.topics.is_empty() => {
                     for watched in self.topics.values_mut() {
                         // A feed that has ended has said why.
-                        watched.is_due = watched.news.has_changed().unwrap_or(true);
+                        watched.is_due =
+                            std::mem::take(&mut watched.had_no_room) || watched.news.has_changed().unwrap_or(true);
                     }
                 }
                 topic = first_news(&mut self.topics) => {
@@ -134,7 +160,7 @@ impl Client {
                     }
                 }
                 () = stopped(&mut shutdown) => {
-                    return End::Told(close_code::AWAY, "the coordinator is shutting down".to_owned());
+                    return End::Told(CloseCode::Away, "the coordinator is shutting down".to_owned());
                 }
             }
         }
@@ -182,7 +208,7 @@ impl Client {
         }
         self.topics.retain(|topic, _| wanted.get(topic) == Some(&false));
         for topic in wanted.into_keys().filter(|topic| !self.topics.contains_key(topic)).collect::<Vec<_>>() {
-            match watching.subscribe(api, topic, self.peer) {
+            match watching.subscribe(api, topic, self.connection.peer) {
                 Ok(news) => drop(self.topics.insert(topic, Watched::new(news))),
                 Err(problem) => self.send_gone(&topic.to_string(), &problem.json().to_string()).await?,
             }
@@ -194,7 +220,7 @@ impl Client {
     async fn refuse(&mut self, why: &str) -> Result<(), End> {
         let problem = Problem::bad_request(why).json();
         self.send(Message::text(format!(r#"{{"problem":{problem}}}"#))).await?;
-        Err(End::Told(close_code::POLICY, why.to_owned()))
+        Err(End::Told(CloseCode::Policy, why.to_owned()))
     }
 
     fn next_due(&self) -> Option<Topic> {
@@ -206,10 +232,12 @@ impl Client {
         let news = watched.news.borrow_and_update().clone();
         watched.is_due = false;
         watched.waits = matches!(news, News::Nothing);
-        let message = match news {
+        let room = |bytes: usize| room(&self.gates, &self.connection, bytes);
+        let said = match news {
             News::Nothing => return Ok(()),
             News::Gone(problem) => {
                 watched.told = None;
+                watched.value = ValueClient::default();
                 watched.tree = TreeClient::new();
                 if watched.news.has_changed().is_err() {
                     // There is no feed of it any more.
@@ -217,33 +245,23 @@ impl Client {
                 }
                 return self.send_gone(&topic.to_string(), &problem).await;
             }
-            News::Value(value) => {
-                let news = match watched.told {
-                    Some(version) if version == value.version() => return Ok(()),
-                    Some(version) => value.since(version).map(|json| ("delta", json)),
-                    None => None,
-                };
-                let (kind, json) = news.unwrap_or_else(|| ("snapshot", value.whole()));
-                watched.told = Some(value.version());
-                watched.text(topic, kind, &json)
-            }
-            News::Timeline(timeline) => {
-                let news = match watched.told {
-                    Some(version) if version == timeline.version => return Ok(()),
-                    Some(version) => timeline.since(version, watched.bucket_ms).map(|json| ("delta", json)),
-                    None => None,
-                };
-                let (kind, json) = news.unwrap_or_else(|| ("snapshot", timeline.whole()));
-                (watched.told, watched.bucket_ms) = (Some(timeline.version), timeline.bucket_ms());
-                watched.text(topic, kind, &json)
-            }
-            News::Tree(tree) => {
-                let Some((frame, is_all)) = watched.tree.next(&tree) else { return Ok(()) };
-                watched.is_due = !is_all;
-                Message::binary(frame)
-            }
+            News::Value(value) => watched.value(topic, &value, room),
+            News::Timeline(timeline) => watched.timeline(topic, &timeline, room),
+            News::Tree(tree) => watched.tree(&tree, room),
         };
-        self.send(message).await
+        // Nothing of the news is kept while the page takes its time: what it is told afterwards is the newest.
+        match said {
+            Said::Nothing => Ok(()),
+            Said::NoRoom => {
+                watched.had_no_room = true;
+                Ok(())
+            }
+            Said::Message(message, None) => self.send(message).await,
+            Said::Message(message, Some(_room)) => {
+                self.send(message).await?;
+                self.flush().await
+            }
+        }
     }
 
     async fn send_gone(&mut self, topic: &str, problem: &str) -> Result<(), End> {
@@ -268,7 +286,21 @@ impl Client {
             self.sent = Instant::now();
         }
         self.is_flushed = false;
-        written(self.socket.feed(message)).await
+        let (kind, mut left) = match message {
+            Message::Text(text) => (Data::Text, Bytes::from(text)),
+            Message::Binary(bytes) => (Data::Binary, bytes),
+            message => return written(self.socket.feed(message)).await,
+        };
+        let mut kind = Some(kind);
+        loop {
+            let part = left.split_to(left.len().min(WATCH_FRAGMENT_BYTES));
+            let code = OpCode::Data(kind.take().unwrap_or(Data::Continue));
+            let frame = Frame::message(part, code, left.is_empty());
+            written(self.socket.feed(Message::Frame(frame))).await?;
+            if left.is_empty() {
+                return Ok(());
+            }
+        }
     }
 
     async fn flush(&mut self) -> Result<(), End> {
@@ -281,27 +313,93 @@ impl Client {
 }
 
 /// What becomes of a page that does not take what is written.
-async fn written(writing: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
+async fn written(writing: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
     match timeout(WATCH_WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Told(
-            close_code::POLICY,
+            CloseCode::Policy,
             format!("the page took nothing for {} s", WATCH_WRITE_TIMEOUT.as_secs()),
         )),
     }
 }
 
+/// Room for a message that is counted until the page has taken it; none is needed for a short one. `None` if there is no
+/// room and none can be made at the expense of those who take next to nothing.
+fn room(gates: &Arc<Gates>, connection: &Arc<Connection>, bytes: usize) -> Option<Option<Pass>> {
+    if bytes <= WATCH_SMALL_BYTES {
+        return Some(None);
+    }
+    gates.take_many_for(connection, Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
+}
+
 impl Watched {
     fn new(news: watch::Receiver<News>) -> Self {
-        Self { news, is_due: true, waits: true, seq: 0, told: None, bucket_ms: 0, tree: TreeClient::new() }
+        Self {
+            news,
+            is_due: true,
+            had_no_room: false,
+            waits: true,
+            seq: 0,
+            value: ValueClient::default(),
+            told: None,
+            bucket_ms: 0,
+            tree: TreeClient::new(),
+        }
+    }
+
+    fn value(&mut self, topic: Topic, value: &Value, room: impl Fn(usize) -> Option<Option<Pass>>) -> Said {
+        // Where there is no room for a long part, a short one does.
+        let part_bytes = self.value.part_bytes();
+        let (part_bytes, pass) = match room(part_bytes) {
+            Some(pass) => (part_bytes, pass),
+            None => (WATCH_PART_BYTES, None),
+        };
+        let pass = match pass {
+            Some(pass) => Some(pass),
+            // Fields are told in one piece, however long they are.
+            None => match room(value.next_bytes_min(&self.value)) {
+                Some(pass) => pass,
+                None => return Said::NoRoom,
+            },
+        };
+        let Some((kind, json)) = value.next(&mut self.value, part_bytes) else { return Said::Nothing };
+        self.is_due = value.has_more(&self.value);
+        Said::Message(self.text(topic, kind, &json), pass)
+    }
+
+    fn timeline(
+        &mut self,
+        topic: Topic,
+        timeline: &TimelineNews,
+        room: impl Fn(usize) -> Option<Option<Pass>>,
+    ) -> Said {
+        let news = match self.told {
+            Some(version) if version == timeline.version => return Said::Nothing,
+            Some(version) => timeline.since(version, self.bucket_ms).map(|json| ("delta", json)),
+            None => None,
+        };
+        let (kind, json) = news.unwrap_or_else(|| ("snapshot", timeline.whole()));
+        let Some(pass) = room(json.len()) else { return Said::NoRoom };
+        (self.told, self.bucket_ms) = (Some(timeline.version), timeline.bucket_ms());
+        Said::Message(self.text(topic, kind, &json), pass)
+    }
+
+    fn tree(&mut self, tree: &TreeNews, room: impl Fn(usize) -> Option<Option<Pass>>) -> Said {
+        let Some(pass) = room(self.tree.next_bytes_max(tree)) else { return Said::NoRoom };
+        let Some((frame, is_all)) = self.tree.next(tree) else { return Said::Nothing };
+        self.is_due = !is_all;
+        Said::Message(Message::binary(frame), pass)
     }
 
     fn text(&mut self, topic: Topic, kind: &str, json: &str) -> Message {
         if kind == "snapshot" {
             self.seq = 0;
         }
-        let text = format!(r#"{{"topic":"{topic}","seq":{},"kind":"{kind}","value":{json}}}"#, self.seq);
+        let begin = format!(r#"{{"topic":"{topic}","seq":{},"kind":"{kind}","value":"#, self.seq);
+        // No longer than it is counted.
+        let mut text = String::with_capacity(begin.len() + json.len() + 1);
+        [&*begin, json, "}"].into_iter().for_each(|part| text.push_str(part));
         self.seq += 1;
         Message::text(text)
     }

@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::api::types::{Alert, Host, Run, Status};
 use crate::api::{Api, Problem, hosts, runs, status};
 use crate::clock::{unix_ms, written};
+use crate::limits::HOST_ALERTS_MAX;
 
 /// In a large grid hosts change with every tick: they are told every so many.
 const HOSTS_EVERY: u64 = 4;
@@ -65,11 +66,15 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
             found.push(("warn", text, Some(run.run), None));
         }
     }
-    for host in hosts {
-        if !host.connected {
-            let text = format!("host {} is not connected", host.name);
-            found.push(("warn", text, None, Some(host.id.clone())));
-        }
+    let mut away = hosts.iter().filter(|host| !host.connected);
+    for host in away.by_ref().take(HOST_ALERTS_MAX) {
+        let text = format!("host {} is not connected", host.name);
+        found.push(("warn", text, None, Some(host.id.clone())));
+    }
+    match away.count() {
+        0 => {}
+        1 => found.push(("warn", "another host is not connected".to_owned(), None, None)),
+        more => found.push(("warn", format!("{more} more hosts are not connected"), None, None)),
     }
     let now_ms = unix_ms();
     let mut still = HashMap::new();

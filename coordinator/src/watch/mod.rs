@@ -3,11 +3,13 @@
 //! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. All
 //! feeds do so at the same moments; a client takes the newest of all its topics a moment later and sends it in one
 //! piece, since to wake a client and to write to its socket is most of what it costs. One that is slow is told less
-//! often, and nothing is ever queued for it. Feeds read the chronicles under locks that are held for microseconds,
+//! often, and nothing is ever queued for it: it gets the next message when it has taken the last, and what is long comes in
+//! parts or counts until it was taken. Of what was taken nothing is kept. Feeds read the chronicles under locks that are held for microseconds,
 //! and ask the driver what pages ask it anyway: the driver waits for none of this.
 
 mod client;
 mod grid;
+mod opening;
 mod run;
 mod timeline;
 mod topic;
@@ -18,7 +20,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use axum::extract::ws::WebSocket;
 use axum::http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -26,8 +27,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::api::{Api, Problem};
 use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
 use crate::peer::Peer;
-use crate::server::{Kind, Pass};
+use crate::server::{Connection, Kind, Pass};
 pub use grid::alerts;
+pub use opening::Opening;
+use opening::Socket;
 use timeline::TimelineNews;
 use topic::Topic;
 use tree::TreeNews;
@@ -151,9 +154,9 @@ impl Watching {
     }
 
     /// Serves one page from its websocket's opening to its end.
-    pub async fn serve(self: Arc<Self>, socket: WebSocket, api: Api, peer: Peer) {
+    pub async fn serve(self: Arc<Self>, socket: Socket, api: Api, connection: Arc<Connection>) {
         self.clients.fetch_add(1, Ordering::Relaxed);
-        client::serve(socket, &api, &self, peer).await;
+        client::serve(socket, &api, &self, connection).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,7 @@
 //! The topic `timeline/N`.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sateen_protocol::RunId;
 
@@ -19,8 +19,9 @@ pub struct TimelineNews {
     bucket_ms: u32,
     /// The newest versions, and from which moment on they are new.
     changes: VecDeque<(u64, u32)>,
-    /// What is new with this version, for all who are not behind.
-    newest: String,
+    /// What is new with this version, for all who are not behind, and everything.
+    newest: Arc<str>,
+    whole: OnceLock<Arc<str>>,
 }
 
 /// What is told of a timeline.
@@ -35,15 +36,12 @@ pub struct TimelineFeed {
 
 impl TimelineNews {
     /// All of it.
-    pub fn whole(&self) -> String {
-        let chronicle = self.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
-        let timeline = chronicle.timeline(0, u32::MAX, TIMELINE_BUCKETS_MAX);
-        drop(chronicle);
-        json(&timeline)
+    pub fn whole(&self) -> Arc<str> {
+        Arc::clone(self.whole.get_or_init(|| part(&self.chronicle, 0).into()))
     }
 
     /// What is new for who has this version, of stretches of that length; `None` if it has to begin anew.
-    pub fn since(&self, version: u64, bucket_ms: u32) -> Option<String> {
+    pub fn since(&self, version: u64, bucket_ms: u32) -> Option<Arc<str>> {
         if bucket_ms != self.bucket_ms {
             return None;
         }
@@ -53,7 +51,7 @@ impl TimelineNews {
         let is_known = self.changes.front().is_some_and(|(first, _)| *first <= version + 1);
         let from_ms =
             self.changes.iter().filter(|(change, _)| *change > version).map(|(_, from)| *from).min()?;
-        is_known.then(|| part(&self.chronicle, from_ms))
+        is_known.then(|| part(&self.chronicle, from_ms).into())
     }
 
     /// The length of its stretches.
@@ -102,7 +100,8 @@ impl TimelineFeed {
             version: self.version,
             bucket_ms: self.bucket_ms,
             changes: self.changes.clone(),
-            newest: part(&self.chronicle, from_ms),
+            newest: part(&self.chronicle, from_ms).into(),
+            whole: OnceLock::new(),
         })))
     }
 }

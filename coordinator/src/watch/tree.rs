@@ -195,6 +195,18 @@ impl TreeClient {
         Some((self.frame(news, DELTA, &records), self.due_count == 0))
     }
 
+    /// Maximum length of the next frame.
+    pub fn next_bytes_max(&self, news: &TreeNews) -> usize {
+        let all = TREE_RECORDS_PER_FRAME_MAX * crate::chronicle::RECORD_BYTES;
+        let records = match self.snapshot {
+            None if self.due_count == 0 && self.tick + 1 == news.tick => news.newest.len(),
+            None if self.due_count == 0 && self.tick == news.tick => 0,
+            _ => all,
+        };
+        let hosts = if self.hosts == Some(news.hosts) { 0 } else { news.hosts_and_kinds.len() };
+        HEADER_BYTES + 16 + news.short_table.len() + hosts + records
+    }
+
     /// Notes what has changed since it was told last.
     fn absorb(&mut self, news: &TreeNews) {
         if self.tick == news.tick {

@@ -11,6 +11,7 @@ mod links;
 mod listing;
 mod metrics;
 mod openapi;
+mod pages;
 mod quotas;
 mod restart;
 mod runs;

@@ -249,8 +249,13 @@ impl Coordinator {
 }
 
 /// How long a burst would take at the rate at which more is sent.
-pub const BURST: Duration =
-    Duration::from_nanos(ANSWER_BURST_BYTES as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND);
+pub const BURST: Duration = time_of(ANSWER_BURST_BYTES);
+/// And how long a piece.
+pub const PIECE: Duration = time_of(MESSAGE_PART_BYTES);
+
+const fn time_of(bytes: usize) -> Duration {
+    Duration::from_nanos(bytes as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND)
+}
 
 #[cfg(test)]
 mod tests {

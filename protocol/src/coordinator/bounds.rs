@@ -20,10 +20,11 @@ fn key(job: u64) -> JobKey {
     JobKey(bytes)
 }
 
-/// A grid with a host that has a run, and many entries below the run's root.
+/// A grid with a host that has a run for some time, and many entries below the run's root.
 fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
     let mut grid = Grid::new();
     let (link, _) = grid.join();
+    grid.advance(1_000, &[link]);
     grid.submit(RUN);
     let part = grid.machine.runs.get_mut(&RUN).expect("the run");
     let root = part.root.key;
@@ -90,6 +91,23 @@ fn a_second_search_has_no_burst_of_its_own() {
     // Nor is anything kept for one that is gone.
     grid.cut(link);
     assert_eq!(grid.machine.answers.len(), 0);
+}
+
+/// One that comes again and again as another host has no new burst each time.
+#[test]
+fn a_host_earns_its_first_burst_by_being_there() {
+    let (mut grid, _, root) = with_entries(20_000);
+    let links: Vec<LinkId> = (0..50).map(|_| grid.join().0).collect();
+    for link in &links {
+        grid.tell(*link, ToCoordinator::Find { run: RUN, key: root });
+    }
+    grid.advance(0, &[]);
+    let sent = |grid: &Grid| links.iter().map(|link| bytes(&answer(grid, *link).0)).sum::<usize>();
+    assert_eq!(sent(&grid), 0);
+    let last = *links.last().expect("fifty");
+    grid.advance(100, &links);
+    let got = bytes(&answer(&grid, last).0);
+    assert!(got > 0 && got <= ANSWER_BYTES_PER_SECOND as usize / 10 + MESSAGE_PART_BYTES, "{got}");
 }
 
 #[test]
@@ -196,6 +214,7 @@ fn a_search_makes_no_host_acquainted_with_a_whole_grid() {
     let joined: Vec<_> = (0..2_200).map(|_| grid.join()).collect();
     let (link, (searcher, ..)) = joined[0];
     grid.submit(RUN);
+    grid.advance(200, &[]);
     let part = grid.machine.runs.get_mut(&RUN).expect("the run");
     let root = part.root.key;
     for (job, (_, (host, ..))) in joined.iter().enumerate() {

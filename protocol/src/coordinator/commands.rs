@@ -95,6 +95,7 @@ fn entries_that_are_too_long_close_the_link() {
         let mut grid = Grid::new();
         grid.submit(RUN);
         let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
         let entries = (0..count as u8).map(|number| {
             let finished = Finished { outcome: Outcome::Done(vec![0; bytes]), work_ns: 1, span_ns: 1 };
             let (key, above) = (crate::JobKey([number; 32]), Lineage(vec![tag; lineage]));

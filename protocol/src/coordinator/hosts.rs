@@ -8,7 +8,7 @@ use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
 
-use super::answers::BURST;
+use super::answers::{BURST, PIECE};
 use super::news::Mailbox;
 use super::participation::Given;
 use super::slices::Slice;
@@ -41,7 +41,8 @@ pub struct HostState {
     /// It was there before the coordinator was started again, and will say whom it knows.
     pub tells_whom_it_knows: bool,
     pub mailbox: Mailbox,
-    /// Entries that it was sent in answers are spread out until then.
+    /// Entries that it was sent in answers are spread out until then. A new host earns its first burst by being there, so
+    /// that one that comes again and again gets no more than one that stays.
     pub answers_paid: Time,
     pub accusations: Pace,
     /// It was here under another id, or before the coordinator was started again.
@@ -148,6 +149,10 @@ impl Coordinator {
         let is_new = self.enter(now, link, host, incarnation, report, paused);
         if !is_known && let Some(state) = self.hosts.get_mut(&host) {
             state.was_elsewhere = was.is_some();
+            if known.is_none() {
+                // It could say hello again and again, each time as another host.
+                state.answers_paid = now + BURST + PIECE;
+            }
         }
         self.note_pause(host);
         if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {

@@ -261,7 +261,7 @@ impl Coordinator {
             return Err(Misbehaviour::TooMuch);
         }
         let host = self.links.get(&link).copied();
-        let message = match (message, host) {
+        let message = match (message.in_plain_text(), host) {
             (ToCoordinator::Hello { report, was, incarnation, roots, paused }, None) => {
                 let identity = was.map(|was| (was, incarnation));
                 return self.on_hello(now, link, report, identity, &roots, paused);

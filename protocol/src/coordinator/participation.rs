@@ -84,10 +84,15 @@ impl Coordinator {
         self.hosts.get(&host).is_some_and(|state| state.given.contains_key(&run))
     }
 
-    /// Whether a host may add to a run's table. It may before it has loaded the run, from its disk.
-    pub(super) fn may_record(&self, host: HostId, run: RunId) -> bool {
+    /// Whether a host may search a run's table. It may before it has loaded the run, to go on with what it has of it.
+    pub(super) fn may_search(&self, host: HostId, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
         self.was_given(host, run) || self.had_before(host, part) || part.is_claimed_by(host)
+    }
+
+    /// Whether a host may add to a run's table: it has loaded the run at some time, or may have before it came here.
+    pub(super) fn may_record(&self, host: HostId, run: RunId) -> bool {
+        self.runs.contains_key(&run) && self.has_taken_part(host, run)
     }
 
     /// Whether a host may say what it counts, does and logs in a run, which may have ended a moment ago.
@@ -239,7 +244,18 @@ mod tests {
         grid.machine.submit(grid.now, RUN, RunSpec { limits, ..spec() });
         let (root, _) = grid.join();
         grid.tell(root, ToCoordinator::Ready { run: RUN });
-        let (stranger, _) = grid.join();
+        let (stranger, (stranger_id, ..)) = grid.join();
+        let below = |job: u8| {
+            let lineage = Lineage(vec![root_job(&spec()).key.tag()]);
+            let state = EntryState::Done(finished());
+            let entries = vec![Entry { key: JobKey([job; 32]), depth: 1, lineage, state }];
+            ToCoordinator::Entries { run: RUN, entries }
+        };
+        let table = |grid: &Grid| grid.machine.run(RUN).map(|view| view.table().0);
+        grid.tell(stranger, below(1));
+        assert_eq!(table(&grid), Some(0), "it was given the run, and has not loaded it");
+        grid.tell(root, below(2));
+        assert_eq!(table(&grid), Some(1));
         let failure = JobFailure { job: String::new(), message: String::new(), backtrace: Vec::new() };
         for message in [
             counts(u64::MAX),
@@ -252,6 +268,25 @@ mod tests {
         grid.advance(2_000, &[root, stranger]);
         assert!(grid.ends.is_empty(), "{:?}", grid.ends);
         assert!(!grid.is_closed(stranger));
+        // What others have done is not for those that were given nothing.
+        let find = ToCoordinator::Find { run: RUN, key: root_job(&spec()).key };
+        let answer = |grid: &mut Grid, link: LinkId| {
+            grid.tell(link, find.clone());
+            grid.advance(1_000, &[root, stranger, link]);
+            let said = std::mem::take(grid.said.entry(link).or_default());
+            let entries = said.iter().map(|message| match message {
+                ToHost::Entries { entries, .. } => entries.len(),
+                _ => 0,
+            });
+            let is_found = said.iter().any(|message| matches!(message, ToHost::Found { .. }));
+            (entries.sum::<usize>(), is_found)
+        };
+        assert_eq!(answer(&mut grid, root), (1, true));
+        let given = grid.machine.hosts.get_mut(&stranger_id).map(|state| std::mem::take(&mut state.given));
+        assert_eq!(answer(&mut grid, stranger), (0, true));
+        grid.tell(root, below(3));
+        assert_eq!(answer(&mut grid, stranger), (0, true), "nor is what comes later");
+        grid.machine.hosts.get_mut(&stranger_id).expect("it is there").given = given.expect("it is there");
         // A paused one was given nothing.
         let (paused, _) = grid.join();
         grid.tell(paused, ToCoordinator::Paused { reason: Some("at work".to_owned()) });

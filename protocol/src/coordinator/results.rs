@@ -115,7 +115,8 @@ impl Coordinator {
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
         let waiting = self.searches.len() + self.answers.len();
         let of_host = self.searches.len_of(host) + self.answers.len_of(host);
-        if waiting >= SEARCHES_WAITING_MAX || of_host >= SEARCHES_PER_HOST_MAX {
+        let is_too_much = waiting >= SEARCHES_WAITING_MAX || of_host >= SEARCHES_PER_HOST_MAX;
+        if is_too_much || !self.may_search(host, run) {
             // What it would find costs work; that it waits in vain would cost more.
             return self.send(host, ToHost::Found { run, key });
         }

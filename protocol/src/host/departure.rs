@@ -181,7 +181,7 @@ impl Host {
         let is_connected = self.is_connected;
         let at_rest = self.runs.values().all(|part| matches!(part.stage, Stage::Drained | Stage::Unable));
         let Some(departing) = &mut self.departing else { return };
-        if !at_rest || departing.has_said_goodbye || !is_connected {
+        if !at_rest || self.ended.is_any_stopping() || departing.has_said_goodbye || !is_connected {
             return;
         }
         if departing.handed_over.is_none() {
@@ -216,8 +216,8 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Leaving);
     }
 
-    /// A parcel has arrived elsewhere.
-    pub(super) fn on_parcel_ended(&mut self, now: Time) {
+    /// A parcel has arrived elsewhere, or the last counts of a run are told.
+    pub(super) fn go_on_departing(&mut self, now: Time) {
         if self.departing.is_some() {
             self.say_goodbye(now);
         }

@@ -90,6 +90,11 @@ impl EndedRuns {
         self.0.len()
     }
 
+    /// Whether the coordinator waits for counts that the runtime has not told.
+    pub fn is_any_stopping(&self) -> bool {
+        self.0.iter().any(|ended| ended.is_over && !ended.has_stopped)
+    }
+
     fn of(&mut self, run: RunId) -> Option<&mut Ended> {
         self.0.iter_mut().find(|ended| ended.run == run)
     }
@@ -128,6 +133,7 @@ impl Host {
         }
         ended.has_stopped = true;
         self.tell_last(run, notes, notes_dropped);
+        self.go_on_departing(now);
     }
 
     /// A part of a run is dropped: its runtime stops.
@@ -244,6 +250,17 @@ mod tests {
         host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
         host.handle_stopped(NOW, RUN, last(8));
         assert_eq!(told(&mut host), [Some(8)]);
+    }
+
+    #[test]
+    fn a_host_does_not_leave_before_it_has_told_its_last_counts() {
+        let leaves = |host: &mut Host| said(host).contains(&Transmit::ToCoordinator(ToCoordinator::Leaving));
+        let mut host = host();
+        stop(&mut host);
+        host.leave(NOW);
+        assert!(!leaves(&mut host));
+        host.handle_stopped(NOW, RUN, last(7));
+        assert!(leaves(&mut host));
     }
 
     #[test]

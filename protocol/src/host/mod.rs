@@ -356,10 +356,15 @@ impl Host {
             Ok(()) => {
                 part.stage = Stage::Ready;
                 part.rest.until = now;
+                let is_more_to_tell = !part.outbox.is_empty();
                 let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
                 self.events.push_back(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
+                // What a former process saved.
+                if is_more_to_tell {
+                    self.flush(now, run);
+                }
                 for token in tokens {
                     self.inject(run, token);
                 }

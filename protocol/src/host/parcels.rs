@@ -168,7 +168,7 @@ impl Host {
             }
             ParcelMessage::Received { parcel } | ParcelMessage::Refused { parcel } => {
                 self.outgoing.end(from, parcel);
-                self.on_parcel_ended(now);
+                self.go_on_departing(now);
             }
             // The coordinator sends no parcels.
             ParcelMessage::Announce { .. }

@@ -8,7 +8,7 @@ use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::part::{Announced, Owner, Part};
+use super::part::{Announced, Owner, Part, Stage};
 use super::{Command, Host, in_parts};
 
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
@@ -164,7 +164,8 @@ impl Host {
         part.outbox.retain(|entry| part.table.get(&entry.key).is_some());
         let mut messages = Vec::new();
         part.outbox_since = None;
-        if self.is_connected {
+        // The coordinator hears of a run only hosts that have said that they loaded it.
+        if self.is_connected && part.stage != Stage::Loading {
             for entries in Entry::batches(part.outbox.make_contiguous()) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }

@@ -1,6 +1,9 @@
 //! How long texts in messages may be. Whatever is longer is meant to harm: no honest host sends it.
 //!
 //! All fields are named, so that one that is added is thought of.
+//!
+//! What a host says of itself is shown to people, in one line: what would steer a terminal or turn the direction of what
+//! follows has no place there, and would take six bytes of JSON for one.
 
 use crate::JobFailure;
 use crate::limits::{NOTED_PARAMETERS_BYTES_MAX, REASON_BYTES_MAX, TEXT_BYTES_MAX};
@@ -17,7 +20,27 @@ fn is_lengthy(text: &str) -> bool {
     text.len() > REASON_BYTES_MAX
 }
 
+/// Whether a character is not to be seen itself, but changes how others are.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{061c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+        || ('\u{202a}'..='\u{202e}').contains(&character)
+        || ('\u{2066}'..='\u{2069}').contains(&character)
+}
+
+/// Replaces by spaces what is hidden.
+fn make_plain(text: &mut String) {
+    if text.contains(is_hidden) {
+        *text = text.replace(is_hidden, " ");
+    }
+}
+
 impl HostReport {
+    fn make_plain(&mut self) {
+        let Self { name, site, threads: _, version, direct } = self;
+        [name, site, version].into_iter().chain(direct).for_each(make_plain);
+    }
+
     fn has_long_text(&self) -> bool {
         let Self { name, site, threads: _, version, direct } = self;
         is_long(name) || is_long(site) || is_long(version) || direct.as_deref().is_some_and(is_long)
@@ -84,6 +107,22 @@ impl ToCoordinator {
             | Self::RelayBulk { to: _, frame: _ }
             | Self::Stopped { run: _ } => false,
         }
+    }
+}
+
+impl ToCoordinator {
+    /// The message with spaces for all that is hidden in what the host says of itself.
+    pub fn in_plain_text(mut self) -> Self {
+        match &mut self {
+            Self::Hello { report, was: _, incarnation: _, roots: _, paused } => {
+                report.make_plain();
+                paused.iter_mut().for_each(make_plain);
+            }
+            Self::Paused { reason } => reason.iter_mut().for_each(make_plain),
+            Self::Unready { run: _, reason } => make_plain(reason),
+            _ => {}
+        }
+        self
     }
 }
 
@@ -224,6 +263,38 @@ mod tests {
                 assert!(!long.has_long_text());
             }
         }
+    }
+
+    #[test]
+    fn what_a_host_says_of_itself_is_plain_text() {
+        let hostile = || "one\u{1}\n\u{202e}\u{2066}two ü".to_owned();
+        let plain = "one    two ü";
+        let report = HostReport {
+            name: hostile(),
+            site: hostile(),
+            threads: 1,
+            version: hostile(),
+            direct: Some(hostile()),
+        };
+        let hello = ToCoordinator::Hello {
+            report,
+            was: None,
+            incarnation: 0,
+            roots: Vec::new(),
+            paused: Some(hostile()),
+        };
+        let mut grid = Grid::new();
+        let link = crate::coordinator::LinkId(1);
+        grid.tell(link, hello);
+        let host = grid.machine.hosts().next().expect("it was let in");
+        let HostReport { name, site, threads: _, version, direct } = &*host.report;
+        for text in [name, site, version].into_iter().chain(direct).chain(&host.paused) {
+            assert_eq!(text, plain);
+        }
+        grid.tell(link, ToCoordinator::Paused { reason: Some(hostile()) });
+        assert_eq!(grid.machine.hosts().next().and_then(|host| host.paused).as_deref(), Some(plain));
+        let unready = ToCoordinator::Unready { run: RUN, reason: hostile() }.in_plain_text();
+        assert!(matches!(unready, ToCoordinator::Unready { reason, .. } if reason == plain));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What is missing, and who does not answer: people are told, in a bounded time.
 
+use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON};
 use sateen_tests::command::app;
 
@@ -33,6 +34,37 @@ fn a_run_whose_module_and_input_were_deleted_says_so_and_continues_when_they_are
     by_name.fails_with(2, &["publish it again"]);
     let second = submit(&cluster);
     for run in [second, first] {
+        assert_eq!(cluster.api().run_over(run, PATIENCE)["state"], "done");
+    }
+}
+
+/// Runs that no host can load do not keep their turns: another one beside them ends, and they say why they wait.
+#[test]
+fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
+    let mut cluster = Cluster::start(&[]);
+    let file = cluster.folder().join("small.cnf");
+    std::fs::write(&file, "p cnf 2 3\n1 2 0\n-1 2 0\n-2 1 0\n").expect("a file can be written");
+    let (input, module) = (format!("cnf={}", file.display()), app("sat").display().to_string());
+    let submit = |cluster: &Cluster| {
+        let ended = cluster.sateen(["submit", &module, "--input", &input]);
+        ended.result().trim().parse::<u64>().expect("a number")
+    };
+    let unable: Vec<u64> = (0..RUNS_ACTIVE_MAX).map(|_| submit(&cluster)).collect();
+    let hash = cluster.api().run(unable[0])["inputs"]["cnf"].as_str().expect("a hash").to_owned();
+    std::fs::remove_file(cluster.data_folder("coordinator").join("blobs").join(&hash)).expect("it was there");
+    let able = cluster.submit("nqueens", &["8"]);
+    cluster.start_host("ada", "here");
+    cluster.done(able, "92\n");
+    for run in &unable {
+        let about = cluster.api().run_until(*run, "one that says what it lacks", SOON, |about| {
+            about["waiting_for"].as_str().is_some_and(|why| why.contains("the input \"cnf\""))
+        });
+        assert!(about["waiting_for"].as_str().is_some_and(|why| why.contains(&hash)), "{about:#}");
+    }
+    // They are tried again when another host joins, and what they lacked is there.
+    let last = submit(&cluster);
+    cluster.start_host("bob", "here");
+    for run in unable.into_iter().chain([last]) {
         assert_eq!(cluster.api().run_over(run, PATIENCE)["state"], "done");
     }
 }

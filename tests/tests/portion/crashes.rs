@@ -70,7 +70,10 @@ fn a_thief_crashes_and_its_work_is_not_lost() {
 
     let mut shuttle = Shuttle::new(queens(), &[1, 1], 0);
     shuttle.begin(0);
-    shuttle.run_until(|shuttle| shuttle.counts()[1].jobs.spawned > whole / 4);
+    // On a busy machine it may wait for a job when it has done so much, and what it did is delivered.
+    shuttle.run_until(|shuttle| {
+        shuttle.counts()[1].jobs.spawned > whole / 4 && shuttle.has_recorded_part_of_a_loan(1)
+    });
     let lost = shuttle.counts()[1].jobs.spawned;
     shuttle.crash(1, 0);
     assert_eq!(shuttle.finish(), ANSWER);

@@ -62,6 +62,12 @@ enum Mail {
     Answer { to: usize, number: JobNumber, key: JobKey },
 }
 
+struct Loan {
+    thief: usize,
+    held: JobNumber,
+    job: JobTag,
+}
+
 struct Host {
     portion: Option<Portion>,
     /// How many workers could do with a job, and have none on its way to them.
@@ -77,7 +83,7 @@ pub struct Shuttle {
     notices: Receiver<(usize, Notice)>,
     notify: Sender<(usize, Notice)>,
     /// Who holds a lent job, by its owner and its number there; and the other way round.
-    lent: HashMap<(usize, JobNumber), (usize, JobNumber)>,
+    lent: HashMap<(usize, JobNumber), Loan>,
     held: HashMap<(usize, JobNumber), (usize, JobNumber)>,
     held_count: u64,
     /// Stolen jobs that no worker has begun yet.
@@ -156,6 +162,11 @@ impl Shuttle {
 
     pub fn is_drained(&self, host: usize) -> bool {
         self.hosts[host].drained
+    }
+
+    /// Whether a host has a stolen job, and some jobs below it are recorded.
+    pub fn has_recorded_part_of_a_loan(&self, host: usize) -> bool {
+        self.lent.values().any(|loan| loan.thief == host && self.sought.contains(&loan.job))
     }
 
     pub fn counts(&self) -> Vec<Snapshot> {
@@ -250,7 +261,7 @@ impl Shuttle {
                 }
             }
             Notice::Abandoned { number } => {
-                if let Some((thief, held)) = self.lent.remove(&(host, number)) {
+                if let Some(Loan { thief, held, .. }) = self.lent.remove(&(host, number)) {
                     self.held.remove(&(thief, held));
                     self.mail.push(Mail::Abort { to: thief, held });
                 }
@@ -334,7 +345,7 @@ impl Shuttle {
     fn move_one(&mut self, victim: usize, thief: usize) {
         let Some((number, spec)) = self.portion(victim).offer() else { return };
         let held = self.new_held();
-        self.lent.insert((victim, number), (thief, held));
+        self.lent.insert((victim, number), Loan { thief, held, job: spec.key.tag() });
         self.held.insert((thief, held), (victim, number));
         self.arriving.insert((thief, held));
         self.hosts[thief].idle -= 1;
@@ -351,7 +362,8 @@ impl Shuttle {
         for portion in self.hosts.iter().filter_map(|host| host.portion.as_ref()) {
             portion.lookups(&self.sought);
         }
-        for ((owner, number), (thief, held)) in std::mem::take(&mut self.lent) {
+        for ((owner, number), loan) in std::mem::take(&mut self.lent) {
+            let (thief, held) = (loan.thief, loan.held);
             if owner == host {
                 self.held.remove(&(thief, held));
                 self.mail.push(Mail::Abort { to: thief, held });
@@ -359,7 +371,7 @@ impl Shuttle {
                 self.held.remove(&(thief, held));
                 self.portion(owner).requeue(number, true, self.depth_max);
             } else {
-                self.lent.insert((owner, number), (thief, held));
+                self.lent.insert((owner, number), loan);
             }
         }
         if self.root.is_some_and(|(root, _)| root == host) {

@@ -49,7 +49,7 @@ impl Source {
             return Ok(News::Grid {
                 status: get("/api/v1/status")?,
                 runs: get(&format!("/api/v1/runs?limit={RUNS_MAX}"))?,
-                hosts: get("/api/v1/hosts")?,
+                hosts: self.client.get_all("/api/v1/hosts", ANSWER_MAX)?,
             });
         };
         // The log first: when the run is over, all of its log has been read.

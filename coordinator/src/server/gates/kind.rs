@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::limits::{
     BODIES_MAX, BODIES_PER_PEER_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX, FEEDS_MAX,
     FEEDS_PER_PEER_MAX, HELD_AT_LEAST, LINKS_MAX, LINKS_PER_PEER_MAX, LINKS_UNKNOWN_MAX,
-    LINKS_UNKNOWN_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_MAX,
-    RESPONSE_KIB_PER_PEER_MAX, TRACES_MAX, TRACES_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX,
-    WAIT_AT_LEAST, WAITS_MAX, WAITS_PER_PEER_MAX, WATCHERS_MAX, WATCHERS_PER_PEER_MAX,
+    LINKS_UNKNOWN_PER_PEER_MAX, PAGE_KIB_MAX, PAGE_KIB_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX,
+    RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX, TRACES_MAX, TRACES_PER_PEER_MAX, TRANSFERS_MAX,
+    TRANSFERS_PER_PEER_MAX, WAIT_AT_LEAST, WAITS_MAX, WAITS_PER_PEER_MAX, WATCHERS_MAX,
+    WATCHERS_PER_PEER_MAX,
 };
 
 /// What there is a limited number of.
@@ -33,6 +34,8 @@ pub enum Kind {
     Link,
     /// Websockets of pages.
     Watcher,
+    /// KiB of long messages that pages are being sent.
+    PageKib,
     /// Topics that pages watch, each counted for the peer that asked first.
     Feed,
 }
@@ -50,6 +53,7 @@ impl Kind {
             Self::ResponseKib => (RESPONSE_KIB_MAX, RESPONSE_KIB_PER_PEER_MAX),
             Self::UnknownLink => (LINKS_UNKNOWN_MAX, LINKS_UNKNOWN_PER_PEER_MAX),
             Self::Link => (LINKS_MAX, LINKS_PER_PEER_MAX),
+            Self::PageKib => (PAGE_KIB_MAX, PAGE_KIB_PER_PEER_MAX),
             Self::Feed => (FEEDS_MAX, FEEDS_PER_PEER_MAX),
             Self::Watcher => (WATCHERS_MAX, WATCHERS_PER_PEER_MAX),
         }

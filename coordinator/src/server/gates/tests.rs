@@ -4,8 +4,8 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::limits::{
-    BODIES_PER_PEER_MAX, HELD_AT_LEAST, REQUESTS_MAX, REQUESTS_PER_PEER_MAX, RESPONSE_KIB_PER_PEER_MAX,
-    TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX,
+    BODIES_PER_PEER_MAX, HELD_AT_LEAST, PAGE_KIB_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX,
+    RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX,
 };
 
 fn peer(number: u8) -> Peer {
@@ -53,6 +53,31 @@ fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pas
         holder.since -= HELD_AT_LEAST;
     }
     taken
+}
+
+/// Messages that pages do not take are in nobody's way for long.
+#[test]
+fn what_is_long_and_not_taken_makes_room_all_at_once() {
+    let gates = Arc::new(Gates::default());
+    let quarter = PAGE_KIB_PER_PEER_MAX / 4;
+    let take = |connection: &Arc<Connection>, kib| gates.take_many_for(connection, Kind::PageKib, kib);
+    let deaf: Vec<_> = (0..4).map(|_| connection(1)).collect();
+    let passes: Vec<Pass> = deaf.iter().map(|deaf| take(deaf, quarter).expect("room")).collect();
+    let honest = connection(1);
+    assert_eq!(take(&honest, 1).err(), Some(Full::Peer), "they may still take it");
+    for holder in gates.held().get_mut(&Kind::PageKib).expect("taken").holders.values_mut() {
+        holder.since -= HELD_AT_LEAST;
+    }
+    deaf[0].was_moved(1 << 30);
+    let pass = take(&honest, quarter + 1).expect("two make room");
+    assert_eq!(deaf.iter().map(|deaf| deaf.is_cut()).collect::<Vec<_>>(), [false, true, true, false]);
+    let count = || gates.held()[&Kind::PageKib].all;
+    assert_eq!(count(), 3 * quarter + 1);
+    drop(passes);
+    assert_eq!(count(), quarter + 1);
+    drop(pass);
+    assert_eq!(count(), 0);
+    assert!(take(&honest, 2 * PAGE_KIB_PER_PEER_MAX).is_ok(), "one alone always has room");
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Gates {
             let of_kind = held.entry(kind).or_default();
             // Others of its peer come first; those of other peers have all that there is room for.
             if of_kind.line.first_of(peer).is_none()
-                && let Ok(pass) = self.take_of(of_kind, connection, kind)
+                && let Ok(pass) = self.take_of(of_kind, connection, kind, 1)
             {
                 return pass;
             }
