@@ -42,8 +42,11 @@ pub struct JobSpec {
     pub depth: u32,
     /// The jobs above it.
     pub lineage: Lineage,
-    /// It, or a job above it, was lost in a crash.
+    /// It, or a job above it, was begun before: by a host that crashed, or gave it back.
     pub redone: bool,
+    /// Of a redone one: a host gave it back in peace, or it rested with its run, and what had been done of it was
+    /// recorded before. Nothing was lost.
+    pub given_back: bool,
     /// Its descendants above this depth may be in the result table, and are looked up; 0 when nothing
     /// of it was saved.
     pub lookup_below: u32,
@@ -57,6 +60,17 @@ impl JobSpec {
     pub fn was_begun(&self) -> bool {
         self.redone && (self.kind == ROOT_KIND || self.lookup_below > self.depth)
     }
+}
+
+/// How a job is begun again that was elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// See [`JobSpec::redone`].
+    pub redone: bool,
+    /// See [`JobSpec::given_back`].
+    pub given_back: bool,
+    /// See [`JobSpec::lookup_below`].
+    pub lookup_below: u32,
 }
 
 /// A shared object that a job's parameters mention.

@@ -33,7 +33,7 @@ mod wide;
 
 pub use bytes::Bytes;
 pub use id::{GridId, HostId, RunId, StealId};
-pub use job::{Finished, JobNumber, JobSpec, Lineage, Mention, Outcome, ROOT_KIND};
+pub use job::{Again, Finished, JobNumber, JobSpec, Lineage, Mention, Outcome, ROOT_KIND};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};
@@ -44,4 +44,4 @@ pub use run::{
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::{Entry, EntryState, Table};
 pub use time::Time;
-pub use wide::WideCounts;
+pub use wide::{WideCounts, counted_since};

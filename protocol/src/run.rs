@@ -297,8 +297,10 @@ pub struct Jobs {
     pub stolen_wide: u64,
     /// Not run because the table had their results.
     pub reused: u64,
-    /// Lost with the hosts that had them. Some were run again, others reused or adopted.
+    /// Lost with thieves that crashed. Some were run again, others reused or adopted.
     pub lost: u64,
+    /// Given back by thieves that had begun them and left, paused or had no room for them.
+    pub given_back: u64,
     /// Orphans that went on and whose results were used.
     pub adopted: u64,
     /// Results recorded for the case of a crash.
@@ -318,6 +320,7 @@ impl Jobs {
         self.stolen_wide = self.stolen_wide.saturating_add(other.stolen_wide);
         self.reused = self.reused.saturating_add(other.reused);
         self.lost = self.lost.saturating_add(other.lost);
+        self.given_back = self.given_back.saturating_add(other.given_back);
         self.adopted = self.adopted.saturating_add(other.adopted);
         self.recorded = self.recorded.saturating_add(other.recorded);
         self.aborted = self.aborted.saturating_add(other.aborted);
@@ -387,6 +390,7 @@ mod tests {
                 stolen_wide: 6,
                 reused: 7,
                 lost: 8,
+                given_back: 12,
                 adopted: 9,
                 recorded: 10,
                 aborted: 11,

@@ -4,7 +4,7 @@ use crate::steals::{Latencies, StealCounts, Steals};
 use crate::{Counts, HeldCounts, Jobs};
 
 /// The numbers of a [`Counts`].
-const WORDS: usize = 80;
+const WORDS: usize = 81;
 
 /// A sum of the counts of many hosts. Hosts may say anything, so each number has room for the largest ones of all
 /// hosts: what was added can be taken away again.
@@ -67,6 +67,7 @@ fn words(counts: &Counts) -> [u64; WORDS] {
         stolen_wide,
         reused,
         lost,
+        given_back,
         adopted,
         recorded,
         aborted,
@@ -87,6 +88,7 @@ fn words(counts: &Counts) -> [u64; WORDS] {
         stolen_wide,
         reused,
         lost,
+        given_back,
         adopted,
         recorded,
         aborted,
@@ -126,6 +128,7 @@ fn from_words(words: &[u128; WORDS]) -> Counts {
         stolen_wide,
         reused,
         lost,
+        given_back,
         adopted,
         recorded,
         aborted,
@@ -139,6 +142,7 @@ fn from_words(words: &[u128; WORDS]) -> Counts {
         stolen_wide,
         reused,
         lost,
+        given_back,
         adopted,
         recorded,
         aborted,

@@ -18,7 +18,7 @@ use sateen_host::grid::{
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
-    BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Mention, Outcome,
+    Again, BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Mention, Outcome,
     ROOT_KIND,
 };
 use sateen_tests::cluster::Cluster;
@@ -155,7 +155,7 @@ impl RunningPortion for ScriptedPortion {
             (self.notify)(Notice::Finished { held: root.held, finished: finished() });
         }
     }
-    fn requeue(&mut self, _number: JobNumber, _redone: bool, _lookup_below: u32) {
+    fn requeue(&mut self, _number: JobNumber, _again: Again) {
         self.given -= 1;
         (self.notify)(Notice::Exposed);
     }

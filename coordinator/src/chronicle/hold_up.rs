@@ -24,6 +24,8 @@ const WAITED_MIN: f64 = 0.2;
 const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 /// Processor time for the time in which workers computed: below, others had the processors.
 const PROCESSOR_ENOUGH: f64 = 0.75;
+/// Share of the workers' time in which other runs had their turn.
+const SHARED_MIN: f64 = 0.25;
 /// Share of the computing that was done before.
 const RECOVERED_MIN: f64 = 0.25;
 /// A run is at its end while no more workers compute than this number, or than this share of them if that is more.
@@ -53,6 +55,8 @@ struct Evidence {
     /// The length of a stretch, in seconds, and what workers did in each.
     bucket_s: f64,
     totals: Vec<Totals>,
+    /// For how long workers waited while other runs of their hosts had their turn, in seconds.
+    others_s: f64,
     /// Processor time in guests, in seconds.
     work_s: f64,
     /// Of the hosts whose workers computed for long enough, that which got the least of its processors: its name, and the
@@ -104,6 +108,7 @@ impl Chronicle {
             passed_s: seconds(now_ms),
             waiting_for: run.waiting_for.clone().filter(|_| !is_over),
             waited,
+            others_s: self.timeline.others_s(),
             work_s: run.figures.work_s,
             least: least(&run.figures.by_host),
             begun: self.tree.begun(),
@@ -191,6 +196,17 @@ impl Evidence {
             };
             return said(HoldUpKind::Nothing, text);
         }
+        let others = self.others_s / worker_s;
+        if others >= SHARED_MIN {
+            let text = format!(
+                "Other runs: its hosts computed for them for {} of the time for which this one had work, and {}; more hosts \
+                 {} it faster.",
+                percent(others / (others + computed)),
+                of_workers(),
+                if self.is_over { "would have made" } else { "make" }
+            );
+            return said(HoldUpKind::Sharing, text);
+        }
         if let Some(straggler) = self.straggler() {
             return Some(straggler);
         }
@@ -204,7 +220,7 @@ impl Evidence {
             );
             return said(HoldUpKind::Parameters, text);
         }
-        let unknown = 1.0 - computed - of(all.steal + all.wait);
+        let unknown = 1.0 - computed - others - of(all.steal + all.wait);
         if unknown > UNKNOWN_MIN {
             let text = format!(
                 "Little is known: hosts have not reported what workers did for {} of the time; they, or their links, are \
@@ -385,6 +401,15 @@ mod tests {
         starved.least = least(&hosts);
         is(&starved, HoldUpKind::Starved, &["19 % of a core each, and 10 % on bob."]);
         is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["workers did for 75 % of the time"]);
+    }
+
+    #[test]
+    fn a_run_that_shares_its_hosts_says_so() {
+        let mut shares = run(part(40, 2.0, 0.9, 0.1, 0.0));
+        shares.others_s = 9.0;
+        is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
+        shares.others_s = 1.0;
+        is(&shares, HoldUpKind::Parallelism, &[]);
     }
 
     /// They computed for a while on a busy machine, and results have been on their way ever since.

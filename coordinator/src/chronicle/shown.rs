@@ -329,8 +329,9 @@ impl Chronicle {
     /// Adds to a run's figures what hosts do not count: jobs that were begun again, and how long workers computed.
     pub fn complete(&self, figures: &mut types::Figures) {
         figures.jobs.redone = self.redone();
-        figures.computed_s =
-            (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place)).sum();
+        let computed = (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place));
+        // The sum of nothing would be a negative zero.
+        figures.computed_s = computed.fold(0.0, |sum, of_host| sum + of_host);
         for row in &mut figures.by_host {
             let known = HostId::parse(&row.host).and_then(|id| self.tree.known_host(id));
             (row.jobs.redone, row.computed_s) =

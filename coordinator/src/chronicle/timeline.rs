@@ -31,6 +31,10 @@ pub struct Timeline {
     /// Time for which each host's workers computed, in milliseconds, by the host's place in the tree.
     #[serde(skip)]
     computed_ms: BTreeMap<u32, f64>,
+    /// Time for which workers waited until other runs of their hosts had had their turn, in milliseconds; since the
+    /// coordinator was started.
+    #[serde(skip)]
+    others_ms: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +42,9 @@ struct Lane {
     /// What was reported last, and when.
     last: [u64; KINDS],
     last_ms: u32,
+    /// The part of other runs, as it was reported last.
+    #[serde(skip)]
+    last_others_ms: u64,
     /// Stretches that it knows nothing of are NaN.
     shares: Vec<[f32; KINDS]>,
 }
@@ -61,6 +68,7 @@ impl Default for Timeline {
             version: 0,
             changes: VecDeque::new(),
             computed_ms: BTreeMap::new(),
+            others_ms: 0,
         }
     }
 }
@@ -88,6 +96,7 @@ impl Timeline {
                 }
                 std::collections::btree_map::Entry::Vacant(_) => continue,
             };
+            self.others_ms = self.others_ms.saturating_add(lane.others_since(now_ms, times.others_ms));
             let (from_ms, computed_ms) = lane.add(self.bucket_ms, now_ms, kinds(times));
             changed_from = changed_from.min(from_ms);
             *self.computed_ms.entry(host).or_default() += computed_ms;
@@ -112,6 +121,11 @@ impl Timeline {
     /// For how long a host's workers computed, together, in seconds of the clock; by the host's place in the tree.
     pub fn computed_s(&self, host: u32) -> f64 {
         self.computed_ms.get(&host).copied().unwrap_or_default() / 1e3
+    }
+
+    /// For how long workers waited until other runs of their hosts had had their turn, together, in seconds.
+    pub fn others_s(&self) -> f64 {
+        self.others_ms as f64 / 1e3
     }
 
     /// From when on something is new for who knew this version.
@@ -224,6 +238,13 @@ fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
 }
 
 impl Lane {
+    /// For how long other runs had their turn since the last report, in milliseconds: no longer than it has been.
+    fn others_since(&mut self, now_ms: u32, others_ms: u64) -> u64 {
+        let before = std::mem::replace(&mut self.last_others_ms, others_ms);
+        let more = others_ms.checked_sub(before).unwrap_or(others_ms);
+        more.min(now_ms.saturating_sub(self.last_ms).into())
+    }
+
     /// Gives the moment from which on something has changed, and for how many milliseconds it has computed since.
     fn add(&mut self, bucket_ms: u32, now_ms: u32, times: [u64; KINDS]) -> (u32, f64) {
         let is_new = self.shares.is_empty() || (0..KINDS).all(|kind| times[kind] <= self.last[kind]);
@@ -305,6 +326,18 @@ mod tests {
 
     fn times(work_ms: u64, steal_ms: u64) -> WorkerTimes {
         WorkerTimes { work_ms, steal_ms, ..WorkerTimes::default() }
+    }
+
+    #[test]
+    fn turns_of_other_runs_are_no_longer_than_the_time() {
+        let mut timeline = Timeline::default();
+        let others = |others_ms| WorkerTimes { others_ms, ..times(100, 0) };
+        timeline.add(0, 1000, &[others(900)]);
+        timeline.add(0, 2000, &[others(1500), others(u64::MAX)]);
+        assert_eq!(timeline.others_s(), 0.9 + 0.6 + 2.0);
+        // Another process of the host begins anew.
+        timeline.add(0, 3000, &[others(400)]);
+        assert_eq!(timeline.others_s(), 3.9);
     }
 
     fn sums(timeline: &Timeline) -> [f64; KINDS] {

@@ -265,6 +265,10 @@ impl Tree {
                 node.flags &= !GIVEN_BACK;
                 self.end(place, JobState::Lost, t_ms);
             }
+            NoteKind::GivenBack => {
+                node.flags |= GIVEN_BACK;
+                self.end(place, JobState::Lost, t_ms);
+            }
             NoteKind::Reused => self.end(place, JobState::Reused, t_ms),
             // It may have come to its end before this was heard.
             NoteKind::Adopted if before == Group::Done => {}

@@ -36,6 +36,7 @@ use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
 };
 use crate::links::{FromLink, Links};
+use crate::locked;
 use crate::peer::Peer;
 use crate::store::{Store, StoreError};
 use names::Names;
@@ -124,6 +125,7 @@ pub struct Drive {
     rounds: Rounds,
     scans: Scans,
     ended: totals::Ended,
+    restored: totals::Restored,
     pings: Pings,
     rate: Rate,
     speeds: Arc<Mutex<Speeds>>,
@@ -147,6 +149,8 @@ impl Drive {
             chronicles.restore(run, is_over, chronicle);
         }
         machine.run_ids().for_each(|run| chronicles.begin(run));
+        let redone = |run| chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone());
+        let restored = machine.runs().map(|view| (view.run, (view.counts(), redone(view.run)))).collect();
         let driver =
             Driver { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
         let drive = Self {
@@ -169,6 +173,7 @@ impl Drive {
             settling: HashMap::new(),
             last_seen: HashMap::new(),
             ended: totals::Ended::default(),
+            restored,
             pings: Pings::default(),
             rate: Rate::default(),
             speeds: Arc::default(),

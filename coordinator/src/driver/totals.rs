@@ -1,11 +1,17 @@
 //! Sums over hosts and runs, for metrics and for the status.
 
+use std::collections::HashMap;
+
 use sateen_protocol::coordinator::HostView;
-use sateen_protocol::{Counts, RunId, RunState};
+use sateen_protocol::{Counts, RunId, RunState, counted_since};
 
 use super::Drive;
 use crate::locked;
 use crate::metrics::{EndedByState, Totals};
+
+/// What runs had counted that were there when the coordinator was started: jobs of them that were begun again stand
+/// beside their counts.
+pub type Restored = HashMap<RunId, (Counts, u64)>;
 
 /// What runs gave that ended since the start.
 #[derive(Debug, Default)]
@@ -26,10 +32,10 @@ impl Ended {
         }
     }
 
-    /// Adds what was counted of a run that has ended, once that is final. `redone` is how many of its jobs were begun
-    /// again.
-    pub fn add(&mut self, counts: &Counts, lost_work_s: Option<f64>, redone: u64) {
-        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..*counts });
+    /// Adds what was counted since the start of a run that has ended, once that is final, and how many of its jobs were
+    /// begun again since.
+    pub fn add(&mut self, (counts, redone): (Counts, u64), lost_work_s: Option<f64>) {
+        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
         self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
         self.redone = self.redone.saturating_add(redone);
     }
@@ -48,6 +54,17 @@ impl Drive {
         self.chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone())
     }
 
+    /// What was counted of a run since the start, and how many of its jobs were begun again.
+    pub(super) fn since_start(&self, run: RunId, counts: &Counts) -> (Counts, u64) {
+        let redone = self.redone(run);
+        match self.restored.get(&run) {
+            None => (*counts, redone),
+            Some((before, redone_before)) => {
+                (counted_since(before, counts), redone.saturating_sub(*redone_before))
+            }
+        }
+    }
+
     /// All but what is of each host.
     pub(super) fn add_runs(&self, totals: Totals) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
@@ -64,13 +81,15 @@ impl Drive {
             ..totals
         };
         for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {
-            totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..view.counts() });
-            totals.redone = totals.redone.saturating_add(self.redone(view.run));
+            let (counts, redone) = self.since_start(view.run, &view.counts());
+            totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
+            totals.redone = totals.redone.saturating_add(redone);
         }
         for view in self.machine.runs() {
             let (entries, bytes) = view.table();
-            totals.counts.add(&view.counts());
-            totals.redone = totals.redone.saturating_add(self.redone(view.run));
+            let (counts, redone) = self.since_start(view.run, &view.counts());
+            totals.counts.add(&counts);
+            totals.redone = totals.redone.saturating_add(redone);
             totals.table.0 += entries;
             totals.table.1 += bytes;
         }

@@ -1,7 +1,7 @@
 //! What is counted, and how Prometheus reads it. Never a label by host or job.
 //!
 //! Counts of jobs and steals are those that hosts report, summed; all else is this process's own. Counters
-//! begin at nought with the process. Hosts are not believed to be honest: whatever they report, a counter
+//! begin at nought with the process, those of runs that are older as well. Hosts are not believed to be honest: whatever they report, a counter
 //! never falls.
 
 mod exposition;
@@ -68,11 +68,11 @@ pub struct Totals {
     pub workers: u64,
     /// See `workers`.
     pub busy: u64,
-    /// What became of jobs, in runs that are not over and in those that ended since the start.
+    /// What became of jobs since the start, in runs that are not over and in those that ended since.
     pub counts: Counts,
-    /// Jobs that were run, in runs that ended since the start.
+    /// Jobs that were run since the start, in runs that ended since.
     pub executed: u64,
-    /// Jobs that were lost and begun again, in runs that are not over and in those that ended since the start.
+    /// Jobs that were lost and begun again since the start.
     pub redone: u64,
     /// Of the runs that ended, processor time that nobody used, in seconds.
     pub lost_work_s: f64,

@@ -1,11 +1,12 @@
 //! Metrics, whatever hosts report.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{Counts, HeldCounts, Jobs, Latencies, Scope};
 
-use crate::host::{Host, said};
+use crate::host::{Host, said, text};
 use crate::server::{Server, eventually};
 
 fn samples(server: &Server) -> BTreeMap<String, f64> {
@@ -77,4 +78,37 @@ fn absurd_reports_break_no_metric() {
         before = now;
     }
     assert_eq!(before["sateen_jobs_spawned_total"], u64::MAX as f64);
+}
+
+/// What was counted before a restart is the run's, and no leap of a counter that begins anew.
+#[test]
+fn counters_begin_at_nought_also_for_runs_that_are_older() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, identity) = Host::join(&server.address, "one");
+    let root = host.take_root_with_proof();
+    let report = |spawned| ToCoordinator::Counts {
+        run: root.run,
+        series: 1,
+        counts: Box::new(Counts { jobs: Jobs { spawned, ..Jobs::default() }, ..Counts::default() }),
+        progress: None,
+        notes: Vec::new(),
+        notes_dropped: 0,
+        workers: Vec::new(),
+    };
+    host.send(&[report(9)]);
+    let spawned = |server: &Server| samples(server)["sateen_jobs_spawned_total"];
+    eventually("the counts are there", || (spawned(&server) == 9.0).then_some(()));
+    std::thread::sleep(Duration::from_millis(1500));
+    let server = server.kill_and_restart();
+    assert_eq!((spawned(&server), &server.run(run)["jobs"]["spawned"]), (0.0, &9.into()));
+    let (mut host, _) = Host::join_as(&server.address, "one", Some(identity), vec![root]);
+    host.send(&[report(12)]);
+    eventually("more counts are there", || (server.run(run)["jobs"]["spawned"] == 12).then_some(()));
+    assert_eq!(spawned(&server), 3.0);
+    host.finish(root.run, root.number, text("42"));
+    host.send(&[said(root.run)]);
+    eventually("the run is over", || (server.run(run)["state"] == "done").then_some(()));
+    assert_eq!(spawned(&server), 3.0);
 }

@@ -35,7 +35,7 @@ fn report(run: RunId, notes: Vec<JobNote>) -> ToCoordinator {
     let executed = notes.len() as u64;
     let jobs = Jobs { spawned: executed, executed, ..Jobs::default() };
     let counts = Counts { jobs, busy: 1, workers: 2, ..Counts::default() };
-    let workers = vec![WorkerTimes { work_ms: 40, recover_ms: 0, steal_ms: 7, wait_ms: 3 }; 2];
+    let workers = vec![WorkerTimes { work_ms: 40, steal_ms: 7, wait_ms: 3, ..WorkerTimes::default() }; 2];
     ToCoordinator::Counts {
         run,
         series: 1,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec};
+use sateen_protocol::{
+    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec,
+};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -138,8 +140,8 @@ impl RunningPortion for Portion {
     fn complete(&mut self, number: JobNumber, finished: Finished) {
         Self::complete(self, number, finished);
     }
-    fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) {
-        Self::requeue(self, number, redone, lookup_below);
+    fn requeue(&mut self, number: JobNumber, again: Again) {
+        Self::requeue(self, number, again);
     }
     fn lookups(&mut self, jobs: &[JobTag]) {
         Self::lookups(self, jobs);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
+use sateen_protocol::{Again, Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
 use super::control::MayUse;
 pub use super::load::Cancel;
@@ -75,7 +75,7 @@ pub trait RunningPortion: Send {
     /// A lent or looked-up job has a result.
     fn complete(&mut self, number: JobNumber, finished: Finished);
     /// A lent or looked-up job is to be run.
-    fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32);
+    fn requeue(&mut self, number: JobNumber, again: Again);
     /// What lookups may find beside what was told before; if that is empty, nothing at all.
     fn lookups(&mut self, jobs: &[JobTag]);
     /// Nobody wants a held job any more.

@@ -5,6 +5,9 @@
 //! a worker's finished work than what it does between two recordings. So an instance repeats until it has computed for
 //! as long as that without finding anything. All that comes later is new, however long it takes: it would have been
 //! computed without the crash as well. Where nothing is recorded, all counts as repeated.
+//!
+//! A host that gives a job back records all that is finished of it before. What is begun again repeats only until it has
+//! found the last of that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -16,31 +19,41 @@ use super::Guest;
 use super::state::Recording;
 use crate::scheduler::{Ancestry, Doing, Job, LateKey, own_index};
 
-/// Whether an instance repeats what was lost, and until when.
+/// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.
 #[derive(Debug)]
 pub struct CatchUp {
     /// How often finished work is recorded; `None` if it is not.
     every: Option<Duration>,
-    /// Processor time of the instance up to which it repeats; `None` if it does not.
-    until: Option<Duration>,
-    /// The same for the worker that goes on with the instance after a wait.
+    mode: Mode,
+    /// Whether it repeats what was lost, for the worker that goes on with the instance after a wait.
     repeats: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// All is new.
+    New,
+    /// It repeats what was lost.
+    Lost { until: Duration },
+    /// It looks for what a host gave back; up to what it finds, it repeats.
+    GivenBack { until: Duration, since: Duration, found: Duration },
 }
 
 /// What is as it was before, once a call in place that repeats has ended.
 #[derive(Debug)]
 pub struct Before {
-    until: Option<Duration>,
+    mode: Mode,
     /// The job of the call, if the run's tree has it as a lost one.
     noted: Option<Ancestry>,
 }
 
 impl CatchUp {
-    /// Of a new instance, whose job was lost if `repeats` is set.
-    pub fn new(every: Option<Duration>, repeats: Arc<AtomicBool>) -> Self {
-        let mut catch_up = Self { every, until: None, repeats };
-        if catch_up.is_on() {
-            catch_up.begin(Duration::ZERO);
+    /// Of a new instance, whose job was lost if `repeats` is set. Otherwise it may have been given back.
+    pub fn new(every: Option<Duration>, repeats: Arc<AtomicBool>, is_given_back: bool) -> Self {
+        let is_lost = repeats.load(SeqCst);
+        let mut catch_up = Self { every, mode: Mode::New, repeats };
+        if is_lost || is_given_back {
+            catch_up.begin(Duration::ZERO, is_given_back && !is_lost);
         }
         catch_up
     }
@@ -49,34 +62,73 @@ impl CatchUp {
         self.repeats.load(SeqCst)
     }
 
-    fn set(&mut self, until: Option<Duration>) {
-        self.until = until;
-        self.repeats.store(until.is_some(), SeqCst);
+    fn set(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.repeats.store(matches!(mode, Mode::Lost { .. }), SeqCst);
     }
 
     fn later(&self, work: Duration) -> Duration {
         self.every.map_or(Duration::MAX, |every| work.saturating_add(every))
     }
 
-    /// A job that was lost begins, when the instance has computed for `work`.
-    fn begin(&mut self, work: Duration) {
-        self.set(Some(self.later(work)));
+    /// A job that was begun before begins, when the instance has computed for `work`.
+    fn begin(&mut self, work: Duration, is_given_back: bool) {
+        let until = self.later(work);
+        // Of what is not recorded, nothing can be found.
+        self.set(if is_given_back && self.every.is_some() {
+            Mode::GivenBack { until, since: work, found: work }
+        } else {
+            Mode::Lost { until }
+        });
     }
 
-    /// The result of a job below was known: the lost instance was here, too.
+    /// The result of a job below was known: the instance before was here, too.
     pub fn found(&mut self, work: Duration) {
-        if self.until.is_some_and(|until| work < until) {
-            self.begin(work);
+        let later = self.later(work);
+        match &mut self.mode {
+            Mode::Lost { until } if work < *until => *until = later,
+            Mode::GivenBack { until, found, .. } if work < *until => (*until, *found) = (later, work),
+            _ => {}
         }
     }
 
-    /// What of the work from one moment to another is repeated. At the later one, repeating may be over.
+    /// What is repeated of the work from one moment to another, and of earlier work, if that is known only now. At the
+    /// later one, repeating may be over.
     fn repeated(&mut self, from: Duration, to: Duration) -> Duration {
-        let Some(until) = self.until else { return Duration::ZERO };
-        if until <= to {
-            self.set(None);
+        match &mut self.mode {
+            Mode::New => Duration::ZERO,
+            Mode::Lost { until } => {
+                let until = *until;
+                if until <= to {
+                    self.set(Mode::New);
+                }
+                until.min(to).saturating_sub(from)
+            }
+            Mode::GivenBack { until, since, found } => {
+                let repeated = found.saturating_sub(*since);
+                *since = *found;
+                if *until <= to {
+                    self.set(Mode::New);
+                }
+                repeated
+            }
         }
-        until.min(to).saturating_sub(from)
+    }
+
+    /// A call in place that repeats is over at `work`: what it was within goes on with what it repeats, and with what that
+    /// has found.
+    fn end(&mut self, before: Mode, work: Duration) {
+        let mode = match (before, self.mode) {
+            (Mode::Lost { until }, Mode::Lost { until: later }) => Mode::Lost { until: until.max(later) },
+            // What is found from here on is its own.
+            (Mode::GivenBack { until, .. }, _) => Mode::GivenBack { until, since: work, found: work },
+            (before, _) => before,
+        };
+        let is_over = match mode {
+            Mode::New => true,
+            Mode::Lost { until } | Mode::GivenBack { until, .. } => until <= work,
+        };
+        self.set(if is_over { Mode::New } else { mode });
     }
 }
 
@@ -110,13 +162,14 @@ impl Guest {
         let noted = is_lost.then(|| place.ancestry(|| key.get()));
         if let Some(ancestry) = &noted {
             let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
-            let begun = NoteKind::Begun { victim: None, redone: true, worker };
+            let begun = NoteKind::Begun { victim: None, redone: !ancestry.given_back, worker };
             remote.note(job, ancestry, begun, Some(key.parameters()));
         }
         self.report_work();
-        let before = Before { until: self.catch_up.until, noted };
+        let before = Before { mode: self.catch_up.mode, noted };
         let was_on = self.catch_up.is_on();
-        self.catch_up.begin(self.clock.own_work());
+        let work = self.clock.own_work();
+        self.catch_up.begin(work, place.given_back.load(SeqCst));
         self.show_doing(was_on);
         Some(before)
     }
@@ -126,9 +179,8 @@ impl Guest {
         let Some(before) = &recording.before else { return };
         self.report_work();
         let was_on = self.catch_up.is_on();
-        // What it was within goes on with what it repeats, and with what that has found.
-        let until = before.until.max(self.catch_up.until).filter(|_| before.until.is_some());
-        self.catch_up.set(until.filter(|until| *until > self.clock.own_work()));
+        let work = self.clock.own_work();
+        self.catch_up.end(before.mode, work);
         self.show_doing(was_on);
         if let (Some(remote), Some(ancestry)) = (&self.shared.remote, &before.noted) {
             let (work, _) = self.clock.total_work_and_span();
@@ -148,7 +200,11 @@ mod tests {
     }
 
     fn of_lost_job(every: Option<Duration>) -> CatchUp {
-        CatchUp::new(every, Arc::new(AtomicBool::new(true)))
+        CatchUp::new(every, Arc::new(AtomicBool::new(true)), false)
+    }
+
+    fn of_job_given_back() -> CatchUp {
+        CatchUp::new(Some(ms(250)), Arc::default(), true)
     }
 
     /// What is repeated of work that is looked at every 4 ms, in which something is found at these times.
@@ -175,15 +231,40 @@ mod tests {
 
     #[test]
     fn new_jobs_repeat_nothing_and_without_recordings_all_is_repeated() {
-        let mut new = CatchUp::new(Some(ms(250)), Arc::default());
+        let mut new = CatchUp::new(Some(ms(250)), Arc::default(), false);
         assert_eq!(repeated(&mut new, 1_000, &[100]), Duration::ZERO);
         assert_eq!(repeated(&mut of_lost_job(None), 60_000, &[100]), ms(60_000));
     }
 
     #[test]
+    fn what_was_given_back_is_repeated_up_to_what_is_found() {
+        assert_eq!(repeated(&mut of_job_given_back(), 60_000, &[]), Duration::ZERO);
+        assert_eq!(repeated(&mut of_job_given_back(), 60_000, &[100, 301, 30_000]), ms(301));
+        let mut nothing_recorded = CatchUp::new(None, Arc::default(), true);
+        assert_eq!(repeated(&mut nothing_recorded, 60_000, &[]), ms(60_000));
+    }
+
+    #[test]
+    fn a_call_that_repeats_takes_nothing_from_what_it_is_within() {
+        let mut within = of_job_given_back();
+        let before = within.mode;
+        within.begin(ms(10), false);
+        assert_eq!(within.repeated(ms(10), ms(90)), ms(80), "that one was lost");
+        within.end(before, ms(90));
+        within.found(ms(100));
+        assert_eq!(within.repeated(ms(90), ms(110)), ms(10));
+
+        let mut new = CatchUp::new(Some(ms(250)), Arc::default(), false);
+        let before = new.mode;
+        new.begin(ms(10), false);
+        new.end(before, ms(20));
+        assert_eq!(new.repeated(ms(20), ms(400)), Duration::ZERO);
+    }
+
+    #[test]
     fn the_worker_is_told() {
         let repeats = Arc::new(AtomicBool::new(true));
-        let mut catch_up = CatchUp::new(Some(ms(250)), repeats.clone());
+        let mut catch_up = CatchUp::new(Some(ms(250)), repeats.clone(), false);
         catch_up.repeated(ms(0), ms(249));
         assert!(repeats.load(SeqCst));
         catch_up.repeated(ms(249), ms(251));

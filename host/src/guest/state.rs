@@ -169,9 +169,10 @@ impl Guest {
         if profile.is_some() {
             clock.be_exact();
         }
+        let is_given_back = task.ancestry.as_ref().is_some_and(|ancestry| ancestry.given_back);
         let every = shared.remote.as_ref().and_then(|remote| remote.parts.record_every);
         Self {
-            catch_up: CatchUp::new(every, task.repeats),
+            catch_up: CatchUp::new(every, task.repeats, is_given_back),
             task: task.id,
             assignment,
             ancestry: task.ancestry,

@@ -12,7 +12,7 @@ pub use sateen_protocol::host::Notice;
 use sateen_protocol::limits::RECORD_EVERY_MS;
 use sateen_protocol::message::LogLine;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Finished, HostId, JobNumber, JobSpec, JobTag};
+use sateen_protocol::{Again, Finished, HostId, JobNumber, JobSpec, JobTag};
 
 use crate::failure::RunError;
 use crate::memory::HostMemory;
@@ -148,11 +148,10 @@ impl Portion {
         self.with(|shared, remote| shared.complete_away(remote, number, finished));
     }
 
-    /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue.
-    /// `redone` if it, or a job above it, was lost in a crash; its descendants down to the depth
-    /// `lookup_below` are looked up. Its number is dead.
-    pub fn requeue(&self, number: JobNumber, redone: bool, lookup_below: u32) {
-        self.with(|shared, remote| shared.requeue(remote, number, redone, lookup_below));
+    /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue. Its number is
+    /// dead.
+    pub fn requeue(&self, number: JobNumber, again: Again) {
+        self.with(|shared, remote| shared.requeue(remote, number, again));
     }
 
     /// What a lookup may find, beside what was told before: these jobs, or something below them. When there

@@ -15,7 +15,7 @@ const READS_MAX: usize = 8;
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// It is paused, or has no run, or waits for its turn.
+    /// It is paused, or has no run.
     Nothing,
     /// It computes.
     Work,
@@ -25,10 +25,12 @@ pub enum Doing {
     Steal,
     /// It has nothing, and jobs of this host wait for results.
     Wait,
+    /// It would compute, and other runs of this host have their turn.
+    Others,
 }
 
 impl Doing {
-    const ALL: [Self; 5] = [Self::Nothing, Self::Work, Self::Recover, Self::Steal, Self::Wait];
+    const ALL: [Self; 6] = [Self::Nothing, Self::Work, Self::Recover, Self::Steal, Self::Wait, Self::Others];
 }
 
 /// Of all workers.
@@ -45,7 +47,7 @@ struct Clock {
     /// Since when it does what it does, in microseconds, and behind that what.
     since: AtomicU64,
     /// Microseconds, by what it did.
-    spent: [AtomicU64; 5],
+    spent: [AtomicU64; Doing::ALL.len()],
 }
 
 const DOING_BITS: u32 = 3;
@@ -112,7 +114,7 @@ impl Activity {
 
 impl Clock {
     fn read(&self, now: u64) -> WorkerTimes {
-        let mut spent = [0; 5];
+        let mut spent = [0; Doing::ALL.len()];
         for _ in 0..READS_MAX {
             let since = self.since.load(SeqCst);
             spent = std::array::from_fn(|doing| self.spent[doing].load(SeqCst));
@@ -130,6 +132,7 @@ impl Clock {
             recover_ms: ms(Doing::Recover),
             steal_ms: ms(Doing::Steal),
             wait_ms: ms(Doing::Wait),
+            others_ms: ms(Doing::Others),
         }
     }
 }

@@ -128,7 +128,7 @@ impl Shared {
                 redone,
                 aborted,
             },
-            busy: self.threads().saturating_sub(self.idle.hungry() + self.waiting_for_turns()),
+            busy: self.busy(),
             threads: self.threads(),
             progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
             work: self.work(),

@@ -14,9 +14,11 @@ pub struct Place {
     pub depth: u32,
     /// Tells the jobs of this process apart, older ones first.
     pub sequence: u64,
-    /// It, or a job above it, was lost in a crash.
+    /// It, or a job above it, was begun before: by a host that crashed, or gave it back.
     pub redone: AtomicBool,
-    /// It was lost itself, after a host had begun it, as far as is known here.
+    /// Nothing of it was lost when that was.
+    pub given_back: AtomicBool,
+    /// A host had begun it itself, as far as is known here.
     pub is_lost: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
@@ -47,6 +49,8 @@ pub struct Ancestry {
     pub depth: u32,
     pub redone: bool,
     /// The same as in its [`Place`].
+    pub given_back: bool,
+    /// The same as in its [`Place`].
     pub is_lost: bool,
     pub lookup_below: u32,
 }
@@ -59,6 +63,7 @@ impl Place {
             depth,
             sequence: SEQUENCE.fetch_add(1, SeqCst),
             redone: AtomicBool::new(redone),
+            given_back: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             lookup_below: AtomicU32::new(lookup_below),
             asked: AtomicU64::new(0),
@@ -81,7 +86,9 @@ impl Place {
         let redone = parent.redone || redone;
         let looks_up = redone && lookup_bound > 0;
         let lookup_below = if looks_up { parent.depth.saturating_add(lookup_bound) } else { 0 };
-        Self::new(Parent::Task(parent.clone(), within), depth, redone, lookup_below)
+        let place = Self::new(Parent::Task(parent.clone(), within), depth, redone, lookup_below);
+        place.given_back.store(parent.given_back, SeqCst);
+        place
     }
 
     /// A new number for the time that it is elsewhere; no number is used twice in this process.
@@ -122,6 +129,7 @@ impl Place {
             lineage,
             depth: self.depth,
             redone: self.redone.load(SeqCst),
+            given_back: self.given_back.load(SeqCst),
             is_lost: self.is_lost.load(SeqCst),
             lookup_below: self.lookup_below.load(SeqCst),
         }
@@ -155,6 +163,7 @@ mod tests {
             lineage,
             depth: 3,
             redone,
+            given_back: false,
             is_lost: false,
             lookup_below: 7,
         })

@@ -245,7 +245,7 @@ impl Remote {
     /// A job begins in an instance of its own; whether it was begun before, as far as is known.
     pub fn count_begun(&self, job: &Job, ancestry: &Ancestry) -> bool {
         let is_again = ancestry.redone && self.was_begun(ancestry.is_lost, || ancestry.key.tag());
-        if is_again {
+        if is_again && !ancestry.given_back {
             self.figures.redone.fetch_add(1, Relaxed);
         }
         if job.kind == ROOT {

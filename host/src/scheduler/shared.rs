@@ -350,9 +350,10 @@ impl Shared {
             (Some(remote), Some(place)) => {
                 let ancestry = place.ancestry(|| remote.key(job.kind, &parameters, &job.objects));
                 let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
-                let begun = NoteKind::Begun { victim: None, redone: ancestry.redone, worker };
+                let begun =
+                    NoteKind::Begun { victim: None, redone: ancestry.redone && !ancestry.given_back, worker };
                 remote.note(job, &ancestry, begun, Some(&parameters));
-                repeats.store(remote.count_begun(job, &ancestry), SeqCst);
+                repeats.store(remote.count_begun(job, &ancestry) && !ancestry.given_back, SeqCst);
                 Some(Arc::new(ancestry))
             }
             _ => None,

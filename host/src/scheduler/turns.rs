@@ -7,7 +7,6 @@
 //! equally if all have enough to do.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -33,16 +32,16 @@ struct All {
 
 struct State {
     free: usize,
-    /// The numbers of the run that came last, and of the worker that began to wait last.
-    last_run: u64,
+    /// The number of the worker that began to wait last.
     last_ticket: u64,
-    /// How many turns a run has, if any.
-    held: HashMap<u64, usize>,
     queue: Vec<Waiting>,
 }
 
+/// How many turns a run has; changed while the state is locked.
+type Held = Arc<AtomicUsize>;
+
 struct Waiting {
-    run: u64,
+    run: Held,
     ticket: u64,
     woken: Arc<Condvar>,
 }
@@ -50,14 +49,14 @@ struct Waiting {
 /// One run's part in a host's turns.
 pub struct TurnsOfRun {
     turns: Turns,
-    run: u64,
+    held: Held,
     waiting: AtomicUsize,
 }
 
 /// A turn, until it is dropped.
 struct Turn {
     turns: Turns,
-    run: u64,
+    run: Held,
     since: Instant,
 }
 
@@ -69,22 +68,19 @@ thread_local! {
 impl Turns {
     /// For so many threads that compute at once.
     pub fn new(count: usize) -> Self {
-        let state =
-            State { free: count, last_run: 0, last_ticket: 0, held: HashMap::new(), queue: Vec::new() };
+        let state = State { free: count, last_ticket: 0, queue: Vec::new() };
         Self(Arc::new(All { waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
     }
 
     /// Another run takes part.
     pub fn join(&self) -> TurnsOfRun {
-        let mut state = self.0.state.lock();
-        state.last_run += 1;
-        TurnsOfRun { turns: self.clone(), run: state.last_run, waiting: AtomicUsize::new(0) }
+        TurnsOfRun { turns: self.clone(), held: Held::default(), waiting: AtomicUsize::new(0) }
     }
 }
 
 impl State {
     /// A free turn, if nobody waits for it.
-    fn take(&mut self, run: u64) -> bool {
+    fn take(&mut self, run: &Held) -> bool {
         let is_free = self.free > 0 && self.queue.is_empty();
         if is_free {
             self.give(run);
@@ -92,33 +88,27 @@ impl State {
         is_free
     }
 
-    fn give(&mut self, run: u64) {
+    fn give(&mut self, run: &Held) {
         self.free -= 1;
-        *self.held.entry(run).or_default() += 1;
+        run.fetch_add(1, SeqCst);
     }
 
-    fn give_back(&mut self, run: u64) {
+    fn give_back(&mut self, run: &Held) {
         self.free += 1;
-        if let Some(held) = self.held.get_mut(&run) {
-            *held -= 1;
-            if *held == 0 {
-                self.held.remove(&run);
-            }
-        }
+        run.fetch_sub(1, SeqCst);
     }
 
     /// Gives what is free to those that wait.
     fn pass_on(&mut self, waiting: &AtomicUsize) {
         while self.free > 0 {
-            let held = |run| self.held.get(&run).copied().unwrap_or(0);
             let next = (0..self.queue.len()).min_by_key(|&place| {
                 let one = &self.queue[place];
-                (held(one.run), one.ticket)
+                (one.run.load(SeqCst), one.ticket)
             });
             let Some(next) = next else { return };
             let next = self.queue.swap_remove(next);
             waiting.fetch_sub(1, SeqCst);
-            self.give(next.run);
+            self.give(&next.run);
             next.woken.notify_one();
         }
     }
@@ -133,12 +123,12 @@ impl TurnsOfRun {
         }
         let all = &self.turns.0;
         let mut state = all.state.lock();
-        if !state.take(self.run) {
+        if !state.take(&self.held) {
             state.last_ticket += 1;
             let ticket = state.last_ticket;
             waits();
             let woken = Arc::new(Condvar::new());
-            state.queue.push(Waiting { run: self.run, ticket, woken: woken.clone() });
+            state.queue.push(Waiting { run: self.held.clone(), ticket, woken: woken.clone() });
             all.waiting.fetch_add(1, SeqCst);
             self.waiting.fetch_add(1, SeqCst);
             // A turn that came free between the two looks.
@@ -155,19 +145,25 @@ impl TurnsOfRun {
             }
         }
         drop(state);
-        let turn = Turn { turns: self.turns.clone(), run: self.run, since: Instant::now() };
+        let turn = Turn { turns: self.turns.clone(), run: self.held.clone(), since: Instant::now() };
         OWN.set(Some(turn));
     }
 
     /// So many of the run's workers wait for a turn.
-    pub fn waiting(&self) -> usize {
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
         self.waiting.load(SeqCst)
+    }
+
+    /// So many of them have one.
+    pub fn held(&self) -> usize {
+        self.held.load(SeqCst)
     }
 
     /// Those that wait look whether it is over.
     pub fn look_again(&self) {
         let state = self.turns.0.state.lock();
-        state.queue.iter().filter(|one| one.run == self.run).for_each(|one| {
+        state.queue.iter().filter(|one| Arc::ptr_eq(&one.run, &self.held)).for_each(|one| {
             one.woken.notify_one();
         });
     }
@@ -181,7 +177,7 @@ impl Shared {
         let worker = own_index().unwrap_or(usize::MAX);
         let mut did = None;
         turns.begin(
-            || did = Some(remote.activity.begin(worker, Doing::Nothing)),
+            || did = Some(remote.activity.begin(worker, Doing::Others)),
             || self.is_stopping() || self.is_draining() || is_over(),
         );
         if let Some(did) = did {
@@ -189,9 +185,13 @@ impl Shared {
         }
     }
 
-    /// Workers that wait for their turn.
-    pub fn waiting_for_turns(&self) -> usize {
-        self.parts.turns.as_ref().map_or(0, TurnsOfRun::waiting)
+    /// Workers that compute, as far as is known.
+    pub fn busy(&self) -> usize {
+        match &self.parts.turns {
+            // Those of a host that leaves need no turn.
+            Some(turns) if !self.remote.as_ref().is_some_and(Remote::is_draining) => turns.held(),
+            _ => self.threads().saturating_sub(self.idle.hungry()),
+        }
     }
 
     /// Guests that stand still, for a pause or until it is their turn, look whether they still have reason to; and
@@ -224,7 +224,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let all = &self.turns.0;
         let mut state = all.state.lock();
-        state.give_back(self.run);
+        state.give_back(&self.run);
         state.pass_on(&all.waiting);
     }
 }
@@ -242,6 +242,7 @@ mod tests {
         while !stop.load(SeqCst) {
             run.begin(|| {}, || stop.load(SeqCst));
             assert!(at_once.fetch_add(1, SeqCst) < most || stop.load(SeqCst), "more compute than may");
+            assert!((1..=most).contains(&run.held()) || stop.load(SeqCst), "it is not said who computes");
             while !is_turn_over() && !stop.load(SeqCst) {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Counts, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
+use crate::message::Departure;
+use crate::{Counts, FaultTolerance, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
 
 use super::StoredRun;
 use super::meter::Meter;
@@ -63,6 +64,11 @@ pub struct RunPart {
     pub awaited: BTreeSet<HostId>,
 }
 
+/// Whether hosts of a run record what is finished before they give it back.
+fn keeps_what_is_finished(spec: &RunSpec) -> bool {
+    matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
+}
+
 impl RunPart {
     pub fn new(spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
         let root = root_job(&spec);
@@ -103,6 +109,7 @@ impl RunPart {
         };
         let mut part = Self::new(stored.spec, state, table, now);
         part.root.redone = state != RunState::Queued || !stored.entries.is_empty();
+        part.root.given_back = state == RunState::Suspended && keeps_what_is_finished(&part.spec);
         part.was_active = part.root.redone;
         for entry in stored.entries {
             part.table.insert(entry);
@@ -117,6 +124,12 @@ impl RunPart {
         part.meter.under_way = Duration::from_millis(standing.under_way_ms);
         part.tally = Tally::restore(standing.by_host, standing.counted);
         part
+    }
+
+    /// The root will be begun again: its host crashed, or has saved what is finished of it.
+    pub fn note_root_begun(&mut self, how: Departure) {
+        self.root.redone = true;
+        self.root.given_back = how == Departure::Left && keeps_what_is_finished(&self.spec);
     }
 
     /// Whether hosts steal from nobody but the root's.

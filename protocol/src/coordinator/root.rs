@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::SETTLE_MAX;
-use crate::message::{RootClaim, ToHost};
+use crate::message::{Departure, RootClaim, ToHost};
 use crate::{
     EntryState, Finished, HostId, JobNumber, JobSpec, KeyMaker, Lineage, Outcome, ROOT_KIND, RunEnd, RunId,
     RunSpec, RunState, Time,
@@ -32,6 +32,7 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
         depth: 0,
         lineage: Lineage::default(),
         redone: false,
+        given_back: false,
         lookup_below: 0,
         objects: Vec::new(),
     }
@@ -69,7 +70,8 @@ impl Coordinator {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.claims.remove(&(host, number));
             }
-            self.take_root(now, run);
+            // It has begun anew.
+            self.take_root(now, run, Departure::Crashed);
         }
     }
 
@@ -98,7 +100,7 @@ impl Coordinator {
         self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
         if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
-            self.take_root(now, run);
+            self.take_root(now, run, Departure::Crashed);
             self.assign_roots(now);
         }
     }
@@ -185,6 +187,7 @@ impl Coordinator {
         if let Some(host) = part.assigned_before.take() {
             // It went while the coordinator was away.
             part.root_losses = part.root_losses.saturating_add(1);
+            part.note_root_begun(Departure::Crashed);
             self.events.push_back(Event::RootLost(run, host));
         }
         let Some(part) = self.runs.get(&run) else { return };
@@ -248,15 +251,15 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.root_losses = part.root_losses.saturating_add(1);
         self.events.push_back(Event::RootLost(run, host));
-        self.take_root(now, run);
+        self.take_root(now, run, Departure::Crashed);
     }
 
     /// Its host does not go on with it.
-    pub(super) fn take_root(&mut self, now: Time, run: RunId) {
+    pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
         let epoch = self.epoch;
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = None;
-        part.root.redone = true;
+        part.note_root_begun(how);
         part.settles = (epoch, now + SETTLE_MAX);
     }
 

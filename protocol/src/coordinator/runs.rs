@@ -62,7 +62,9 @@ impl Coordinator {
             RunState::Queued | RunState::Running => {}
             _ => return Err(CommandError::State(run, "suspended", "suspended already")),
         }
-        part.root.redone |= part.state == RunState::Running;
+        if part.state == RunState::Running {
+            part.note_root_begun(Departure::Left);
+        }
         let was_active = std::mem::replace(&mut part.is_active, false);
         self.active.remove(&run);
         if was_active && is_any_to_hear {
@@ -202,7 +204,7 @@ impl Coordinator {
         // came back with that in the meantime.
         part.readiness.set_not_ready(host);
         if had_root {
-            self.take_root(now, run);
+            self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
         }
         self.give(run, host);
@@ -275,7 +277,7 @@ impl Coordinator {
         let has_root = part.assigned.is_some_and(|(root, _)| root == host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),
-            Departure::Left if has_root => self.take_root(now, run),
+            Departure::Left if has_root => self.take_root(now, run, departure),
             _ => {}
         }
         self.suspend_without(run, host);

@@ -13,7 +13,7 @@ use crate::limits::{
 use crate::message::{Departure, LogLine, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Bytes, Finished, JobKey, Lineage, Outcome, StealId};
+use crate::{Again, Bytes, Finished, JobKey, Lineage, Outcome, StealId};
 
 const START: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -95,7 +95,9 @@ const CASES: &[Case] = &[
             host.handle_from_coordinator(START, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
         },
         is_done: |_, commands, _| {
-            commands.iter().any(|command| matches!(command, Command::Requeue { redone: true, .. }))
+            commands
+                .iter()
+                .any(|command| matches!(command, Command::Requeue { again: Again { redone: true, .. }, .. }))
         },
     },
     Case {

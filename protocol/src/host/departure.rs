@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
-use crate::message::{PeerMessage, ToCoordinator};
+use crate::message::{Departure, PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
 use super::part::{Owner, Stage};
@@ -275,7 +275,7 @@ impl Host {
             held.owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
         self.tell_returned(run, elsewhere);
         for (_, number) in here {
-            self.resolve(now, run, number, held.spec.clone());
+            self.resolve(now, run, number, held.spec.clone(), Departure::Left);
         }
     }
 

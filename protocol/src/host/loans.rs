@@ -1,7 +1,7 @@
 //! Following what is lent and held until the result has arrived.
 
 use crate::limits::{COUNTS_SOON, HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
-use crate::message::{NoteKind, PeerMessage, ToCoordinator};
+use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
 
 use super::part::{Held, LoanState, Owner};
@@ -246,7 +246,7 @@ impl Host {
             && let Some(loan) = part.end_loan(number)
         {
             if begun {
-                self.resolve(now, run, loan.number, loan.spec);
+                self.resolve(now, run, loan.number, loan.spec, Departure::Left);
             } else {
                 self.requeue(run, loan.number, &loan.spec);
             }
@@ -288,6 +288,7 @@ impl Host {
             depth,
             lineage,
             redone: false,
+            given_back: false,
             lookup_below: 0,
             objects: Vec::new(),
         };

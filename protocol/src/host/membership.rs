@@ -158,9 +158,9 @@ impl Host {
         }
         // What others have given up, or what went while the link was down.
         let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
-        let lost: Vec<HostId> = (self.peers.keys())
+        let lost: Vec<(HostId, Departure)> = (self.peers.keys())
             .filter(|peer| is_given_up || (complete && !there.contains(peer)))
-            .copied()
+            .map(|peer| (*peer, Departure::Crashed))
             .collect();
         self.lose_peers(now, &lost);
         for info in hosts {
@@ -273,8 +273,7 @@ impl Host {
             }
             self.greet_sharer(now, id);
         }
-        let lost: Vec<HostId> = gone.iter().map(|(host, _)| *host).collect();
-        self.lose_peers(now, &lost);
+        self.lose_peers(now, gone);
         for (host, departure) in gone {
             self.cut_off.remove(host);
             if *departure == Departure::Left {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::limits::RECONCILE;
-use crate::message::PeerMessage;
+use crate::message::{Departure, PeerMessage};
 use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
 
 use super::part::{LoanState, Owner, Part};
@@ -194,7 +194,7 @@ impl Host {
                 match loan.state {
                     // It never began.
                     LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number, &loan.spec),
-                    _ => self.resolve(now, run, loan.number, loan.spec),
+                    _ => self.resolve(now, run, loan.number, loan.spec, Departure::Crashed),
                 }
             }
         }

@@ -10,8 +10,8 @@
 //! missed for being announced a moment late.
 
 use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_ENDED_AT_ONCE_MAX};
-use crate::message::{NoteKind, PeerMessage, ToCoordinator};
-use crate::{EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
+use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
+use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
 use super::part::{Loan, LoanState, Owner, Part, Unresolved};
 use super::repeats::is_known;
@@ -27,16 +27,17 @@ impl Host {
 
     /// A peer is gone, for good as far as this host is concerned.
     pub(super) fn lose_peer(&mut self, now: Time, peer: HostId) {
-        self.lose_peers(now, &[peer]);
+        self.lose_peers(now, &[(peer, Departure::Crashed)]);
     }
 
     /// Peers are gone at once: of none of them is asked what another one had.
-    pub(super) fn lose_peers(&mut self, now: Time, peers: &[HostId]) {
-        let gone: Vec<HostId> = peers.iter().copied().filter(|peer| self.drop_peer(now, *peer)).collect();
+    pub(super) fn lose_peers(&mut self, now: Time, peers: &[(HostId, Departure)]) {
+        let is_gone = |(peer, _): &(HostId, Departure)| self.drop_peer(now, *peer);
+        let gone: Vec<(HostId, Departure)> = peers.iter().copied().filter(is_gone).collect();
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for peer in gone {
+        for (peer, how) in gone {
             for run in &runs {
-                self.lose_peer_of_run(now, *run, peer);
+                self.lose_peer_of_run(now, *run, peer, how);
             }
         }
     }
@@ -61,7 +62,7 @@ impl Host {
         !self.peers.contains_key(&host) && self.given_up.has(now, host)
     }
 
-    pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId) {
+    pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Departure) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.drop_requests(|request| request.victim == peer);
         part.parked.retain(|parked| parked.thief != peer);
@@ -94,7 +95,7 @@ impl Host {
         self.flush(now, run);
         for number in lost {
             if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
-                self.resolve(now, run, loan.number, loan.spec);
+                self.resolve(now, run, loan.number, loan.spec, how);
             }
         }
         for number in unanswered {
@@ -149,16 +150,30 @@ impl Host {
 
     // ---- lost jobs ----
 
-    /// A job of this host's was lost with its thief: what becomes of it?
-    pub(super) fn resolve(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+    /// A job of this host's was lost with its thief, or the thief leaves and has given it back: what becomes of it?
+    pub(super) fn resolve(
+        &mut self,
+        now: Time,
+        run: RunId,
+        number: JobNumber,
+        mut spec: JobSpec,
+        how: Departure,
+    ) {
         let is_connected = self.is_connected;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.own_counts.jobs.lost += 1;
         let tolerance = part.spec.fault_tolerance;
-        self.events.push_back(Event::Lost(run, spec.key));
-        self.note(run, &spec, NoteKind::Lost);
+        spec.given_back = how == Departure::Left;
+        if spec.given_back {
+            part.own_counts.jobs.given_back += 1;
+            self.note(run, &spec, NoteKind::GivenBack);
+        } else {
+            part.own_counts.jobs.lost += 1;
+            self.events.push_back(Event::Lost(run, spec.key));
+            self.note(run, &spec, NoteKind::Lost);
+        }
         if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
-            self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below: 0 });
+            let again = Again { redone: true, given_back: false, lookup_below: 0 };
+            self.commands.push_back(Command::Requeue { run, number, again });
             return;
         }
         if self.is_with_stranger(run, &spec) && is_connected {
@@ -201,7 +216,8 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let lookup_below = part.table.depth_below(spec.key.tag());
-        self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below });
+        let again = Again { redone: true, given_back: spec.given_back, lookup_below };
+        self.commands.push_back(Command::Requeue { run, number, again });
     }
 
     /// Uses what the table says of a job; false if that is nothing.
@@ -297,7 +313,8 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let lookup_below = part.expect_below(spec);
         self.tell_lookups(run);
-        self.commands.push_back(Command::Requeue { run, number, redone: true, lookup_below });
+        let again = Again { redone: true, given_back: spec.given_back, lookup_below };
+        self.commands.push_back(Command::Requeue { run, number, again });
     }
 
     /// A job that never began goes back as it was.
@@ -306,7 +323,8 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let lookup_below = if redone { part.expect_below(spec) } else { 0 };
         self.tell_lookups(run);
-        self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
+        let again = Again { redone, given_back: spec.given_back, lookup_below };
+        self.commands.push_back(Command::Requeue { run, number, again });
     }
 
     /// All entries were sent that answer a search.

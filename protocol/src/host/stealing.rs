@@ -213,7 +213,11 @@ impl Host {
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
-        self.note(run, &spec, NoteKind::Begun { victim: from, redone: spec.redone, worker });
+        self.note(
+            run,
+            &spec,
+            NoteKind::Begun { victim: from, redone: spec.redone && !spec.given_back, worker },
+        );
     }
 
     /// A job of somebody else's begins here.
@@ -474,7 +478,7 @@ impl Host {
             NoteKind::Done { .. } => held.done += 1,
             NoteKind::Failed => held.failed += 1,
             NoteKind::Aborted => held.aborted += 1,
-            NoteKind::Lost | NoteKind::Reused | NoteKind::Adopted => {}
+            NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
         }
         // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
         let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);

@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::message::{HostReport, JobNote, LogLine, PeerMessage, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica, Writer};
 use crate::{
-    Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, JobTag, Lineage, RunId,
-    RunSpec,
+    Again, Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, JobTag, Lineage,
+    RunId, RunSpec,
 };
 
 /// How a host is set up.
@@ -199,10 +199,8 @@ pub enum Command {
         run: RunId,
         /// The runtime's number.
         number: JobNumber,
-        /// It was lost.
-        redone: bool,
-        /// See [`JobSpec::lookup_below`].
-        lookup_below: u32,
+        /// How.
+        again: Again,
     },
     /// What a lookup may find, beside what was told before: jobs of which something is known, and jobs
     /// below which something is.

@@ -227,6 +227,8 @@ pub struct WorkerTimes {
     pub steal_ms: u64,
     /// Jobs of this host wait for results from elsewhere, and nothing else was there for it.
     pub wait_ms: u64,
+    /// There was work for it, and other runs of this host had their turn.
+    pub others_ms: u64,
 }
 
 /// A line of an app's log.
@@ -285,6 +287,8 @@ pub enum NoteKind {
     Aborted,
     /// It was lost with the host that ran it, and is in its owner's queue again.
     Lost,
+    /// The host that ran it gave it back in peace, and it is in its owner's queue again.
+    GivenBack,
     /// Its result came from the table.
     Reused,
     /// It went on running and has a new owner.

@@ -75,9 +75,9 @@ fn to_coordinator() -> Vec<Line> {
             series: 4,
             counts: Box::new(counts()),
             progress: Some((1, 300)),
-            notes: vec![note(NoteKind::Lost)],
+            notes: vec![note(NoteKind::Lost), note(NoteKind::GivenBack)],
             notes_dropped: 2,
-            workers: vec![WorkerTimes { work_ms: 1, recover_ms: 2, steal_ms: 3, wait_ms: 4 }]
+            workers: vec![WorkerTimes { work_ms: 1, recover_ms: 2, steal_ms: 3, wait_ms: 4, others_ms: 5 }]
         }
         Log { run: RUN, lines: vec![log_line()] }
         Suspended { run: RUN }
@@ -198,6 +198,7 @@ fn of_notes() -> Vec<Line> {
         Failed {}
         Aborted {}
         Lost {}
+        GivenBack {}
         Reused {}
         Adopted {}
     }

@@ -73,6 +73,7 @@ pub fn spec() -> JobSpec {
         depth: 130,
         lineage: lineage(),
         redone: true,
+        given_back: false,
         lookup_below: 7,
         objects: vec![Mention { object: OBJECT, creation: ObjectId([0x0d; 16]) }],
     }
@@ -140,6 +141,7 @@ pub fn counts() -> Counts {
             stolen_wide: 6,
             reused: 7,
             lost: 8,
+            given_back: 12,
             adopted: 9,
             recorded: 10,
             aborted: 11,

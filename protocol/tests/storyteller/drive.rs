@@ -178,8 +178,8 @@ impl World {
                 let result = crate::entries::result(&finished);
                 self.say(format!("{name} has {job} {result}"));
             }
-            Command::Requeue { number, redone, lookup_below, .. } => {
-                let spec = runtime.requeue(number, redone, lookup_below);
+            Command::Requeue { number, again, .. } => {
+                let spec = runtime.requeue(number, again);
                 let shown = spec.map_or("no job".to_owned(), |spec| messages::job(&self.names, &spec));
                 self.say(format!("{name} queues {shown}"));
             }

@@ -78,6 +78,7 @@ impl World {
             depth: 1,
             lineage: Lineage::default(),
             redone: false,
+            given_back: false,
             lookup_below: 0,
             objects: Vec::new(),
         }

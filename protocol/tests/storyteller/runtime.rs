@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::SharedReplica;
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Mention};
+use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Mention};
 
 use crate::entries::{finished, value};
 use crate::names::parent;
@@ -95,6 +95,7 @@ impl Runtime {
             depth: over.depth + 1,
             lineage,
             redone: over.redone,
+            given_back: over.given_back,
             lookup_below: over.lookup_below,
             objects: self.mentions.clone(),
         };
@@ -206,12 +207,12 @@ impl Runtime {
     }
 
     /// A lent or looked-up job is open again.
-    pub fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) -> Option<JobSpec> {
+    pub fn requeue(&mut self, number: JobNumber, again: Again) -> Option<JobSpec> {
         let (held, name) = self.away.remove(&number)?;
         let node = self.node(held, &name)?;
         node.state = State::Open;
-        node.spec.redone = redone;
-        node.spec.lookup_below = lookup_below;
+        (node.spec.redone, node.spec.given_back) = (again.redone, again.given_back);
+        node.spec.lookup_below = again.lookup_below;
         let spec = node.spec.clone();
         self.news.remove(&spec.key.tag());
         self.open.push_front((held, name));

@@ -152,14 +152,14 @@ impl World {
                     portion.complete(number, &finished);
                 }
             }
-            Command::Requeue { run, number, redone, lookup_below } => {
+            Command::Requeue { run, number, again } => {
                 if let Some(portion) = process.runtime.portions.get_mut(&run) {
                     let is_first_time =
-                        portion.away.get(&number).is_some_and(|(_, spec)| !spec.redone) && !redone;
+                        portion.away.get(&number).is_some_and(|(_, spec)| !spec.redone) && !again.redone;
                     if is_first_time {
                         self.sometimes.hit("a job was lost, without a crash, and taken back");
                     }
-                    portion.requeue(number, redone, lookup_below);
+                    portion.requeue(number, again);
                 }
             }
             Command::Lookups { run, jobs } => {

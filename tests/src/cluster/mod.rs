@@ -40,9 +40,6 @@ const OPEN_JOBS_SHOWN: usize = 60;
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What is said of the one contradiction that [`Cluster::hands_roots_over`] allows.
-const MORE_REDONE_THAN_LOST: (&str, &str) = (": work done again is ", " more than what was lost, ");
-
 /// A grid.
 pub struct Cluster {
     hosts: BTreeMap<String, Process>,
@@ -54,8 +51,6 @@ pub struct Cluster {
     folder: TempDir,
     /// Why its numbers may contradict one another, if they may.
     excuse: Option<&'static str>,
-    /// A root is given back in it, and what is done again of that is an estimate: see [`Cluster::hands_roots_over`].
-    hands_roots_over: bool,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
@@ -89,7 +84,6 @@ impl Cluster {
             api: Api::new(&format!("http://{address}")),
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
             excuse: None,
-            hands_roots_over: false,
             _turn: turn,
         };
         cluster.start_coordinator();
@@ -103,13 +97,6 @@ impl Cluster {
     /// This cluster's numbers may contradict one another, and are not compared at its end.
     pub fn excuse(&mut self, why: &'static str) {
         self.excuse = Some(why);
-    }
-
-    /// In this cluster a host gives a root back, as it leaves, pauses, rests with the run or has reached its cap. Whoever
-    /// gets it takes it for a lost one, and estimates that up to an interval of recording of it is done again, so that may
-    /// be more than what was lost. All else is compared.
-    pub fn hands_roots_over(&mut self) {
-        self.hands_roots_over = true;
     }
 
     /// The coordinator's API.
@@ -356,12 +343,7 @@ impl Drop for Cluster {
         let has_failed = std::thread::panicking();
         let is_to_be_asked = !has_failed && self.excuse.is_none();
         let is_there = self.coordinator.as_mut().is_some_and(|coordinator| !coordinator.has_ended());
-        let mut found = if is_to_be_asked && is_there { contradictions(&self.api) } else { Vec::new() };
-        if self.hands_roots_over {
-            found.retain(|one| {
-                !one.contains(MORE_REDONE_THAN_LOST.0) || !one.contains(MORE_REDONE_THAN_LOST.1)
-            });
-        }
+        let found = if is_to_be_asked && is_there { contradictions(&self.api) } else { Vec::new() };
         if found.is_empty() && !has_failed {
             return;
         }

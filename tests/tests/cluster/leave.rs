@@ -91,7 +91,6 @@ fn a_paused_host_says_why_and_takes_nothing() {
 #[test]
 fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    cluster.hands_roots_over();
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob"], 0.3);
     let before = cluster.host_status("bob")["id"].clone();

@@ -46,7 +46,6 @@ fn a_run_ends_at_the_limits_on_its_time() {
 #[test]
 fn a_host_gives_a_run_no_more_than_its_owner_allows() {
     let mut cluster = Cluster::start(&[]);
-    cluster.hands_roots_over();
     let url = format!("http://{}", cluster.address());
     cluster.start_host_with("ada", "here", &url, &["--run-cpu-limit", "1s"]);
     cluster.await_hosts(1);

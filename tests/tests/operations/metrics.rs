@@ -66,6 +66,7 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
         ("sateen_jobs_taken_total", "", "stolen_local"),
         ("sateen_jobs_aborted_total", "", "aborted"),
         ("sateen_jobs_lost_total", "", "lost"),
+        ("sateen_jobs_given_back_total", "", "given_back"),
         ("sateen_jobs_redone_total", "", "redone"),
         ("sateen_results_reused_total", "", "reused"),
         ("sateen_results_recorded_total", "", "recorded"),
@@ -121,7 +122,6 @@ fn no_label_names_a_host_or_a_job() {
 #[test]
 fn a_run_that_is_suspended_and_resumed_loses_no_count() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
-    cluster.hands_roots_over();
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob"], 0.2);
     assert_eq!(cluster.api().order(&format!("/api/v1/runs/{run}/suspend")).0, 202);

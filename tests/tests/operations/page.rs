@@ -58,7 +58,6 @@ fn token(page: &str) -> String {
 #[test]
 fn the_page_tells_and_does_what_its_user_wants() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
-    cluster.hands_roots_over();
     let at = authority(&cluster, "ada");
     let page = get(&at, "/", &at, "");
     assert_eq!(page.status, 200);

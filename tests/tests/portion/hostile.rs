@@ -34,6 +34,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         depth: 0,
         lineage,
         redone: lookup_below > 0,
+        given_back: false,
         lookup_below,
         objects: Vec::new(),
     };

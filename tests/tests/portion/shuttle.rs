@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sateen_host::{App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, Snapshot};
 use sateen_protocol::message::LogLine;
-use sateen_protocol::{Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
+use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
 
@@ -186,6 +186,7 @@ impl Shuttle {
             depth: 0,
             lineage: Lineage::default(),
             redone: is_redone,
+            given_back: false,
             lookup_below: if is_redone { self.depth_max } else { 0 },
             objects: Vec::new(),
         };
@@ -315,7 +316,7 @@ impl Shuttle {
                     let Some(portion) = &self.hosts[to].portion else { continue };
                     match self.table.get(&key) {
                         Some(finished) => portion.complete(number, finished.clone()),
-                        None => portion.requeue(number, true, self.depth_max),
+                        None => portion.requeue(number, lost(self.depth_max)),
                     }
                 }
             }
@@ -369,7 +370,7 @@ impl Shuttle {
                 self.mail.push(Mail::Abort { to: thief, held });
             } else if thief == host {
                 self.held.remove(&(thief, held));
-                self.portion(owner).requeue(number, true, self.depth_max);
+                self.portion(owner).requeue(number, lost(self.depth_max));
             } else {
                 self.lent.insert((owner, number), loan);
             }
@@ -378,4 +379,9 @@ impl Shuttle {
             self.begin(successor);
         }
     }
+}
+
+/// How what a crashed host had is begun again.
+const fn lost(depth_max: u32) -> Again {
+    Again { redone: true, given_back: false, lookup_below: depth_max }
 }

@@ -193,7 +193,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Ok(remaining) => (Some(remaining), None),
         Err(why) => (None, Some(why)),
     };
-    let mean_busy = (shown.elapsed_s > 0.0).then(|| shown.figures.work_s / shown.elapsed_s);
+    let mean_busy = (is_kept && shown.elapsed_s > 0.0).then(|| shown.figures.computed_s / shown.elapsed_s);
     Ok(RunDetails {
         depths: chronicle.depths(),
         remaining,

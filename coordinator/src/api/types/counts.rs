@@ -20,9 +20,12 @@ pub struct JobCounts {
     pub stolen: u64,
     /// Of these, from other sites.
     pub stolen_wide: u64,
-    /// Lost with the hosts that had them, as their owners count.
+    /// Stolen, and lost with a thief that crashed, as their owners count. Lost roots are the run's `root_losses`.
     #[serde(default)]
     pub lost: u64,
+    /// Stolen, begun, and given back by a thief that left, paused or had no room.
+    #[serde(default)]
+    pub given_back: u64,
     /// Lost and begun again, by the tree: each once, however often it was lost. Beside those that their owners have
     /// lost, these are the root and jobs that were below a lost one; and those are less whose results were reused or
     /// adopted. Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
@@ -50,6 +53,7 @@ impl From<Jobs> for JobCounts {
             stolen_wide,
             reused,
             lost,
+            given_back,
             adopted,
             recorded,
             aborted,
@@ -62,6 +66,7 @@ impl From<Jobs> for JobCounts {
             stolen,
             stolen_wide,
             lost,
+            given_back,
             redone: 0,
             reused,
             adopted,
@@ -82,6 +87,7 @@ impl JobCounts {
             stolen,
             stolen_wide,
             lost,
+            given_back,
             redone,
             reused,
             adopted,
@@ -96,6 +102,7 @@ impl JobCounts {
             (stolen, other.stolen),
             (stolen_wide, other.stolen_wide),
             (lost, other.lost),
+            (given_back, other.given_back),
             (redone, other.redone),
             (reused, other.reused),
             (adopted, other.adopted),

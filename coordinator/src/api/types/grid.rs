@@ -103,8 +103,8 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Jobs run in the last seconds.
     pub jobs_per_s: f64,
-    /// Of the work of runs that are not over, and of those that ended while this coordinator ran, what was done again
-    /// after a crash, from 0 to 1.
+    /// Of the work that hosts have reported since this coordinator was started, what was done again after a crash, from 0
+    /// to 1.
     pub redone_share: f64,
     /// Open websockets of pages.
     pub watchers: usize,

@@ -53,7 +53,7 @@ pub struct RunDetails {
     pub remaining: Option<Remaining>,
     /// Why that cannot be said.
     pub remaining_why: Option<String>,
-    /// Work by the time that it took: how many workers computed, on average.
+    /// How many workers computed, on average: their time by the run's. None where what workers did is no longer kept.
     pub mean_busy: Option<f64>,
     /// From the root down: of each job's children, that which ended last.
     pub critical_path: Vec<CriticalJob>,
@@ -86,6 +86,8 @@ pub enum HoldUpKind {
     Waiting,
     /// The hosts' processors do other things.
     Starved,
+    /// Its hosts compute for other runs, too.
+    Sharing,
     /// It computes what was lost in crashes.
     Recovery,
     /// One job, or few, while all others are done.

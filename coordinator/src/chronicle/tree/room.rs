@@ -191,7 +191,7 @@ impl Tree {
             NoteKind::Aborted | NoteKind::Adopted if is_done => return,
             NoteKind::Begun { .. } | NoteKind::Adopted => Group::Running,
             NoteKind::Done { .. } | NoteKind::Reused => Group::Done,
-            NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost => Group::Other,
+            NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost | NoteKind::GivenBack => Group::Other,
         };
         if let Some(rolled) = known {
             let before = std::mem::replace(&mut rolled.group, group);

@@ -23,6 +23,9 @@ pub struct RunHere {
     pub called: (String, String, Vec<String>),
     /// What was counted of it as this machine's contribution.
     pub contributed: (u64, u64),
+    /// Its workers that computed when all runs were looked at last: they go from one run to another, so that what is
+    /// seen of one run alone does not go with that.
+    busy: u32,
 }
 
 impl RunHere {
@@ -57,7 +60,14 @@ impl Driver {
         let generation = self.next_generation;
         let cancel = Cancel::default();
         let called = (spec.app.to_string(), spec.function.clone(), spec.arguments.clone());
-        let here = RunHere { generation, cancel: cancel.clone(), portion: None, called, contributed: (0, 0) };
+        let here = RunHere {
+            generation,
+            cancel: cancel.clone(),
+            portion: None,
+            called,
+            contributed: (0, 0),
+            busy: 0,
+        };
         if let Some(earlier) = self.runs.insert(run, here) {
             earlier.stop();
         }
@@ -134,7 +144,11 @@ impl Driver {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
                 // What is recorded is told no sooner than that it was done. And what comes to rest here is told before it is
                 // dropped.
-                Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => self.count_one(run),
+                Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => {
+                    let busy = self.runs.get(&run).map_or(0, |here| here.busy);
+                    let counts = self.contribute(run);
+                    self.tell_counts(run, counts.map(|counts| Counts { busy, ..counts }));
+                }
                 _ => {}
             }
             self.tell(|machine, now| machine.handle_notice(now, run, notice));
@@ -197,8 +211,13 @@ impl Driver {
     /// Tells the machine the counts of all runs.
     pub(super) fn count(&mut self) {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
-            self.count_one(run);
+        let mut counts: Vec<Option<Counts>> = runs.iter().map(|run| self.contribute(*run)).collect();
+        at_one_moment(self.threads, counts.iter_mut().flatten());
+        for (run, counts) in runs.into_iter().zip(counts) {
+            if let Some(here) = self.runs.get_mut(&run) {
+                here.busy = counts.map_or(0, |counts| counts.busy);
+            }
+            self.tell_counts(run, counts);
             self.bound(run);
         }
     }
@@ -232,12 +251,39 @@ impl Driver {
         }
     }
 
-    fn count_one(&mut self, run: RunId) {
-        if let Some(counts) = self.contribute(run) {
+    fn tell_counts(&mut self, run: RunId, counts: Option<Counts>) {
+        if let Some(counts) = counts {
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Counts(Box::new(counts))));
         }
         if let Some(activity) = self.portion(run).and_then(|portion| portion.activity()) {
             self.tell(|machine, now| machine.handle_notice(now, run, activity));
         }
+    }
+}
+
+/// Between two looks a worker may go from one run to another, and would seem to compute for both. Then it was at the first.
+fn at_one_moment<'a>(threads: usize, counts: impl Iterator<Item = &'a mut Counts>) {
+    let mut free = u32::try_from(threads).unwrap_or(u32::MAX);
+    for counts in counts {
+        counts.busy = counts.busy.min(free);
+        free -= counts.busy;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_worker_computes_for_two_runs_at_once() {
+        let busy = |threads: usize, seen: &[u32]| {
+            let mut counts: Vec<Counts> =
+                seen.iter().map(|busy| Counts { busy: *busy, ..Counts::default() }).collect();
+            at_one_moment(threads, counts.iter_mut());
+            counts.iter().map(|counts| counts.busy).collect::<Vec<u32>>()
+        };
+        assert_eq!(busy(1, &[1, 1, 0]), [1, 0, 0]);
+        assert_eq!(busy(4, &[2, 1, 1]), [2, 1, 1]);
+        assert_eq!(busy(4, &[0, 3, 2]), [0, 3, 1]);
     }
 }

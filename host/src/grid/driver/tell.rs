@@ -51,8 +51,8 @@ impl Driver {
             Command::Complete { run, number, finished } => {
                 self.with(run, |portion| portion.complete(number, finished));
             }
-            Command::Requeue { run, number, redone, lookup_below } => {
-                self.with(run, |portion| portion.requeue(number, redone, lookup_below));
+            Command::Requeue { run, number, again } => {
+                self.with(run, |portion| portion.requeue(number, again));
             }
             Command::Lookups { run, jobs } => self.with(run, |portion| portion.lookups(&jobs)),
             Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_deque::Injector;
 use sateen_protocol::{
-    Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
+    Again, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
 };
 
 use super::{ROOT, Remote};
@@ -38,6 +38,7 @@ impl Shared {
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
         let place = Place::new(parent, spec.depth, spec.redone, spec.lookup_below);
         place.is_lost.store(was_begun, SeqCst);
+        place.given_back.store(spec.given_back, SeqCst);
         let mut job = Job::new(kind, spec.parameters, 0, Duration::ZERO);
         job.depth = spec.depth;
         job.place = Some(place);
@@ -157,15 +158,16 @@ impl Shared {
         self.wake_owner(&job);
     }
 
-    pub fn requeue(&self, remote: &Remote, number: JobNumber, redone: bool, lookup_below: u32) {
+    pub fn requeue(&self, remote: &Remote, number: JobNumber, again: Again) {
         let mut away = remote.away.lock();
         let Some(job) = away.remove(&number) else { return };
         if let Some(place) = &job.place {
-            place.redone.fetch_or(redone, SeqCst);
-            if redone && !job.is_looked_up() {
+            place.redone.fetch_or(again.redone, SeqCst);
+            place.given_back.store(again.given_back, SeqCst);
+            if again.redone && !job.is_looked_up() {
                 place.is_lost.store(true, SeqCst);
             }
-            place.lookup_below.store(lookup_below, SeqCst);
+            place.lookup_below.store(again.lookup_below, SeqCst);
         }
         remote.note_asked(&job);
         // Counted before it is open: whoever claims it counts it out.
@@ -259,6 +261,7 @@ impl Remote {
             depth: place.depth,
             lineage,
             redone: place.redone.load(SeqCst),
+            given_back: place.given_back.load(SeqCst),
             lookup_below: place.lookup_below.load(SeqCst),
             objects: (job.objects.iter())
                 .map(|object| Mention { object: object.name(), creation: object.id })

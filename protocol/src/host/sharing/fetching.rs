@@ -10,7 +10,7 @@ use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARE
 use crate::message::PeerMessage;
 use crate::parcel::Contents;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
-use crate::{HostId, JobNumber, JobSpec, RunId, Time};
+use crate::{Again, HostId, JobNumber, JobSpec, RunId, Time};
 
 impl Host {
     pub(in crate::host) fn on_opened(
@@ -281,8 +281,8 @@ impl Host {
                     self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
                 }
                 Owner::Here => {
-                    let (redone, lookup_below) = (true, 0);
-                    self.commands.push_back(Command::Requeue { run, number, redone, lookup_below });
+                    let again = Again { redone: true, given_back: false, lookup_below: 0 };
+                    self.commands.push_back(Command::Requeue { run, number, again });
                 }
                 // A root mentions nothing, and has no guard.
                 Owner::Coordinator => {}

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
-    Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Outcome, ROOT_KIND,
-    RunSpec, Time,
+    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Outcome,
+    ROOT_KIND, RunSpec, Time,
 };
 
 use super::objects::Object;
@@ -226,7 +226,7 @@ impl Portion {
     }
 
     /// A child that the machine had is to be run here.
-    pub fn requeue(&mut self, number: JobNumber, redone: bool, lookup_below: u32) {
+    pub fn requeue(&mut self, number: JobNumber, again: Again) {
         let Some((place, mut spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
                 self.complaints.push(format!("job {} is to be run again, and nobody waits for it", number.0));
@@ -234,8 +234,9 @@ impl Portion {
             return;
         };
         self.tally.requeued += 1;
-        spec.redone |= redone;
-        spec.lookup_below = lookup_below;
+        spec.redone |= again.redone;
+        spec.given_back = again.given_back;
+        spec.lookup_below = again.lookup_below;
         self.set(place, Child::Open);
         self.open.push_back(Open { place, worker: usize::MAX, spec, asked: self.told });
         // Its parent may take it back.
@@ -461,6 +462,7 @@ impl Portion {
             depth: frame.depth + 1,
             lineage: above.child(&task.spec.key),
             redone: frame.redone,
+            given_back: false,
             // What nobody exposed before is in no lineage; entries may be below it all the same.
             lookup_below: frame.lookup_below,
             objects: task.spec.objects.clone(),

@@ -360,6 +360,7 @@ mod tests {
                 depth: 0,
                 lineage: Lineage::default(),
                 redone,
+                given_back: false,
                 lookup_below,
                 objects: Vec::new(),
             };

@@ -1,6 +1,7 @@
 //! The numbers of the whole grid.
 
 use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 
@@ -104,18 +105,21 @@ fn check_states(told: &Told, found: &mut Found) {
     }
 }
 
-/// Runs that ended before this coordinator was started are not in its metrics, and runs that were deleted since are in no
+/// What was done before this coordinator was started is not in its metrics, and runs that were deleted since are in no
 /// list: counters do not fall.
 fn check_counters(before: &Told, after: &Told, found: &mut Found) {
     let over = after.runs.iter().filter(|run| is_over(run)).count() as f64;
     let ended = after.metric("sateen_runs_ended_total", "");
-    let (has_all, has_more) = (ended == over, ended > over);
+    let started = after.metric("sateen_start_time_seconds", "");
+    let is_older = |run: &Value| began_s(&run["submitted_at"]).is_none_or(|submitted| submitted <= started);
+    let (has_all, has_more) = (ended == over && !after.runs.iter().any(is_older), ended > over);
     let jobs = |name: &'static str| move |run: &Value| number(&run["jobs"], name);
     for (metric, name) in [
         ("sateen_jobs_spawned_total", "spawned"),
         ("sateen_jobs_exposed_total", "exposed"),
         ("sateen_jobs_taken_total", "stolen_local"),
         ("sateen_jobs_lost_total", "lost"),
+        ("sateen_jobs_given_back_total", "given_back"),
         ("sateen_jobs_redone_total", "redone"),
         ("sateen_results_reused_total", "reused"),
         ("sateen_results_recorded_total", "recorded"),
@@ -151,4 +155,10 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
         let share = number(&after.status, "redone_share");
         found.same("the grid", "redone_share", ("the status", share), ("/metrics", (redone / work).min(1.0)));
     }
+}
+
+/// A moment in seconds of Unix time.
+fn began_s(moment: &Value) -> Option<f64> {
+    let moment = humantime::parse_rfc3339(moment.as_str()?).ok()?;
+    moment.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }

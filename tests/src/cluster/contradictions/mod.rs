@@ -93,6 +93,20 @@ impl Found {
         }
     }
 
+    /// Nothing that is counted or measured is less than nothing.
+    fn not_negative(&mut self, of: &str, told: &Value) {
+        match told {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, value)| self.not_negative(&format!("{of}, {name}"), value));
+            }
+            Value::Array(values) => values.iter().for_each(|value| self.not_negative(of, value)),
+            Value::Number(number) if number.as_f64().is_some_and(f64::is_sign_negative) => {
+                self.say(format!("{of}: it is {number}"));
+            }
+            _ => {}
+        }
+    }
+
     fn say(&mut self, sentence: String) {
         self.0.push(sentence);
     }
@@ -127,12 +141,14 @@ mod tests {
         found.same("run 1", "work", ("one", 10.0004), ("other", 10.0));
         found.at_most("run 1", ("stolen", 3.0), ("executed", 3.0));
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 4.0), 4.0);
+        found.not_negative("run 1", &serde_json::json!({"work_s": [0, 0.0, 1.5, null, "-1"]}));
         assert_eq!(found.0, [""; 0]);
         found.same("run 1", "work", ("one", 10.1), ("other", 10.0));
         found.at_most("run 1", ("stolen", 4.0), ("executed", 3.0));
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 2.0), 4.0);
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 5.0), 4.0);
-        assert_eq!(found.0.len(), 4);
+        found.not_negative("run 1", &serde_json::json!({"work_s": [1, -0.0], "hosts": {"jobs": -1}}));
+        assert_eq!(found.0.len(), 6);
         assert_eq!(found.0[0], "run 1: work is 10.1 by one, and 10 by other");
     }
 }

@@ -8,7 +8,7 @@ use super::super::Api;
 use super::{Found, ROUNDING_S, is_over, list, number};
 
 /// Counters of jobs.
-const JOBS: [&str; 12] = [
+const JOBS: [&str; 13] = [
     "spawned",
     "exposed",
     "executed",
@@ -16,6 +16,7 @@ const JOBS: [&str; 12] = [
     "stolen",
     "stolen_wide",
     "lost",
+    "given_back",
     "redone",
     "reused",
     "adopted",
@@ -23,8 +24,18 @@ const JOBS: [&str; 12] = [
     "aborted",
 ];
 /// Those that never fall: a job counts as executed until it turns out that nobody wants it.
-const GROWING: [&str; 9] =
-    ["spawned", "exposed", "stolen_local", "stolen", "stolen_wide", "lost", "reused", "adopted", "recorded"];
+const GROWING: [&str; 10] = [
+    "spawned",
+    "exposed",
+    "stolen_local",
+    "stolen",
+    "stolen_wide",
+    "lost",
+    "given_back",
+    "reused",
+    "adopted",
+    "recorded",
+];
 /// What a host may have done and not told when it went, or not told of what its workers did meanwhile, in seconds of each
 /// of its workers.
 const UNTOLD_S: f64 = 1.0;
@@ -98,6 +109,8 @@ impl Page {
 
     fn check_pages(&self, found: &mut Found) {
         let (of, shown) = (&self.name, &self.details["run"]);
+        found.not_negative(of, &self.run);
+        found.not_negative(of, &self.details);
         for name in JOBS {
             let by = |run: &Value| number(&run["jobs"], name);
             if is_over(&self.run) {
@@ -135,8 +148,8 @@ impl Page {
         found.at_most(of, ("exposed", is("exposed")), ("spawned", is("spawned")));
         found.at_most(of, ("stolen from other sites", is("stolen_wide")), ("stolen", is("stolen")));
         // A job that was lost is executed again, and spawned once; so is the one that a host gives back.
-        let most = is("spawned") + is("lost");
-        found.at_most(of, ("executed", is("executed")), ("spawned and lost", most));
+        let most = is("spawned") + is("lost") + is("given_back");
+        found.at_most(of, ("executed", is("executed")), ("spawned, lost and given back", most));
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
             found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));

@@ -171,6 +171,7 @@ fn job(number: u64) -> JobSpec {
         depth: entry.depth,
         lineage: entry.lineage,
         redone: true,
+        given_back: false,
         lookup_below: limits::LINEAGE_LENGTH_MAX as u32,
         objects: Vec::new(),
     }
