@@ -11,8 +11,8 @@
 //! is elsewhere; a host that evicts another's job hands it back to its owner at once, and one that finds no room to
 //! begin it after a while.
 //!
-//! Linear memories are counted when they grow, and results that wait to be delivered as long as they are kept: these
-//! go by themselves, so even the oldest instance waits for them. What else grows (stacks, replicas, tables) is
+//! Linear memories are counted when they grow, results that wait to be delivered as long as they are kept, and the memory
+//! of a compiler while it runs: these go by themselves, so even the oldest instance waits for them. What else grows (stacks, replicas, tables) is
 //! measured: a thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
 
 use std::collections::BTreeMap;
@@ -29,6 +29,12 @@ use crate::scheduler::{Shared, TaskId};
 #[derive(Clone)]
 pub struct HostMemory(Arc<Budget>);
 
+impl std::fmt::Debug for HostMemory {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("HostMemory").field(&self.0.bytes_max).finish()
+    }
+}
+
 struct Budget {
     bytes_max: usize,
     /// Claimed by instances.
@@ -37,6 +43,8 @@ struct Budget {
     passing: AtomicUsize,
     /// What the driver keeps of results and parcels until they are delivered.
     undelivered: AtomicUsize,
+    /// Resident memory of the process that compiles a module.
+    compiling: AtomicUsize,
     /// Resident memory beyond what the host takes itself, when it was measured last.
     resident: AtomicUsize,
     claims: Mutex<Claims>,
@@ -99,6 +107,7 @@ impl HostMemory {
             claimed: AtomicUsize::new(0),
             passing: AtomicUsize::new(0),
             undelivered: AtomicUsize::new(0),
+            compiling: AtomicUsize::new(0),
             resident: AtomicUsize::new(0),
             claims: Mutex::default(),
             runs: Mutex::default(),
@@ -124,15 +133,15 @@ impl HostMemory {
     /// has not begun.
     pub(crate) fn may_begin(&self, bytes: usize) -> bool {
         let is_still = || self.0.moved.lock().elapsed() >= STANDSTILL_MAX;
-        self.has_room_for(bytes) || (self.0.has_room_beside_results(bytes) && is_still())
+        self.has_room_for(bytes) || (self.0.has_room_beside_passing(bytes) && is_still())
     }
 
     /// Whether there is room for `bytes` more. Where there is no instance at all, there is for one, unless results
     /// that are delivered soon take that room.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
-        let used = self.0.counted().max(self.0.resident.load(SeqCst));
+        let used = self.0.counted().max(self.0.resident.load(SeqCst) + self.0.compiling.load(SeqCst));
         let has_room = used.saturating_add(bytes) <= self.0.bytes_max
-            || (self.0.has_room_beside_results(bytes) && self.0.claims.lock().living.is_empty());
+            || (self.0.has_room_beside_passing(bytes) && self.0.claims.lock().living.is_empty());
         if !has_room {
             self.look_again();
         }
@@ -154,6 +163,16 @@ impl HostMemory {
     pub(crate) fn keep_undelivered(&self, bytes: usize) {
         self.0.undelivered.store(bytes, SeqCst);
         self.0.evict_excess();
+    }
+
+    /// A compiler's process takes `bytes` now; none when it has ended.
+    pub(crate) fn compiles(&self, bytes: usize) {
+        self.0.compiling.store(bytes, SeqCst);
+        if bytes == 0 {
+            self.look_again();
+        } else {
+            self.0.evict_excess();
+        }
     }
 
     /// Runs are to look for room soon.
@@ -188,7 +207,7 @@ impl Claim {
         if !self.budget.take(more) {
             let mut claims = self.budget.claims.lock();
             let is_oldest = claims.living.first_key_value().is_some_and(|(oldest, _)| *oldest == self.number);
-            if !is_oldest || !self.budget.has_room_beside_results(self.bytes() + more) {
+            if !is_oldest || !self.budget.has_room_beside_passing(self.bytes() + more) {
                 self.living.is_evicted.store(true, SeqCst);
                 return Err(NoRoom);
             }
@@ -252,23 +271,23 @@ impl Budget {
         *self.moved.lock() = Instant::now();
     }
 
-    /// Results that are not delivered yet.
-    fn results(&self) -> usize {
-        self.undelivered.load(SeqCst) + self.passing.load(SeqCst)
+    /// What goes by itself: results that are not delivered yet, and a compiler.
+    fn passing(&self) -> usize {
+        self.undelivered.load(SeqCst) + self.passing.load(SeqCst) + self.compiling.load(SeqCst)
     }
 
     fn counted(&self) -> usize {
-        self.claimed.load(SeqCst).saturating_add(self.results())
+        self.claimed.load(SeqCst).saturating_add(self.passing())
     }
 
-    /// Whether an instance with `bytes` fits in where no other is. That always is so when there are no results.
-    fn has_room_beside_results(&self, bytes: usize) -> bool {
-        let results = self.results();
-        results == 0 || results.saturating_add(bytes) <= self.bytes_max
+    /// Whether an instance with `bytes` fits in where no other is. That always is so when nothing goes by itself soon.
+    fn has_room_beside_passing(&self, bytes: usize) -> bool {
+        let passing = self.passing();
+        passing == 0 || passing.saturating_add(bytes) <= self.bytes_max
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let most = self.bytes_max.saturating_sub(self.results());
+        let most = self.bytes_max.saturating_sub(self.passing());
         let fits =
             |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
@@ -286,7 +305,7 @@ impl Budget {
     /// So many bytes are resident. Those that were evicted have until the next look to go.
     fn see(&self, resident: usize) {
         self.resident.store(resident, SeqCst);
-        let excess = resident.saturating_sub(self.bytes_max);
+        let excess = (resident + self.compiling.load(SeqCst)).saturating_sub(self.bytes_max);
         if excess > 0 {
             let evicted = self.claims.lock().evict(excess);
             wake(&evicted);
@@ -377,6 +396,24 @@ mod tests {
         memory.take_result(45);
         memory.keep_undelivered(0);
         assert!(memory.has_room_for(1000), "there is nothing that could make room");
+    }
+
+    #[test]
+    fn guests_do_without_what_a_compiler_takes() {
+        let memory = HostMemory::unwatched(100);
+        let (oldest, youngest) = (claim(&memory), claim(&memory));
+        assert_eq!((oldest.grow_to(40), youngest.grow_to(30)), (Ok(()), Ok(())));
+        memory.compiles(31);
+        assert!(youngest.is_evicted() && !oldest.is_evicted());
+        drop(youngest);
+        assert!(memory.has_room_for(29) && !memory.has_room_for(30));
+        memory.0.see(80);
+        assert!(!memory.has_room_for(0), "what is resident is this process's alone");
+        memory.0.see(0);
+        memory.compiles(70);
+        assert_eq!(oldest.grow_to(41), Err(NoRoom));
+        memory.compiles(0);
+        assert!(memory.has_room_for(60));
     }
 
     #[test]

@@ -57,11 +57,10 @@ fn take_part(host: Host) -> ExitCode {
         Ok(memory) => memory,
         Err(error) => return fail(USAGE, format!("a thread cannot be started: {error}")),
     };
-    let compiler =
-        match Compiler::of_this_program(memory.as_ref().map(HostMemory::bytes_max), host.priority.into()) {
-            Ok(compiler) => Some(compiler),
-            Err(error) => return fail(USAGE, format!("this program cannot be found: {error}")),
-        };
+    let compiler = match Compiler::of_this_program(memory.clone(), host.priority.into()) {
+        Ok(compiler) => Some(compiler),
+        Err(error) => return fail(USAGE, format!("this program cannot be found: {error}")),
+    };
     let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let workers =
         Workers { threads, turns: Turns::new(threads), priority: host.priority.into(), memory, compiler };

@@ -24,7 +24,7 @@ use crate::failure::RunError;
 use crate::limits::{
     COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
 };
-use crate::memory::resident_bytes;
+use crate::memory::{HostMemory, resident_bytes};
 use crate::scheduler::Priority;
 
 /// The hidden command of `sateen-host` that compiles.
@@ -55,15 +55,17 @@ pub struct Compiler {
     pub memory_bytes_max: usize,
     /// How the child stands against the machine's other programs.
     pub priority: Priority,
+    /// What guests must do without while it runs, if they are bounded.
+    pub memory: Option<HostMemory>,
 }
 
 impl Compiler {
-    /// With this very program, within the usual limits; in less memory if all guests have only `memory_bytes_max`.
+    /// With this very program, within the usual limits; within half of the guests' `memory` if that is less.
     ///
     /// # Errors
     /// When the system does not say where the program is.
-    pub fn of_this_program(memory_bytes_max: Option<usize>, priority: Priority) -> io::Result<Self> {
-        let half = memory_bytes_max.map_or(usize::MAX, |bytes| bytes / 2);
+    pub fn of_this_program(memory: Option<HostMemory>, priority: Priority) -> io::Result<Self> {
+        let half = memory.as_ref().map_or(usize::MAX, |memory| memory.bytes_max() / 2);
         Ok(Self {
             // The program that runs, also when another version has taken its place since.
             program: if cfg!(target_os = "linux") {
@@ -74,6 +76,7 @@ impl Compiler {
             priority,
             time_max: COMPILE_TIME_MAX,
             memory_bytes_max: COMPILE_MEMORY_BYTES_MAX.min(half),
+            memory,
         })
     }
 
@@ -149,6 +152,7 @@ impl Compiler {
             });
             let ended = self.watch(&mut child.0, is_unwanted);
             drop(child);
+            self.takes(0);
             let complaint = complaint.join().unwrap_or_default();
             match ended? {
                 Ended::Well => Ok(()),
@@ -170,6 +174,7 @@ impl Compiler {
                 return Err(unwanted());
             }
             let (resident, time) = taken_by(child.id());
+            self.takes(resident);
             if resident > self.memory_bytes_max {
                 return Err(self.too_large());
             }
@@ -185,6 +190,13 @@ impl Compiler {
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LOOK_MAX);
+        }
+    }
+
+    /// The child takes so much memory now.
+    fn takes(&self, bytes: usize) {
+        if let Some(memory) = &self.memory {
+            memory.compiles(bytes);
         }
     }
 

@@ -27,6 +27,7 @@ fn compiler() -> Compiler {
         time_max: Duration::from_secs(60),
         memory_bytes_max: 1 << 30,
         priority: Priority::Idle,
+        memory: None,
     }
 }
 
