@@ -110,6 +110,10 @@ fn main() -> ExitCode {
     if let [doors::COMMAND, orders] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return ended(doors::run_here(orders));
     }
+    if words.iter().any(|word| ["help", "--help", "-h"].contains(&word.as_str())) {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
     let (apps, flags): (Vec<&str>, Vec<&str>) =

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::Result;
 
@@ -10,13 +11,24 @@ use crate::setup::has;
 use crate::shell::{aside, cargo, command, root, run};
 
 const UI: &str = "ui";
+/// What the dashboard is made of.
+const SOURCES: [&str; 8] = [
+    "src",
+    "public",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "svelte.config.js",
+    "tsconfig.json",
+    "vite.config.ts",
+];
 /// Names that distributions give to Chromium.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// Builds `ui/dist`, which the coordinator then has in itself. Without Node it says what is missing, and the
 /// coordinator serves a page that says the same.
 pub fn build() -> Result<()> {
-    if !is_ready()? {
+    if !is_ready()? || is_built() {
         return Ok(());
     }
     aside(npm(["run", "--silent", "build"]))
@@ -75,11 +87,28 @@ fn is_ready() -> Result<bool> {
 
 /// Whether what is installed is as new as the lock file.
 fn is_installed() -> bool {
-    let modified = |name: &str| folder().join(name).metadata().and_then(|about| about.modified()).ok();
-    match (modified("node_modules/.package-lock.json"), modified("package-lock.json")) {
+    let of = |name: &str| modified(&folder().join(name));
+    match (of("node_modules/.package-lock.json"), of("package-lock.json")) {
         (Some(installed), Some(wanted)) => installed >= wanted,
         _ => false,
     }
+}
+
+/// Whether what is built is newer than all that it is made of: the coordinator need not be compiled anew then.
+fn is_built() -> bool {
+    let built = modified(&folder().join("dist/index.html"));
+    let sources = SOURCES.iter().map(|name| newest(&folder().join(name))).max().flatten();
+    sources.zip(built).is_some_and(|(sources, built)| sources < built)
+}
+
+/// When a file, or something in a folder, was changed last.
+fn newest(path: &Path) -> Option<SystemTime> {
+    let entries = path.read_dir().into_iter().flatten().flatten();
+    entries.filter_map(|entry| newest(&entry.path())).chain(modified(path)).max()
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|about| about.modified()).ok()
 }
 
 fn has_chromium() -> bool {
