@@ -4,6 +4,7 @@
 //! they also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
+mod checks;
 mod copies;
 mod cores;
 mod crowd;
@@ -49,6 +50,7 @@ use workloads::Workloads;
 const USAGE: &str = "\
 cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   spawn   what a spawn and its sync cost
+  checks  what it costs that parameters and results are checked on their way
   leaf    how fast plain code is in the sandbox
   scale   what spawns cost an app, and what two workers gain
   model   what sets of jobs, inlets and aborts cost
@@ -68,7 +70,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   sim     how fast the simulator is
   all     all of them
 --json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md;
---app measures only these apps: the figures that leaf, scale and faults have of each
+--app measures only these apps: the figures that checks, leaf, scale and faults have of each
 ";
 
 /// How a benchmark is run.
@@ -81,9 +83,10 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 18] = [
+const BENCHES: [(&str, Bench); 19] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
+    ("checks", Apps(checks::bench)),
     ("leaf", Apps(leaf::bench)),
     ("model", Whole(model::bench)),
     ("scale", Apps(scale::bench)),

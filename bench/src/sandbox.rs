@@ -36,6 +36,11 @@ impl Sandbox {
         Self::load(&dist().join("apps").join(format!("{name}.wasm")))
     }
 
+    /// The sample app `name`, whose parameters and results are not checked on their way.
+    pub fn unchecked(name: &str) -> Result<Self> {
+        Self::load(&dist().join("bench/unchecked").join(format!("{name}.wasm")))
+    }
+
     /// The app `name` that only benchmarks use.
     pub fn bench_app(name: &str) -> Result<Self> {
         Self::load(&dist().join("bench").join(format!("{name}.wasm")))

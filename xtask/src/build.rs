@@ -75,6 +75,21 @@ fn build_apps(folder: &str, output: &str, install: bool) -> Result<()> {
     Ok(())
 }
 
+/// Builds the sample apps in Rust once more, without the checks of what travels.
+fn build_unchecked() -> Result<()> {
+    let folder = root().join("dist/bench/unchecked");
+    fs::create_dir_all(&folder)?;
+    for app in apps("sample-apps")? {
+        let manifest = root().join("sample-apps").join(&app).join("Cargo.toml");
+        if manifest.is_file() {
+            let mut build = command(dist("sateen"), ["build", "--manifest-path"]);
+            build.arg(manifest).arg("--output").arg(folder.join(format!("{app}.wasm")));
+            aside(build.env("RUSTFLAGS", "--cfg sateen_unchecked"))?;
+        }
+    }
+    Ok(())
+}
+
 /// The names of the apps in `folder`, sorted.
 fn apps(folder: &str) -> Result<Vec<String>> {
     let mut apps: Vec<String> = fs::read_dir(root().join(folder))?
@@ -104,5 +119,8 @@ fn built(program: &str) -> Result<PathBuf> {
 pub fn bench(arguments: &[&str]) -> Result<()> {
     build()?;
     build_apps("bench/apps", "bench", false)?;
+    if arguments.iter().any(|argument| ["checks", "all"].contains(argument)) {
+        build_unchecked()?;
+    }
     run(command(built("bench")?, arguments))
 }

@@ -178,7 +178,8 @@ fn honest(grid: &Cluster, name: &str) -> Result<f64> {
     let since = Instant::now();
     let run = grid::submit(grid, &module, &[QUEENS.0])?;
     let submitted = since.elapsed().as_secs_f64();
-    let took = grid::wait(grid, run, Some(QUEENS.1))?;
+    // Hostile hosts never say what they counted, and nobody who wants the result waits for that.
+    let took = grid::wait_for_answer(grid, run, Some(QUEENS.1))?;
     let all = since.elapsed().as_secs_f64();
     eprintln!("doors: {name}: submitted in {} s, ran for {} s", shown(submitted), shown(took));
     Ok(all)

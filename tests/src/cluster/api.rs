@@ -132,11 +132,23 @@ impl Api {
     /// would take the time of those who work.
     #[track_caller]
     pub fn run_over(&self, run: u64, patience: Duration) -> Value {
+        self.awaited(run, patience, true)
+    }
+
+    /// As [`Api::run_over`], whether or not all hosts have said what they counted last: whoever wants the result waits
+    /// for no more.
+    #[track_caller]
+    pub fn run_answered(&self, run: u64, patience: Duration) -> Value {
+        self.awaited(run, patience, false)
+    }
+
+    #[track_caller]
+    fn awaited(&self, run: u64, patience: Duration, figures: bool) -> Value {
         let (started, mut last) = (Instant::now(), Value::Null);
         while let Some(left) = patience.checked_sub(started.elapsed()) {
             let turn_s = left.min(ANSWER_MAX / 2).as_secs();
-            match self.try_get(&format!("/api/v1/runs/{run}/wait?timeout_s={turn_s}&figures=true")) {
-                Some((200, run)) if is_over(&run) && run["counted"] != "so_far" => return run,
+            match self.try_get(&format!("/api/v1/runs/{run}/wait?timeout_s={turn_s}&figures={figures}")) {
+                Some((200, run)) if is_over(&run) && (!figures || run["counted"] != "so_far") => return run,
                 answer => last = answer.map_or(last, |(_, value)| value),
             }
             std::thread::sleep(PERIOD);

@@ -5,7 +5,7 @@ use std::mem::{align_of, size_of};
 
 use super::kind::Kind;
 use crate::wasm::objects::without_mentions;
-use crate::wasm::{check, is_root};
+use crate::wasm::{IS_UNCHECKED, check, is_root};
 use crate::{Job, codec};
 
 /// Parameters beyond this size, or aligned beyond 8, are kept in a box of their own.
@@ -87,7 +87,7 @@ impl<J: Job> Record<J> {
             }
         };
         let bytes = codec::encode(parameters);
-        if J::kind().checks_parameters(&bytes) {
+        if !IS_UNCHECKED && J::kind().checks_parameters(&bytes) {
             check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
         }
         bytes
@@ -96,7 +96,7 @@ impl<J: Job> Record<J> {
     /// Checks parameters in the root's instance, which is one a run. In others this would cost every steal.
     #[cold]
     pub fn check_if_root(parameters: &J::Parameters) {
-        if is_root() {
+        if !IS_UNCHECKED && is_root() {
             let bytes = without_mentions(|| codec::encode(parameters));
             if J::kind().checks_parameters(&bytes) {
                 check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
