@@ -107,6 +107,8 @@ pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
+/// Time for which the driver does what is due before it looks again at what hosts say.
+pub const SLICES_FOR: Duration = Duration::from_millis(10);
 /// Hosts in one answer.
 pub const HOSTS_LISTED_MAX: usize = 1000;
 /// Runs that are looked at for one answer, if only some are wanted.

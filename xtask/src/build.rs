@@ -84,7 +84,8 @@ fn build_unchecked() -> Result<()> {
         if manifest.is_file() {
             let mut build = command(dist("sateen"), ["build", "--manifest-path"]);
             build.arg(manifest).arg("--output").arg(folder.join(format!("{app}.wasm")));
-            aside(build.env("RUSTFLAGS", "--cfg sateen_unchecked"))?;
+            build.env("RUSTFLAGS", "--cfg sateen_unchecked");
+            aside(build)?;
         }
     }
     Ok(())

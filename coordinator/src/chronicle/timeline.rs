@@ -420,7 +420,13 @@ mod tests {
     #[test]
     fn hosts_may_say_anything() {
         let mut timeline = Timeline::default();
-        let absurd = WorkerTimes { work_ms: u64::MAX, recover_ms: u64::MAX, steal_ms: 7, wait_ms: u64::MAX };
+        let absurd = WorkerTimes {
+            work_ms: u64::MAX,
+            recover_ms: u64::MAX,
+            steal_ms: 7,
+            wait_ms: u64::MAX,
+            others_ms: u64::MAX,
+        };
         for now_ms in [0, 1, 5000, 5000, u32::MAX - 1, 3] {
             timeline.add(7, now_ms, &[absurd; 300]);
             timeline.add(8, now_ms, &[WorkerTimes::default(); 2]);

@@ -33,7 +33,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use crate::chronicle::{Chronicle, Chronicles};
 use crate::clock::Clock;
 use crate::limits::{
-    PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY,
+    PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
 use crate::links::{FromLink, Links};
 use crate::locked;
@@ -265,23 +265,29 @@ impl Drive {
     }
 
     /// Tells the machine the time, if it wants to know. All that has arrived comes first: a host that has said
-    /// something is not silent.
+    /// something is not silent. What the machine does a slice at a time goes on for a while, so that it is done however
+    /// much hosts have to say.
     fn time_out(&mut self) {
-        if self.machine.poll_timeout().is_none_or(|(when, _)| when > self.clock.now()) {
+        let is_due =
+            |drive: &Self| drive.machine.poll_timeout().is_some_and(|(when, _)| when <= drive.clock.now());
+        if !is_due(self) {
             return;
         }
         for _ in 0..self.from_links.len() {
             let Ok(news) = self.from_links.try_recv() else { break };
             self.take_in(news);
         }
-        let now = self.clock.now();
-        for (host, link) in self.machine.silent(now) {
-            if let Some(link) = self.links.get(link) {
-                self.machine.handle_heard(link.last_heard(), host);
+        let began = self.clock.now();
+        while is_due(self) && self.clock.now().since(began) < SLICES_FOR {
+            let now = self.clock.now();
+            for (host, link) in self.machine.silent(now) {
+                if let Some(link) = self.links.get(link) {
+                    self.machine.handle_heard(link.last_heard(), host);
+                }
             }
+            self.machine.handle_timeout(now);
+            self.drain();
         }
-        self.machine.handle_timeout(now);
-        self.drain();
     }
 
     fn take_in(&mut self, news: FromLink) {

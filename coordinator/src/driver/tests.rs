@@ -217,3 +217,33 @@ async fn a_wish_is_answered_when_it_is_saved() {
     assert!(answer.is_ok());
     bed.stop.send_replace(true);
 }
+
+/// What the machine does a slice at a time is not done once for all that hosts have said meanwhile: who says very much would
+/// keep runs from being given to hosts.
+#[tokio::test]
+async fn slices_go_on_however_much_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let New { mut drive, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
+    let say = |drive: &mut Drive, link: &Link, message| {
+        let permit = (Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit"), None);
+        drive.take_in(FromLink::Messages { link: link.id, messages: vec![message], permit });
+    };
+    let links: Vec<Arc<Link>> = (0..600)
+        .map(|host| {
+            let link = drive.links.add(IpAddr::from([127, 0, 0, 1]));
+            say(&mut drive, &link, hello(format!("host-{host}"), String::new(), 1));
+            link
+        })
+        .collect();
+    while drive.machine.sizes().slices > 0 {
+        drive.time_out();
+    }
+    for link in &links[..300] {
+        say(&mut drive, link, ToCoordinator::Leaving);
+    }
+    let waiting = drive.machine.sizes().slices;
+    assert!(waiting >= 300, "{waiting}");
+    let turns = std::iter::from_fn(|| (drive.machine.sizes().slices > 0).then(|| drive.time_out()));
+    let turns = turns.count();
+    assert!(turns <= waiting / 3, "{turns} turns for {waiting} slices");
+}

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::activity::Doing;
+use super::remote::Remote;
 use super::shared::Shared;
 use super::worker::own_index;
 

@@ -8,6 +8,8 @@ use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions};
 use sateen_protocol::{JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::wat::{app, app_with, bytes, tight};
 
+use crate::shuttle::lost;
+
 /// What comes of a module; lookups are answered with a miss.
 fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
     let limits = Limits { guard_wait_max: Duration::from_millis(100), ..tight() };
@@ -45,7 +47,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
                 assert_eq!(held, JobNumber(1));
                 return Ok(finished.outcome);
             }
-            Notice::Lookup { number, .. } => portion.requeue(number, true, 0),
+            Notice::Lookup { number, .. } => portion.requeue(number, lost(0)),
             Notice::Limit(message) | Notice::Unable(message) => return Err(message),
             Notice::Failed(failure) => return Err(failure.message),
             _ => {}

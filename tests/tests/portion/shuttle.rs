@@ -382,6 +382,6 @@ impl Shuttle {
 }
 
 /// How what a crashed host had is begun again.
-const fn lost(depth_max: u32) -> Again {
+pub const fn lost(depth_max: u32) -> Again {
     Again { redone: true, given_back: false, lookup_below: depth_max }
 }
