@@ -12,10 +12,11 @@ use crate::objects::name;
 /// `r.1`, and what distinguishes it from a job that nobody ever lost.
 pub fn job(names: &Names, spec: &JobSpec) -> String {
     let name = names.job(&spec.key);
+    let again = if spec.given_back { "given back" } else { "redone" };
     match (spec.redone, spec.lookup_below) {
         (false, _) => name,
-        (true, 0) => format!("{name} (redone)"),
-        (true, depth) => format!("{name} (redone, entries above depth {depth})"),
+        (true, 0) => format!("{name} ({again})"),
+        (true, depth) => format!("{name} ({again}, entries above depth {depth})"),
     }
 }
 
