@@ -12,8 +12,8 @@ use sateen_host::grid::{
 };
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, JobTag, Outcome, ROOT_KIND,
-    RunEnd, RunLimits, RunSpec, Stealing,
+    Again, BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, JobTag, Outcome,
+    ROOT_KIND, RunEnd, RunLimits, RunSpec, Stealing,
 };
 
 use super::mini_coordinator::MiniCoordinator;
@@ -85,7 +85,7 @@ impl RunningPortion for ScriptedPortion {
             (self.notify)(Notice::Finished { held: *held, finished: finished(b"all") });
         }
     }
-    fn requeue(&mut self, number: JobNumber, _: bool, _: u32) {
+    fn requeue(&mut self, number: JobNumber, _: Again) {
         panic!("nothing is lost, and job {} came back", number.0);
     }
     fn lookups(&mut self, _: &[JobTag]) {}

@@ -425,3 +425,47 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     assert!(!is_redone(now + FIND_TIMEOUT - std::time::Duration::from_millis(1)));
     assert!(is_redone(now + FIND_TIMEOUT));
 }
+
+/// A job that its thief gives back, and one whose thief left, are not lost; one whose thief crashed is, also if it was given
+/// back before.
+#[test]
+fn what_is_given_back_is_told_from_what_is_lost() {
+    let returned = |number| PeerMessage::Returned { run: RUN, number, begun: true };
+    let gone = |departure| ToHost::Hosts { epoch: 1, joined: Vec::new(), gone: vec![(PEER, departure)] };
+    for (how, is_given_back) in
+        [(None, true), (Some(Departure::Left), true), (Some(Departure::Crashed), false)]
+    {
+        let mut host = host();
+        let now = Time::default();
+        let mut job = root_job(&spec());
+        (job.depth, job.redone, job.given_back) = (1, true, !is_given_back);
+        let key = job.key;
+        let asks = PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 };
+        host.handle_from_peer(now, PEER, asks);
+        host.handle_offered(now, RUN, Some((JobNumber(7), job)));
+        let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToPeer(PEER, PeerMessage::Job { number, .. }) => Some(number),
+            _ => None,
+        });
+        match how {
+            None => host.handle_from_peer(now, PEER, returned(lent.expect("it is lent"))),
+            Some(departure) => host.handle_from_coordinator(now, gone(departure)),
+        }
+        host.handle_from_coordinator(now, ToHost::Found { run: RUN, key });
+        let again: Vec<crate::Again> = std::iter::from_fn(|| host.poll_command())
+            .filter_map(|command| match command {
+                Command::Requeue { again, .. } => Some(again),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(again.len(), 1, "{how:?}");
+        assert!(again[0].redone);
+        assert_eq!(again[0].given_back, is_given_back, "{how:?}");
+        let jobs = host.counts(RUN).expect("the run").jobs;
+        assert_eq!(
+            (jobs.lost, jobs.given_back),
+            (u64::from(!is_given_back), u64::from(is_given_back)),
+            "{how:?}"
+        );
+    }
+}
