@@ -2,4 +2,4 @@
 /**
  * Kinds of what holds a run up.
  */
-export type HoldUpKind = "nothing" | "waiting" | "starved" | "recovery" | "straggler" | "parameters" | "parallelism";
+export type HoldUpKind = "nothing" | "waiting" | "starved" | "sharing" | "recovery" | "straggler" | "parameters" | "parallelism";

@@ -28,9 +28,13 @@ stolen: number,
  */
 stolen_wide: number, 
 /**
- * Lost with the hosts that had them, as their owners count.
+ * Stolen, and lost with a thief that crashed, as their owners count. Lost roots are the run's `root_losses`.
  */
 lost: number, 
+/**
+ * Stolen, begun, and given back by a thief that left, paused or had no room.
+ */
+given_back: number, 
 /**
  * Lost and begun again, by the tree: each once, however often it was lost. Beside those that their owners have
  * lost, these are the root and jobs that were below a lost one; and those are less whose results were reused or

@@ -27,7 +27,7 @@ remaining: Remaining | null,
  */
 remaining_why: string | null, 
 /**
- * Work by the time that it took: how many workers computed, on average.
+ * How many workers computed, on average: their time by the run's. None where what workers did is no longer kept.
  */
 mean_busy: number | null, 
 /**

@@ -56,8 +56,8 @@ trouble: string | null,
  */
 jobs_per_s: number, 
 /**
- * Of the work of runs that are not over, and of those that ended while this coordinator ran, what was done again
- * after a crash, from 0 to 1.
+ * Of the work that hosts have reported since this coordinator was started, what was done again after a crash, from 0
+ * to 1.
  */
 redone_share: number, 
 /**
