@@ -17,6 +17,7 @@ export function jobs(executed: number): Jobs {
     stolen: Math.floor(executed / 5),
     stolen_wide: Math.floor(executed / 40),
     reused: Math.floor(executed / 90),
+    given_back: 0,
     lost: Math.floor(executed / 60),
     redone: Math.floor(executed / 70),
     adopted: Math.floor(executed / 300),
