@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_host::Output;
 use sateen_protocol::BlobHash;
 use serde_json::Value;
@@ -258,7 +259,7 @@ impl Client {
 
     fn unreachable(&self, error: &ureq::Error, within: Duration) -> Refusal {
         let why: &dyn Display = match error {
-            ureq::Error::Io(error) => error,
+            ureq::Error::Io(error) => &explained(error),
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
                 &format!("no connection within {} s", CONNECT.as_secs())
             }

@@ -13,7 +13,6 @@ mod submit;
 mod tree;
 mod view;
 mod watch;
-mod wrap;
 
 pub use apps::{apps, publish, unpublish};
 pub use hosts::hosts;
