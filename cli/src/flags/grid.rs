@@ -19,7 +19,13 @@ use super::{
 #[command(next_help_heading = "Grid")]
 pub struct Grid {
     /// Address of the coordinator: a URL, or HOST:PORT
-    #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SATEEN_COORDINATOR",
+        default_value = "http://127.0.0.1:7700",
+        value_parser = parse_coordinator
+    )]
     pub coordinator: String,
 }
 
@@ -300,6 +306,10 @@ fn word(value: impl ValueEnum) -> String {
 fn parse_run(text: &str) -> Result<u64, String> {
     let number = values::number(text, 1..=u32::MAX.into());
     number.map_err(|expected| format!("{expected}, as `sateen ps --all` lists them"))
+}
+
+fn parse_coordinator(text: &str) -> Result<String, String> {
+    crate::grid::url_of(text).map(|(url, _)| url)
 }
 
 fn parse_record_every(text: &str) -> Result<Duration, String> {

@@ -15,6 +15,7 @@ mod view;
 mod watch;
 
 pub use apps::{apps, publish, unpublish};
+pub use client::url_of;
 pub use hosts::hosts;
 pub use replay::replay;
 pub use runs::{cancel, ps, remove, result, resume, suspend, wait};

@@ -49,7 +49,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
         row("error", failure.message);
     }
     if let Some(held_up_by) = &run.held_up_by {
-        row("held up by", held_up_by.text.clone());
+        row("held up by", localised(&held_up_by.text));
     }
     if let Some(submitted) = &run.submitted_at {
         row("submitted", local_with_zone(submitted));

@@ -210,7 +210,7 @@ fn slices_of_a_trace_lie_within_one_another_or_apart() {
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let done = NoteKind::Done { work_ns: 1 };
     // Moments count from the run's submission, so some time has to pass.
-    std::thread::sleep(std::time::Duration::from_millis(900));
+    std::thread::sleep(Duration::from_millis(900));
     let notes = vec![
         note(1, 800, begun),
         note(2, 700, begun),

@@ -157,7 +157,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
 #[test]
 fn a_disk_that_is_full_from_the_start() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let fill = "mount -t tmpfs -o size=64k none \"$0\" && ! cat /dev/zero >\"$0/lost+found\" 2>/dev/null && exec \"$@\"";
+    let fill = "mount -t tmpfs -o size=64k,mode=700 none \"$0\" && ! cat /dev/zero >\"$0/lost+found\" 2>/dev/null && exec \"$@\"";
     let on_full_disk = |words: &[&std::ffi::OsStr]| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", fill]).arg(folder.path()).args(words);

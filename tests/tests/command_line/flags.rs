@@ -226,7 +226,7 @@ fn words_without_a_flag_have_ranges_as_well() {
 fn errors_name_the_help_that_explains_them() {
     for (name, words, help) in [
         ("sateen", &["run"][..], "sateen run"),
-        ("sateen", &["submit", "a.wasm", "--thread"], "sateen submit"),
+        ("sateen", &["submit", "a.wasm", "--memroy"], "sateen submit"),
         ("sateen", &["rum", "a.wasm"], "sateen"),
         ("sateen", &[], "sateen"),
         ("sateen-host", &["status", "now"], "sateen-host status"),

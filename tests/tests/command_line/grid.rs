@@ -65,7 +65,8 @@ fn nobody_answers() {
 #[test]
 fn an_address_that_is_none() {
     for url in ["", "7700", "localhost", "ftp://localhost"] {
-        run(["ps", "--coordinator", url]).fails_with(2, &["is not the address of a coordinator", "http://"]);
+        run(["ps", "--coordinator", url])
+            .fails_with(2, &["--coordinator", "expected the address of a coordinator", "http://"]);
     }
 }
 

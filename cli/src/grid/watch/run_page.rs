@@ -206,7 +206,9 @@ impl RunPage {
             figures.map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
         );
         rows.extend(
-            run.held_up_by.as_ref().map(|why| Row::of(Tone::Dim, "held up   ").and(Tone::Plain, &why.text)),
+            run.held_up_by
+                .as_ref()
+                .map(|why| Row::of(Tone::Dim, "held up   ").and(Tone::Plain, &localised(&why.text))),
         );
         rows.into_iter().flat_map(|row| row.wrap(FIGURES_INDENT, width)).collect()
     }
