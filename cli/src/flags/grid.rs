@@ -305,7 +305,7 @@ fn word(value: impl ValueEnum) -> String {
 
 fn parse_run(text: &str) -> Result<u64, String> {
     let number = values::number(text, 1..=u32::MAX.into());
-    number.map_err(|expected| format!("{expected}, as `sateen ps --all` lists them"))
+    number.map_err(|_| "expected a run's number, as `sateen ps --all` lists them".to_owned())
 }
 
 fn parse_coordinator(text: &str) -> Result<String, String> {

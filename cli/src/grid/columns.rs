@@ -169,7 +169,7 @@ mod tests {
         let mut columns = Columns::new(&["RUN", "APP"]).cutting(1, 8);
         columns.row(["7".to_owned(), "search abcdef".to_owned()]);
         assert_eq!(columns.within(Some(80)), "RUN  APP\n7    search …\n");
-        assert_eq!(columns.within(Some(10)), "RUN 7\n  APP\n      sear\n      ch\n      abcd\n      ef\n");
+        assert_eq!(columns.within(Some(10)), "RUN 7\n  APP\n     searc\n     h\n     abcde\n     f\n");
     }
 
     #[test]

@@ -213,8 +213,8 @@ fn words_without_a_flag_have_ranges_as_well() {
             "'[TIME]': expected a time from 1s to 365d; see `sateen-host pause",
         ),
         ("sateen-host", &["pause", "366d"], "'[TIME]': expected a time from 1s to 365d"),
-        ("sateen", &["status", "0"], "'<RUN>': expected a number from 1 to 4294967295, as `sateen ps --all`"),
-        ("sateen", &["rm", "1", "x"], "'<RUN>...': expected a number from 1 to"),
+        ("sateen", &["status", "0"], "'<RUN>': expected a run's number, as `sateen ps --all`"),
+        ("sateen", &["rm", "1", "x"], "'<RUN>...': expected a run's number"),
         ("sateen", &["replay", "123"], "'<KEY>'"),
     ] {
         let ended = run(&program(name), &words(given));

@@ -109,7 +109,7 @@ fn a_problem_is_told_in_the_coordinators_words() {
 fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
     let cases: [(&[&str], &str); 14] = [
         (&["status"], "RUN"),
-        (&["status", "last"], "a run's number is expected"),
+        (&["status", "last"], "expected a run's number"),
         (&["cancel", "-1"], "-1"),
         (&["submit"], "APP"),
         (&["unpublish"], "NAME"),
