@@ -116,7 +116,7 @@ fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
         (&["replay"], "KEY"),
         (&["replay", "1234567"], "8 to 64 hexadecimal digits are expected"),
         (&["replay", "count"], "8 to 64 hexadecimal digits are expected"),
-        (&["replay", "12345678", "--threads", "0"], "a number of threads"),
+        (&["replay", "12345678", "--threads", "0"], "from 1 to 1024"),
         (&["submit", "nqueens", "--output", "file"], "--wait"),
         (&["submit", "nqueens", "--stealing", "greedy"], "cluster-aware"),
         (&["submit", "nqueens", "--fault-tolerance", "none"], "redo-only"),
