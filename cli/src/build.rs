@@ -6,10 +6,12 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
+use sateen_command_line::explained;
 use sateen_host::{Limits, inspect, size};
 use serde_json::Value;
 
 use crate::exit::{APP_FAILED, Failure, say};
+use crate::files::readable;
 use crate::flags::{Build as Flags, CargoFlags};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -62,8 +64,8 @@ fn find_manifest(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         return path.canonicalize().map_err(|_| usage(format!("{}: there is no such file", path.display())));
     }
-    let here =
-        std::env::current_dir().map_err(|error| usage(format!("this folder cannot be read: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| usage(format!("this folder cannot be read: {}", explained(&error))))?;
     let found = here.ancestors().map(|folder| folder.join("Cargo.toml")).find(|path| path.is_file());
     found.ok_or_else(|| {
         usage("there is no Cargo.toml here or above; `sateen new NAME` makes an app".to_owned())
@@ -113,7 +115,7 @@ pub fn cargo() -> Command {
 }
 
 pub fn no_cargo(error: std::io::Error) -> Failure {
-    Failure::usage(format!("cargo cannot be started ({error}); install Rust with rustup"))
+    Failure::usage(format!("cargo cannot be started ({}); install Rust with rustup", explained(&error)))
 }
 
 /// Adds the wasm target to the toolchain if it is not there.
@@ -195,7 +197,8 @@ pub fn compile(
     }
     let module =
         told.module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;
-    std::fs::read(&module).map_err(|error| Failure::usage(format!("{}: {error}", module.display())))
+    std::fs::read(&module)
+        .map_err(|error| Failure::usage(format!("{}: {}", module.display(), readable(&error))))
 }
 
 /// Why a crate that draws random numbers from the system does not compile.
@@ -263,7 +266,7 @@ fn add_flags(command: &mut Command, flags: &[String]) {
 
 /// Writes the module in one step: whoever runs it meanwhile sees the old one or the new one.
 fn put(bytes: &[u8], output: &Path) -> Result<(), Failure> {
-    let wrong = |error: std::io::Error| Failure::usage(format!("{}: {error}", output.display()));
+    let wrong = |error: std::io::Error| Failure::usage(format!("{}: {}", output.display(), readable(&error)));
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(wrong)?;
     let mut file = tempfile::Builder::new();

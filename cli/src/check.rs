@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use sateen_command_line::{explained, wrap};
 #[cfg(unix)]
 use sateen_host::{Compiler, ModuleCache, Priority};
 use sateen_host::{Engine, Inspection, Limits, RunError, inspect, size};
@@ -20,7 +21,11 @@ pub fn check(flags: &Flags) -> Result<(), Failure> {
     {
         inspection.refusals.push(why_not(&error, &inspection));
     }
-    if flags.json { print_json(&as_json(&inspection)) } else { print(as_text(&inspection).as_bytes()) }?;
+    if flags.json {
+        print_json(&as_json(&inspection))
+    } else {
+        print(as_text(&inspection, wrap::width()).as_bytes())
+    }?;
     match inspection.refusal() {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!("{}: {why}", flags.app.display()))),
@@ -35,7 +40,9 @@ fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
 /// Compiles the module as a host without a bound on its memory would.
 #[cfg(unix)]
 fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
-    let failed = |error: std::io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+    let failed = |error: std::io::Error| {
+        RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
+    };
     let compiler = Compiler::of_this_program(None, Priority::Normal).map_err(failed)?;
     // What a run has left in this user's cache says nothing of hosts.
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -54,10 +61,14 @@ fn why_not(error: &RunError, inspection: &Inspection) -> String {
     }
 }
 
-fn as_text(inspection: &Inspection) -> String {
+/// For a terminal of `width` columns, if it is one.
+fn as_text(inspection: &Inspection, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "{:<12} {}", visible(name), visible(&value));
+        let line = format!("{:<12} {}", visible(name), visible(&value));
+        for line in wrap::wrap(&line, 13, width.unwrap_or(usize::MAX)) {
+            let _ = writeln!(text, "{line}");
+        }
     };
     row("module", inspection.hash.clone());
     row(

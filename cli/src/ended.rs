@@ -181,11 +181,17 @@ fn naming_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
         message.replacen(&said, &format!("{said} ({})", shown(path)), 1)
     };
     let message = inputs.iter().fold(message.to_owned(), name_file);
-    if inputs.is_empty() || !message.contains("the app needs the input `") {
-        return message;
+    naming_given(&message, inputs.iter().map(|(name, _)| name))
+}
+
+/// What an app says of an input that it needs, with the names of those that it was given.
+pub fn naming_given<'a>(message: &str, given: impl Iterator<Item = &'a String>) -> String {
+    const GIVEN: &str = "; it was given ";
+    let names: Vec<String> = given.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() || !message.contains("the app needs the input `") || message.contains(GIVEN) {
+        return message.to_owned();
     }
-    let names: Vec<String> = inputs.iter().map(|(name, _)| format!("`{name}`")).collect();
-    format!("{message}; it was given {}", names.join(", "))
+    format!("{message}{GIVEN}{}", names.join(", "))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use sateen_command_line::explained;
 use sateen_host::{Limits, Output, size};
 
 use crate::exit::{Failure, USAGE, say};
@@ -65,7 +66,7 @@ pub fn readable(error: &io::Error) -> String {
         ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "you may not read or write it".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
+        _ => explained(error),
     }
 }
 
@@ -150,7 +151,7 @@ fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
         }
         Err(error) => Err(Failure {
             code: USAGE,
-            message: format!("the result cannot be written to stdout: {error}"),
+            message: format!("the result cannot be written to stdout: {}", explained(&error)),
             backtrace: Vec::new(),
         }),
     }

@@ -82,10 +82,16 @@ pub enum Error {
     NotLoopback(SocketAddr),
     /// The socket failed.
     #[error("the listening socket failed: {0}")]
-    Socket(#[from] std::io::Error),
+    Socket(String),
     /// A task that must not end has ended.
     #[error("a part of the coordinator broke down: {0}")]
     Broken(String),
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Socket(sateen_command_line::explained(&error))
+    }
 }
 
 /// Whether the address may be listened on.

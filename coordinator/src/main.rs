@@ -7,8 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser;
+use sateen_command_line::explained;
 use sateen_coordinator::{Config, check_address, prepare, run};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,10 +24,11 @@ const UNABLE: u8 = 4;
 fn main() -> ExitCode {
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => {
+        Err(error) if error.use_stderr() => return fail(USAGE, &anyhow!(flags::one_line(&error))),
+        Err(help) => {
             // Nowhere to say it if this fails.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
     sateen_log::start(flags.log);
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
 
 fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
     // Nowhere to say it if this fails.
-    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    let _ = writeln!(std::io::stderr(), "sateen-coordinator: {error:#}");
     ExitCode::from(code)
 }
 
@@ -55,7 +57,7 @@ fn serve(flags: Flags) -> Result<()> {
         trusted_network: flags.trusted_network,
         public_names: flags.public_names,
         blobs_bytes_max: flags.blobs_max,
-        trees_kept: flags.trees_kept as usize,
+        trees_kept: flags.trees_kept,
         results_bytes_max: flags.results_max,
         new_grid: flags.new_grid,
     })?;
@@ -68,11 +70,9 @@ fn serve(flags: Flags) -> Result<()> {
         // Before anything is served: a signal in between would end the process at once.
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let listener = (TcpListener::bind(flags.listen).await).with_context(|| {
-            format!(
-                "{} cannot be listened on; is another coordinator running? Name another with --listen",
-                flags.listen
-            )
+        let listener = TcpListener::bind(flags.listen).await.map_err(|error| {
+            let why = explained(&error);
+            anyhow!("{} cannot be listened on: {why}; name another address with --listen", flags.listen)
         })?;
         // Whoever started this with port 0 learns here where it is.
         writeln!(std::io::stdout(), "sateen-coordinator listens on http://{}", listener.local_addr()?)?;

@@ -1,6 +1,6 @@
 // Sateen for AssemblyScript: jobs that may run elsewhere.
 //
-//     import { Kind, Words, textOf, badInput } from "…/guest-sdk/assemblyscript/sateen";
+//     import { Kind, Words, text, badWord } from "…/guest-sdk/assemblyscript/sateen";
 //
 //     @unmanaged class Of { n: u64 = 0; }              // parameters: numbers only, and no padding between them
 //     const fib = new Kind<Of, u64>("fib");
@@ -11,7 +11,7 @@
 //       return fib.sync(left) + right;
 //     });
 //     export function sateen_job_fib(length: u32): u64 { return fib.run(length); }
-//     export function sateen_main_main(length: u32): u64 { const words = new Words(length); … return textOf(…); }
+//     export function sateen_main_main(length: u32): u64 { const words = new Words(length); … return text(…); }
 //
 // A job is a function of its parameters and the run's inputs, and of nothing else. Spawned jobs are latent
 // records on a stack in this module's memory, as docs/abi.md tells. Every spawned job is synced or dropped.
@@ -403,6 +403,11 @@ function outputOf(kind: u8, text: string): u64 {
 export function text(output: string): u64 { return outputOf(0, output); }
 export function failed(why: string): u64 { return outputOf(2, why); }
 export function badInput(why: string): u64 { return outputOf(3, why); }
+
+// Bad input because of one of the words, a flag that the app does not know, say; of which the user is told.
+export function badWord(words: Words, index: i32, why: string): u64 {
+  return badInput(index < words.all.length ? "`" + words.all[index] + "` is not understood: " + why : why);
+}
 
 // A named input of the run; null when there is none.
 export function input(name: string): ArrayBuffer | null {

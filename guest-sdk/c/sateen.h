@@ -15,7 +15,8 @@
  *
  *     SATEEN_MAIN(main) {                          // what `sateen run` calls; words from the command line
  *         uint64_t n;
- *         if (words->count != 1 || !sateen_number(words, 0, &n)) return sateen_bad_input("one number is expected");
+ *         if (!sateen_number(words, 0, &n)) return sateen_bad_word(words, 0, "one number is expected");
+ *         if (words->count > 1) return sateen_bad_word(words, 1, "one number is expected");
  *         return sateen_text_of(fib((fib_of){n}));
  *     }
  *
@@ -446,6 +447,17 @@ SATEEN_INLINE sateen_output sateen_bytes(const void *bytes, uint32_t length) {
 }
 SATEEN_INLINE sateen_output sateen_bad_input(const char *why) {
     return sateen_output_of(SATEEN_BAD_INPUT, why, (uint32_t)sateen_length(why));
+}
+/* Bad input because of one of the words, a flag that the app does not know, say; of which the user is told. */
+static __attribute__((unused)) sateen_output sateen_bad_word(const sateen_words *words, uint32_t index, const char *why) {
+    if (index >= words->count) return sateen_bad_input(why);
+    const char *parts[] = {"`", words->word[index].text, "` is not understood: ", why};
+    uint32_t lengths[] = {1, words->word[index].length, (uint32_t)sateen_length(parts[2]), (uint32_t)sateen_length(why)};
+    uint32_t length = 0;
+    char *text = sateen_allocate((size_t)lengths[0] + lengths[1] + lengths[2] + lengths[3]);
+    for (int part = 0; part < 4; part++)
+        for (uint32_t at = 0; at < lengths[part]; at++) text[length++] = parts[part][at];
+    return sateen_output_of(SATEEN_BAD_INPUT, text, length);
 }
 SATEEN_INLINE sateen_output sateen_failed(const char *why) {
     return sateen_output_of(SATEEN_FAILED, why, (uint32_t)sateen_length(why));

@@ -46,6 +46,6 @@ pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_module::{
     ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, JobShape, Pitfall, SHAPE_PREFIX,
-    SHAPES_SECTION,
+    SHAPES_SECTION, mentions,
 };
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

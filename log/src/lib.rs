@@ -23,10 +23,10 @@ pub use text::{escaped, visible, visible_lines, write_value};
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Log")]
 pub struct LogFlags {
-    /// How the log on stderr is written
+    /// Format of the log on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-    /// How much is logged
+    /// Least important events to log
     #[arg(long, value_name = "LEVEL", value_enum, env = "SATEEN_LOG", default_value_t = LogLevel::Info)]
     pub log_level: LogLevel,
 }
@@ -36,7 +36,7 @@ pub struct LogFlags {
 pub enum LogFormat {
     /// A line for people: time, level, message, fields
     Text,
-    /// An object a line
+    /// A JSON object on each line
     Json,
 }
 
@@ -45,13 +45,13 @@ pub enum LogFormat {
 pub enum LogLevel {
     /// What does not work
     Error,
-    /// And what somebody should look at
+    /// Also what somebody should look at
     Warn,
-    /// And what happens
+    /// Also what happens
     Info,
-    /// And why
+    /// Also why
     Debug,
-    /// And all else
+    /// Also every detail
     Trace,
 }
 

@@ -5,6 +5,7 @@
 mod abi;
 mod inspect;
 mod limits;
+mod mention;
 mod pitfall;
 mod read;
 mod shape;
@@ -14,5 +15,6 @@ pub use abi::{
 };
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
 pub use limits::{ModuleLimits, size};
+pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};

@@ -63,6 +63,9 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// How often finished work may be recorded, in milliseconds: less often than once an hour is as good as never.
+    pub const RECORD_EVERY_MS: RangeInclusive<u64> = 1..=3_600_000;
+
     /// What a result must have taken at least to be worth an entry, of work that is recorded every `every`.
     pub fn recorded_work_min(every: Duration) -> Duration {
         limits::RECORDED_WORK_MIN.max(every / limits::RECORDED_PARTS)

@@ -1,6 +1,6 @@
 // N-queens in AssemblyScript: the same search as the Rust sample, and the same answers.
 
-import { Kind, Words, badInput, text } from "../../guest-sdk/assemblyscript/sateen";
+import { Kind, Words, badWord, text } from "../../guest-sdk/assemblyscript/sateen";
 export { sateen_abi_1 } from "../../guest-sdk/assemblyscript/sateen";
 
 // Rows at the bottom that are searched without a spawn: some microseconds of work.
@@ -55,9 +55,9 @@ export function sateen_job_solutions(length: u32): u64 {
 export function sateen_main_main(length: u32): u64 {
   const words = new Words(length);
   const queens = words.number(0);
-  if (words.all.length != 1 || queens < 1 || queens > QUEENS_MAX) {
-    return badInput("one argument is expected: the number of queens, from 1 to 27");
-  }
+  const expected = "one argument is expected: the number of queens, from 1 to 27";
+  if (queens < 1 || queens > QUEENS_MAX) return badWord(words, 0, expected);
+  if (words.all.length > 1) return badWord(words, 1, expected);
   const board = new Board();
   board.all = (1 << <u32>queens) - 1;
   return text(count(board).toString());

@@ -35,7 +35,8 @@ uint64_t solutions(board at) {
 
 SATEEN_MAIN(main) {
     uint64_t queens;
-    if (words->count != 1 || !sateen_number(words, 0, &queens) || queens < 1 || queens > QUEENS_MAX)
-        return sateen_bad_input("one argument is expected: the number of queens, from 1 to 27");
+    const char *expected = "one argument is expected: the number of queens, from 1 to 27";
+    if (!sateen_number(words, 0, &queens) || queens < 1 || queens > QUEENS_MAX) return sateen_bad_word(words, 0, expected);
+    if (words->count > 1) return sateen_bad_word(words, 1, expected);
     return sateen_text_of(solutions((board){(1u << queens) - 1, 0, 0, 0}));
 }

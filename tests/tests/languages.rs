@@ -75,6 +75,20 @@ fn wrong_words_are_bad_input_in_every_language() {
     }
 }
 
+#[test]
+fn words_that_no_app_understands_are_named_in_every_language() {
+    for app in QUEENS {
+        for words in
+            [&["--frobnicate"][..], &["8", "--frobnicate"], &["--frobnicate", "8"], &["--frobnicate=8"]]
+        {
+            refuses(app, words, 2, &["`--frobnicate", "` is not understood: one argument is expected"]);
+        }
+        refuses(app, &["8", "9"], 2, &["`9` is not understood"]);
+        refuses(app, &["zwölf"], 2, &["`zwölf` is not understood"]);
+        refuses(app, &[], 2, &["sateen: one argument is expected"]);
+    }
+}
+
 const C: &str = "tests/conformance-c";
 
 #[test]

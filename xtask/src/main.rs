@@ -18,7 +18,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask TASK
   build               the dashboard, the binaries and the apps, under dist/
-  demo                a grid, a real problem, a host that dies half way, the answer; --stay keeps the grid
+  demo                a grid, a real problem, a host that is killed halfway, the answer; --stay keeps the grid
   test                every test
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from the world (check does this as well)

@@ -4,18 +4,28 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
+use sateen_command_line as values;
+use sateen_protocol::RunSpec;
 
 use super::{
-    parse_duration, parse_input, parse_memory, parse_output, parse_shared, parse_stack, parse_threads,
+    parse_duration, parse_input, parse_memory, parse_number, parse_output, parse_shared, parse_stack,
+    parse_threads,
 };
 
 /// Which coordinator.
 #[derive(Args)]
 #[command(next_help_heading = "Grid")]
 pub struct Grid {
-    /// Where the coordinator is: a URL, or HOST:PORT
-    #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700")]
+    /// Address of the coordinator: a URL, or HOST:PORT
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SATEEN_COORDINATOR",
+        default_value = "http://127.0.0.1:7700",
+        value_parser = parse_coordinator
+    )]
     pub coordinator: String,
 }
 
@@ -24,14 +34,13 @@ pub struct Publish {
     /// The app's module
     #[arg(value_name = "APP.wasm")]
     pub app: PathBuf,
-    /// Its name on the grid, if not the file's
-    #[arg(long, value_name = "NAME")]
+    /// Its name on the grid [default: the file's, without .wasm]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
-    /// What the grid's people are told of who published it [env: SATEEN_PUBLISHER=] [default: the user's name on
-    /// this machine]
-    #[arg(long, value_name = "WHO")]
+    /// Publisher to show on the grid [env: SATEEN_PUBLISHER=] [default: the user's name on this machine]
+    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     pub by: Option<String>,
-    /// One JSON object instead of the module's hash
+    /// Print one JSON object instead of the module's hash
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -40,7 +49,7 @@ pub struct Publish {
 
 #[derive(Args)]
 pub struct Unpublish {
-    /// Names that were first published from this machine
+    /// Names of apps that were first published from this machine
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -52,13 +61,13 @@ pub struct Submit {
     /// A module, which is published first if need be; or a published app's name or hash
     #[arg(value_name = "APP")]
     pub app: String,
-    /// The app's own arguments; flags of its own, too, behind `--` if `sateen` knows them as well
+    /// Arguments for the app, its own flags included; flags that `sateen` has as well go behind `--`
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub arguments: Vec<String>,
-    /// Call another entry point of the app
-    #[arg(long, value_name = "NAME", default_value = "main")]
+    /// The entry point to call
+    #[arg(long, value_name = "NAME", default_value = "main", value_parser = NonEmptyStringValueParser::new())]
     pub function: String,
-    /// Give the file to the app as the input NAME; `-` is stdin
+    /// File with the app's input NAME; `-` is stdin
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
     pub input: Vec<(String, PathBuf)>,
     /// Wait for the result and print it, as `sateen run` does
@@ -67,25 +76,25 @@ pub struct Submit {
     /// Write the result to the file instead of stdout
     #[arg(long, short, value_name = "FILE", requires = "wait")]
     pub output: Option<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// No progress and no log of the app on stderr
+    /// Suppress progress and app logs
     #[arg(long, short)]
     pub quiet: bool,
     /// Show the app's stack when it fails
     #[arg(long, short)]
     pub verbose: bool,
-    /// How idle hosts choose whom to steal from
+    /// How idle hosts choose their victims
     #[arg(long, value_enum, default_value_t = Stealing::ClusterAware)]
     pub stealing: Stealing,
     /// What survives the crash of a host
     #[arg(long, value_enum, default_value_t = FaultTolerance::Full)]
     pub fault_tolerance: FaultTolerance,
-    /// How often finished work is recorded; a crash loses about as much of each worker
-    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
+    /// How often finished work is recorded; a crash loses about that much work of each worker [range: 1ms to 1h]
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_record_every)]
     pub record_every: Duration,
-    /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
+    /// Compute the same NaN bits on every machine; scalar float code takes 2 to 7 times as long
     #[arg(long)]
     pub strict_nan: bool,
     #[command(flatten)]
@@ -100,19 +109,19 @@ pub struct Submit {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct GridLimits {
-    /// Memory of one instance, 64K to 4G [hosts' default: 1G]
+    /// Memory of one instance [hosts' default: 1G] [range: 64K to 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
-    /// Stack of one instance, 64K to 4G: how deep it may recurse [hosts' default: 64M]
+    /// Stack of one instance: how deep it may recurse [hosts' default: 64M] [range: 64K to 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_stack)]
     pub stack: Option<usize>,
-    /// Size of a result, a job's parameters, or the output, at most 64M [hosts' default: 64M]
+    /// Size of a result, of a job's parameters, or of the output [hosts' default: 64M] [range: 1 to 64M]
     #[arg(long, value_name = "SIZE", value_parser = parse_output)]
     pub max_output: Option<usize>,
-    /// Memory for the run's shared objects on each host, one replica of each, at most 1024G [hosts' default: 1G]
+    /// Memory for the run's shared objects on each host, one replica of each [hosts' default: 1G] [range: 1 to 1T]
     #[arg(long, value_name = "SIZE", value_parser = parse_shared)]
     pub max_shared: Option<usize>,
-    /// How long the guard of a job may be false [hosts' default: 60s]
+    /// How long the guard of a job may be false [hosts' default: 60s] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub guard_limit: Option<Duration>,
 }
@@ -121,17 +130,18 @@ pub struct GridLimits {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct TimeLimits {
-    /// For how long the run may be under way, as 90, 90s, 5m or 1.5h; while it is queued or suspended, this stands still
+    /// Wall-clock time of the run, like 90s, 5m or 1.5h, without the time when it is queued or suspended [default: no
+    /// limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub time_limit: Option<Duration>,
-    /// Processor time of the run, over all hosts
+    /// Processor time of the run, over all hosts [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Stealing {
-    /// At random within the site, and one request at a time to other sites
+    /// At random within the site, with one request at a time to other sites
     ClusterAware,
     /// At random among all hosts
     Random,
@@ -145,16 +155,16 @@ pub enum FaultTolerance {
     Full,
     /// Only the results of finished orphans are saved
     FinishedOrphans,
-    /// What is lost is done again, whole
+    /// Lost jobs are redone from scratch
     RedoOnly,
-    /// As redo-only, without any record
+    /// Like redo-only, and hosts keep no lists of stolen jobs; for measurements
     Off,
 }
 
 /// Commands that only list.
 #[derive(Args)]
 pub struct List {
-    /// JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -163,13 +173,13 @@ pub struct List {
 
 #[derive(Args)]
 pub struct Ps {
-    /// Those that are over as well
+    /// Include runs that are over
     #[arg(long, short)]
     pub all: bool,
-    /// Only those whose number, app, entry point or arguments contain this
+    /// List only runs whose number, app, entry point or arguments contain this
     #[arg(long, value_name = "TEXT", value_parser = parse_search)]
     pub search: Option<String>,
-    /// Maximum runs to list, the newest first
+    /// Maximum runs to list, the newest first [range: 1 to 1000000]
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_limit)]
     pub limit: usize,
     #[command(flatten)]
@@ -182,7 +192,7 @@ pub struct OfRun {
     /// The run's number
     #[arg(value_name = "RUN", value_parser = parse_run)]
     pub run: u64,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -200,40 +210,40 @@ pub struct Remove {
 
 #[derive(Args)]
 pub struct Tree {
-    #[command(flatten)]
-    pub of: OfRun,
-    /// How many levels to show
+    /// Maximum levels to show [range: 1 to 10000]
     #[arg(long, value_name = "N", default_value = "8", value_parser = parse_width)]
     pub depth: usize,
-    /// How many children of a job to show
+    /// Maximum children of a job to show [range: 1 to 10000]
     #[arg(long, value_name = "N", default_value = "12", value_parser = parse_width)]
     pub width: usize,
+    #[command(flatten)]
+    pub of: OfRun,
 }
 
 #[derive(Args)]
 pub struct Replay {
-    /// The job's key as `sateen tree` shows it, or 8 digits of it and more
+    /// The job's key as `sateen tree` shows it, or its first digits, 8 at least
     #[arg(value_name = "KEY", value_parser = parse_key)]
     pub key: String,
-    /// The job of this run, if not of the newest that has it
+    /// The run whose job it is [default: the newest that has it]
     #[arg(long, value_name = "RUN", value_parser = parse_run)]
     pub run: Option<u64>,
-    /// Workers
+    /// Number of workers [range: 1 to 1024]
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = parse_threads)]
     pub threads: usize,
-    /// Write the result's bytes to the file instead of their digits to stdout
+    /// Write the encoded result to the file instead of showing it on stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// No progress and no log of the app on stderr
+    /// Suppress progress and app logs
     #[arg(long, short)]
     pub quiet: bool,
     /// Show the app's stack when it fails
     #[arg(long, short)]
     pub verbose: bool,
-    /// Run every job below it in an instance of its own, too
+    /// Run every job below it in an instance of its own, as it is itself
     #[arg(long)]
     pub pristine: bool,
     #[command(flatten)]
@@ -244,22 +254,22 @@ pub struct Replay {
 
 #[derive(Args)]
 pub struct Wait {
-    #[command(flatten)]
-    pub of: OfRun,
-    /// No progress and no log of the app on stderr
+    /// Suppress progress and app logs
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub of: OfRun,
 }
 
 #[derive(Args)]
 pub struct Watch {
-    /// The run's number; the whole grid if none is given
+    /// The run's number [default: watch the whole grid]
     #[arg(value_name = "RUN", value_parser = parse_run)]
     pub run: Option<u64>,
-    /// How often to ask
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
+    /// How often to ask the coordinator [range: 20ms to 1h]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_every)]
     pub every: Duration,
-    /// No view: an object a line, whenever something has changed
+    /// Print a line with a JSON object whenever something has changed, instead of a view
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -268,11 +278,11 @@ pub struct Watch {
 
 #[derive(Args)]
 pub struct GetResult {
-    #[command(flatten)]
-    pub of: OfRun,
     /// Write the result to the file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub of: OfRun,
 }
 
 impl Stealing {
@@ -294,7 +304,20 @@ fn word(value: impl ValueEnum) -> String {
 }
 
 fn parse_run(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "a run's number is expected, as `sateen ps --all` lists them".to_owned())
+    let number = values::number(text, 1..=u32::MAX.into());
+    number.map_err(|_| "expected a run's number, as `sateen ps --all` lists them".to_owned())
+}
+
+fn parse_coordinator(text: &str) -> Result<String, String> {
+    crate::grid::url_of(text).map(|(url, _)| url)
+}
+
+fn parse_record_every(text: &str) -> Result<Duration, String> {
+    values::time(text, RunSpec::RECORD_EVERY_MS)
+}
+
+fn parse_every(text: &str) -> Result<Duration, String> {
+    values::time(text, 20..=3_600_000)
 }
 
 /// Fewer digits of a key are too easily another's.
@@ -311,16 +334,11 @@ fn parse_key(text: &str) -> Result<String, String> {
 
 /// Levels of a tree, or children of a job: what a terminal shows.
 fn parse_width(text: &str) -> Result<usize, String> {
-    parse_number(text, 1..=10_000)
+    parse_number(text, 10_000)
 }
 
 fn parse_limit(text: &str) -> Result<usize, String> {
-    parse_number(text, 1..=1_000_000)
-}
-
-fn parse_number(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("a number from {} to {} is expected", range.start(), range.end()))
+    parse_number(text, 1_000_000)
 }
 
 /// As long as a coordinator takes.
@@ -329,7 +347,7 @@ fn parse_search(text: &str) -> Result<String, String> {
     if text.len() <= BYTES_MAX {
         Ok(text.to_owned())
     } else {
-        Err(format!("a search has at most {BYTES_MAX} bytes"))
+        Err(format!("expected at most {BYTES_MAX} bytes"))
     }
 }
 
@@ -356,6 +374,6 @@ mod tests {
     #[test]
     fn runs_are_numbers() {
         assert_eq!(parse_run("17"), Ok(17));
-        assert!(parse_run("last").is_err() && parse_run("-1").is_err());
+        assert!(parse_run("last").is_err() && parse_run("-1").is_err() && parse_run("0").is_err());
     }
 }

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use sateen_host::size;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use sateen_command_line as values;
 use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
@@ -34,53 +35,57 @@ pub enum Command {
     /// Compile the app in this folder to NAME.wasm
     Build(Build),
     /// Run the app's tests on this machine and in sandboxes, and compare what they return
+    ///
+    /// First `cargo test`, in which every parameter and result of a job is encoded and read back. Then each test that is
+    /// marked `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 with every job in an instance of its own.
+    /// What it returns must be the same everywhere.
     Test(Test),
-    /// Say what a module imports and exports, and whether it would run
+    /// Show what a module imports and exports, and whether hosts would run it
     Check(Check),
     /// Run an app on this machine
     Run(Run),
-    /// Give an app to the grid
+    /// Publish an app on the grid
     Publish(Publish),
-    /// Give up the names of apps; their runs stay
+    /// Give up the names of published apps; their runs are kept
     Unpublish(Unpublish),
     /// List the grid's apps
     Apps(List),
-    /// Run an app on the grid; prints the run's number
+    /// Run an app on the grid, and print the run's number
     Submit(Submit),
     /// List the grid's runs
     Ps(Ps),
-    /// Tell all about a run
+    /// Show a run's status
     Status(OfRun),
-    /// Show a run's jobs, where they are and what became of them
+    /// Show a run's jobs, with their hosts and states
     Tree(Tree),
-    /// Wait until a run is over; the exit code is the run's
+    /// Wait until a run is over; the exit code says how it ended
     Wait(Wait),
-    /// Print what a run gave
+    /// Print a run's result
     Result(GetResult),
-    /// End a run for good
+    /// Cancel a run
     Cancel(OfRun),
     /// Save a run's work and stop working on it
     Suspend(OfRun),
-    /// Go on with a suspended run
+    /// Continue a suspended run
     Resume(OfRun),
     /// Delete finished runs with their results, trees and logs
     Rm(Remove),
     /// List the grid's hosts
     Hosts(List),
-    /// Watch a run, or the whole grid, as it goes
+    /// Watch a run, or the whole grid, live
     Watch(Watch),
-    /// Run one job of the grid again, here, from its key
+    /// Run one job of a run again on this machine, from its key
     Replay(Replay),
 }
 
 #[derive(Args)]
 pub struct New {
-    /// The app's name, and its folder's
+    /// Name of the app and of its folder
     pub name: String,
-    /// What to begin with
+    /// Template to begin with
     #[arg(long, value_enum, default_value_t = Template::Fib)]
     pub template: Template,
-    /// Where the crate `sateen` is, if not in the checkout that this command was built from
+    /// Folder of the crate `sateen` [default: that of the checkout from which this command was built]
     #[arg(long, value_name = "FOLDER")]
     pub sdk: Option<PathBuf>,
 }
@@ -101,34 +106,31 @@ pub enum Template {
 
 #[derive(Args)]
 pub struct Build {
-    /// The app's Cargo.toml, if not the one of this folder
+    /// The app's Cargo.toml [default: that of this folder or of one above]
     #[arg(long, value_name = "FILE")]
     pub manifest_path: Option<PathBuf>,
-    /// Where to put the module, if not to NAME.wasm in this folder
+    /// File for the module [default: NAME.wasm in this folder]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The stack that the app keeps in its own memory
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_stack)]
+    /// Size of the stack that the app keeps in its own memory [range: 64K to 1G]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_own_stack)]
     pub stack: usize,
     #[command(flatten)]
     pub cargo: CargoFlags,
 }
 
-/// First `cargo test`, in which every parameter and result of a job is encoded and read back. Then each test that is marked
-/// `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 with every job in an instance of its own. What it
-/// returns must be the same everywhere.
 #[derive(Args)]
 pub struct Test {
-    /// Only tests whose names contain this
+    /// Run only tests whose names contain this
     #[arg(value_name = "NAME")]
     pub filter: Option<String>,
-    /// The app's Cargo.toml, if not the one of this folder
+    /// The app's Cargo.toml [default: that of this folder or of one above]
     #[arg(long, value_name = "FILE")]
     pub manifest_path: Option<PathBuf>,
-    /// The stack that the app keeps in its own memory
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_stack)]
+    /// Size of the stack that the app keeps in its own memory [range: 64K to 1G]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_own_stack)]
     pub stack: usize,
-    /// Wall-clock time of each run of a test, as 90, 90s, 5m or 1.5h
+    /// Wall-clock time of each run of a test, like 90s, 5m or 1.5h [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
     pub time_limit: Duration,
     /// Show the log of the app's tests
@@ -143,7 +145,7 @@ pub struct Test {
 #[command(next_help_heading = "Cargo")]
 pub struct CargoFlags {
     /// The app's package, in a workspace
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub package: Option<String>,
     /// Features of the app to switch on
     #[arg(long, short = 'F', value_name = "FEATURES")]
@@ -189,7 +191,7 @@ fn switched_on(switches: &[(bool, &str)]) -> Vec<String> {
 pub struct Check {
     /// The module
     pub app: PathBuf,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
 }
@@ -199,40 +201,41 @@ pub struct Run {
     /// The app's module
     #[arg(value_name = "APP.wasm")]
     pub app: PathBuf,
-    /// The app's own arguments; flags of its own, too, behind `--` if `sateen` knows them as well
+    /// Arguments for the app, its own flags included; flags that `sateen` has as well go behind `--`
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub arguments: Vec<String>,
-    /// Workers, if not one for each core
+    /// Number of workers [default: one for each core] [range: 1 to 1024]
     #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
-    /// Give the file to the app as the input NAME; `-` is stdin
+    /// File with the app's input NAME; `-` is stdin
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_input)]
     pub input: Vec<(String, PathBuf)>,
     /// Write the result to the file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// One JSON object instead of the bare result, with what became of the jobs; without the result if that goes to a file
+    /// Print one JSON object with the result and figures of the run, instead of the bare result; with --output, without the
+    /// result
     #[arg(long)]
     pub json: bool,
-    /// Call another entry point of the app
-    #[arg(long, value_name = "NAME", default_value = "main")]
+    /// The entry point to call
+    #[arg(long, value_name = "NAME", default_value = "main", value_parser = NonEmptyStringValueParser::new())]
     pub function: String,
-    /// No progress and no log of the app on stderr
+    /// Suppress progress and app logs
     #[arg(long, short)]
     pub quiet: bool,
     /// Show the app's stack when it fails
     #[arg(long, short)]
     pub verbose: bool,
-    /// Run every job in an instance of its own: slow, and shows an app that keeps state in statics
+    /// Run every job in an instance of its own; slow, but detects jobs that depend on state outside their parameters
     #[arg(long)]
     pub pristine: bool,
     /// Measure the program's work and span, which bound its time on any number of workers
     #[arg(long)]
     pub profile: bool,
-    /// The same NaN bits on every machine, at 2 to 7 times the time of scalar float code
+    /// Compute the same NaN bits on every machine; scalar float code takes 2 to 7 times as long
     #[arg(long)]
     pub strict_nan: bool,
-    /// Compile anew and keep nothing
+    /// Compile the app anew, and do not cache the compiled code
     #[arg(long)]
     pub no_cache: bool,
     #[command(flatten)]
@@ -242,28 +245,28 @@ pub struct Run {
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// Memory of one instance, 64K to 4G
+    /// Memory of one instance [range: 64K to 4G]
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
     pub memory: usize,
-    /// Stack of one instance, 64K to 4G: how deep it may recurse
+    /// Stack of one instance: how deep it may recurse [range: 64K to 4G]
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_stack)]
     pub stack: usize,
-    /// Jobs synced with try_sync that are within one another, over all workers
+    /// Maximum depth of jobs synced with `try_sync` inside one another, over all workers [range: 1 to 1000000]
     #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_attempts)]
     pub attempts: usize,
-    /// Memory for the run's shared objects, one replica of each, at most 1024G
+    /// Memory for the run's shared objects, one replica of each [range: 1 to 1T]
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_shared)]
     pub max_shared: usize,
-    /// How long the guard of a job may be false
+    /// How long the guard of a job may be false [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub guard_limit: Duration,
-    /// Size of a result, a job's parameters, or the output, at most 4G
+    /// Size of a result, of a job's parameters, or of the output [range: 1 to 4G]
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_here)]
     pub max_output: usize,
-    /// Wall-clock time of the run, as 90, 90s, 5m or 1.5h
+    /// Wall-clock time of the run, like 90s, 5m or 1.5h [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub time_limit: Option<Duration>,
-    /// Processor time of the run, over all workers
+    /// Processor time of the run, over all workers [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
 }
@@ -273,7 +276,8 @@ pub fn parse() -> Result<Command, ExitCode> {
     match apps::parse::<Sateen>(std::env::args_os()) {
         Ok(sateen) => Ok(sateen.command),
         Err(error) if error.use_stderr() => {
-            say(one_line(&error));
+            let words: Vec<_> = std::env::args_os().skip(1).collect();
+            say(values::one_line(&error, &Sateen::command(), &words));
             Err(ExitCode::from(USAGE))
         }
         Err(help) => {
@@ -283,28 +287,17 @@ pub fn parse() -> Result<Command, ExitCode> {
     }
 }
 
-/// clap's message without its decoration, tips and usage.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    if text.starts_with("Usage:") || !text.contains("error:") {
-        return "no command; see `sateen --help`".to_owned();
-    }
-    let mut lines = text.lines().take_while(|line| !line.trim().is_empty());
-    let mut line = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    for more in lines {
-        line.push(' ');
-        line.push_str(more.trim());
-    }
-    line.push_str("; see `sateen --help`");
-    line
+fn parse_threads(text: &str) -> Result<usize, String> {
+    parse_number(text, 1024)
 }
 
-fn parse_threads(text: &str) -> Result<usize, String> {
-    const THREADS_MAX: usize = 1024;
-    match text.parse() {
-        Ok(threads @ 1..=THREADS_MAX) => Ok(threads),
-        _ => Err(format!("a number of threads from 1 to {THREADS_MAX} is expected")),
-    }
+fn parse_attempts(text: &str) -> Result<usize, String> {
+    parse_number(text, 1_000_000)
+}
+
+/// A number from 1 to `max`.
+fn parse_number(text: &str, max: u64) -> Result<usize, String> {
+    values::number(text, 1..=max).map(|number| number as usize)
 }
 
 fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
@@ -314,48 +307,42 @@ fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// A number of bytes, with K, M or G for binary multiples.
-fn parse_size(text: &str) -> Result<usize, String> {
-    let expected = || "a size like 65536, 64K, 16M or 1G is expected".to_owned();
-    let lower = text.to_ascii_lowercase();
-    let bare = lower.trim_end_matches("ib").trim_end_matches('b');
-    let (digits, shift) = match bare.char_indices().last() {
-        Some((at, 'k')) => (&bare[..at], 10),
-        Some((at, 'm')) => (&bare[..at], 20),
-        Some((at, 'g')) => (&bare[..at], 30),
-        _ => (bare, 0),
-    };
-    let number: usize = digits.trim().parse().map_err(|_| expected())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
-}
-
 /// What a grid takes.
 fn parse_output(text: &str) -> Result<usize, String> {
-    parse_size_within(text, &RunLimits::OUTPUT_BYTES)
+    parse_size(text, RunLimits::OUTPUT_BYTES)
 }
 
 /// What an instance can hold.
 fn parse_output_here(text: &str) -> Result<usize, String> {
-    parse_size_within(text, &(1..=RunLimits::INSTANCE_BYTES.end().to_owned()))
-}
-
-fn parse_attempts(text: &str) -> Result<usize, String> {
-    const ATTEMPTS_MAX: usize = 1_000_000;
-    let attempts = text.parse().ok().filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
-    attempts.ok_or_else(|| format!("a number from 1 to {ATTEMPTS_MAX} is expected"))
+    parse_size(text, 1..=*RunLimits::INSTANCE_BYTES.end())
 }
 
 fn parse_shared(text: &str) -> Result<usize, String> {
-    parse_size_within(text, &RunLimits::SHARED_BYTES)
+    parse_size(text, RunLimits::SHARED_BYTES)
 }
 
-fn parse_size_within(text: &str, range: &RangeInclusive<u64>) -> Result<usize, String> {
-    let bytes = parse_size(text)?;
-    if range.contains(&(bytes as u64)) {
-        Ok(bytes)
-    } else {
-        Err(format!("a size of at most {} is expected", size(*range.end())))
-    }
+fn parse_memory(text: &str) -> Result<usize, String> {
+    parse_size(text, RunLimits::INSTANCE_BYTES).map(|bytes| bytes.next_multiple_of(1 << 16))
+}
+
+fn parse_stack(text: &str) -> Result<usize, String> {
+    parse_size(text, RunLimits::INSTANCE_BYTES).map(|bytes| bytes.next_multiple_of(4096))
+}
+
+/// A stack in the app's own memory, which has to hold the app's data as well.
+fn parse_own_stack(text: &str) -> Result<usize, String> {
+    const OWN_STACK_BYTES_MAX: u64 = 1 << 30;
+    let range = *RunLimits::INSTANCE_BYTES.start()..=OWN_STACK_BYTES_MAX;
+    parse_size(text, range).map(|bytes| bytes.next_multiple_of(4096))
+}
+
+fn parse_size(text: &str, range: RangeInclusive<u64>) -> Result<usize, String> {
+    let bytes = values::size(text, range)?;
+    usize::try_from(bytes).map_err(|_| "this machine cannot address so much".to_owned())
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    values::time(text, RunLimits::MS)
 }
 
 /// A time as the coordinator takes it.
@@ -363,48 +350,8 @@ pub fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
-fn parse_memory(text: &str) -> Result<usize, String> {
-    let bytes = parse_size(text)?;
-    if (1 << 16..=1 << 32).contains(&bytes) {
-        Ok(bytes.next_multiple_of(1 << 16))
-    } else {
-        Err("a guest's memory is 64K to 4G".to_owned())
-    }
-}
-
-fn parse_stack(text: &str) -> Result<usize, String> {
-    let bytes = parse_size(text)?;
-    if (64 << 10..=4 << 30).contains(&bytes) {
-        Ok(bytes.next_multiple_of(4096))
-    } else {
-        Err("a stack is 64K to 4G".to_owned())
-    }
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let (digits, factor) = match text.char_indices().last() {
-        Some((at, 's')) => (text[..at].trim_end_matches('m'), if text.ends_with("ms") { 0.001 } else { 1.0 }),
-        Some((at, 'm')) => (&text[..at], 60.0),
-        Some((at, 'h')) => (&text[..at], 3600.0),
-        _ => (text, 1.0),
-    };
-    let seconds: f64 =
-        digits.trim().parse().map_err(|_| "a time like 90, 500ms, 90s, 5m or 1.5h is expected")?;
-    let duration = Duration::try_from_secs_f64(seconds * factor)
-        .ok()
-        .filter(|duration| duration.as_millis() <= (*RunLimits::MS.end()).into())
-        .ok_or("a time cannot be negative, or longer than a hundred years")?;
-    if duration.is_zero() {
-        Err("a limit of no time at all stops everything".to_owned())
-    } else {
-        Ok(duration)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -430,31 +377,5 @@ mod tests {
         assert_eq!(run.arguments, ["14", "-3", "-x"]);
         assert_eq!(run.threads, Some(2));
         assert!(run.json);
-    }
-
-    #[test]
-    fn errors_are_one_line() {
-        for words in [
-            &["sateen", "run", "a.wasm", "--thread"][..],
-            &["sateen", "run", "a.wasm", "--threads", "0"],
-            &["sateen", "run"],
-            &["sateen", "rum"],
-        ] {
-            let error = Sateen::try_parse_from(words).err().expect("it is wrong");
-            let line = one_line(&error);
-            assert!(!line.contains('\n') && line.len() > 30, "{line}");
-        }
-    }
-
-    #[test]
-    fn sizes_and_times() {
-        assert_eq!(parse_size("64K"), Ok(65536));
-        assert_eq!(parse_size("1GiB"), Ok(1 << 30));
-        assert!(parse_size("G").is_err() && parse_size("0").is_err() && parse_size("-1").is_err());
-        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_duration("1.5h"), Ok(Duration::from_secs(5400)));
-        assert!(
-            parse_duration("-1").is_err() && parse_duration("0").is_err() && parse_duration("soon").is_err()
-        );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sateen_command_line::local_with_zone;
 use sateen_host::{Limits, inspect, size};
 
 use super::client::{Client, Refusal, segment};
@@ -50,7 +51,7 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
             app.hash.chars().take(12).collect(),
             size(app.bytes),
             app.determinism.clone().unwrap_or_default(),
-            app.published_at.clone().unwrap_or_default(),
+            app.published_at.as_deref().map(local_with_zone).unwrap_or_default(),
             app.published_by.as_ref().or(app.published_from.as_ref()).cloned().unwrap_or_default(),
             app.entry_points.join(" "),
         ]);
@@ -61,9 +62,15 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
     print(columns.text().as_bytes())
 }
 
-/// The hash of `app`, which the grid has afterwards: a module's file is published if it is not known, a
-/// name or a hash must be.
-pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
+/// An app that the grid has.
+pub struct Found {
+    pub hash: String,
+    /// Its module, if that is a file here.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// Finds `app`, which the grid has afterwards: a module's file is published if it is not known, a name or a hash must be.
+pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
     let path = Path::new(app);
     if !path.is_dir() && path.exists() {
         let module = Module::read(path)?;
@@ -78,10 +85,10 @@ pub fn find(client: &Client, app: &str) -> Result<String, Failure> {
             }
             Err(refusal) => return Err(refusal.into()),
         }
-        return Ok(module.hash);
+        return Ok(Found { hash: module.hash, bytes: Some(module.bytes) });
     }
     match client.get(&format!("/api/v1/apps/{}", segment(app))) {
-        Ok(answer) => Ok(read::<App>(&answer)?.hash),
+        Ok(answer) => Ok(Found { hash: read::<App>(&answer)?.hash, bytes: None }),
         Err(refusal) if refusal.is_not_found() => Err(Failure::usage(format!(
             "there is no file `{app}`, and no app of that name or hash is published at {}; \
              `sateen publish APP.wasm` publishes one",

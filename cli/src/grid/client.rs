@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_host::Output;
 use sateen_protocol::BlobHash;
 use serde_json::Value;
@@ -48,29 +49,12 @@ impl Client {
     /// # Errors
     /// When `address` is not one of a coordinator.
     pub fn new(address: &str) -> Result<Self, Failure> {
-        let url = if address.contains("://") || !has_port(address) {
-            address.to_owned()
-        } else {
-            format!("http://{address}")
-        };
-        let url = url.as_str();
-        let uri = url.parse::<Uri>().ok();
-        let host = uri.as_ref().and_then(Uri::host).filter(|host| !host.is_empty());
-        let (Some(uri), Some(host)) = (&uri, host) else {
-            return Err(not_an_address(url));
-        };
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err(Failure::usage(format!("{url}: this build speaks no TLS; use an http address")));
-            }
-            _ => return Err(not_an_address(url)),
-        }
+        let (url, host) = url_of(address).map_err(Failure::usage)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(CONNECT))
             .user_agent(concat!("sateen/", env!("CARGO_PKG_VERSION")));
-        if is_this_machine(host) {
+        if is_this_machine(&host) {
             // A proxy that the environment names would look for the coordinator on its own machine.
             config = config.proxy(None);
         }
@@ -258,7 +242,7 @@ impl Client {
 
     fn unreachable(&self, error: &ureq::Error, within: Duration) -> Refusal {
         let why: &dyn Display = match error {
-            ureq::Error::Io(error) => error,
+            ureq::Error::Io(error) => &explained(error),
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
                 &format!("no connection within {} s", CONNECT.as_secs())
             }
@@ -280,6 +264,25 @@ fn detail(body: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
+/// A coordinator's URL and its host, from what a user writes: like `http://HOST:PORT`, or just `HOST:PORT`.
+///
+/// # Errors
+/// Says what is expected.
+pub fn url_of(address: &str) -> Result<(String, String), String> {
+    let expected = || {
+        "expected the address of a coordinator, for example, http://127.0.0.1:7700 or grid:7700".to_owned()
+    };
+    let is_url = address.contains("://") || !has_port(address);
+    let url = if is_url { address.to_owned() } else { format!("http://{address}") };
+    let uri = url.parse::<Uri>().map_err(|_| expected())?;
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(expected)?;
+    match uri.scheme_str() {
+        Some("http") => Ok((url, host.to_owned())),
+        Some("https") => Err("this build speaks no TLS; use an http address".to_owned()),
+        _ => Err(expected()),
+    }
+}
+
 fn has_port(authority: &str) -> bool {
     authority.trim_end_matches('/').rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
@@ -287,12 +290,6 @@ fn has_port(authority: &str) -> bool {
 fn is_this_machine(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn not_an_address(url: &str) -> Failure {
-    Failure::usage(format!(
-        "--coordinator: `{url}` is not the address of a coordinator, which is like http://127.0.0.1:7700"
-    ))
 }
 
 /// `text` as one segment of a path.

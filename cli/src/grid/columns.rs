@@ -1,18 +1,28 @@
 //! Text for people: columns, times.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::wrap;
+use sateen_command_line::wrap;
+
 use crate::exit::visible;
 
 /// Rows under their headings, each column as wide as its widest cell.
 pub struct Columns {
     rows: Vec<Vec<String>>,
+    /// A column whose cells are cut in a table, and to how many columns of the terminal.
+    cut: Option<(usize, usize)>,
 }
 
 impl Columns {
     pub fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(ToString::to_string).collect()] }
+        Self { rows: vec![headings.iter().map(ToString::to_string).collect()], cut: None }
+    }
+
+    /// In a table, cells of this column, counted from 0, have no more than so many columns of a terminal.
+    pub fn cutting(mut self, column: usize, columns_max: usize) -> Self {
+        self.cut = Some((column, columns_max));
+        self
     }
 
     /// Adds a row. Names come from strangers: what would steer a terminal is spelled out.
@@ -54,15 +64,27 @@ impl Columns {
         text
     }
 
+    fn in_table<'a>(&self, (column, cell): (usize, &'a String)) -> Cow<'a, str> {
+        match self.cut {
+            Some((of, columns_max)) if of == column => cut(cell, columns_max),
+            _ => cell.into(),
+        }
+    }
+
     fn table(&self) -> String {
-        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let rows: Vec<Vec<Cow<'_, str>>> = self
+            .rows
+            .iter()
+            .map(|row| row.iter().enumerate().map(|at| self.in_table(at)).collect())
+            .collect();
+        let count = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let cells = rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| wrap::columns(cell)).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..count).map(width).collect();
         let mut text = String::new();
-        for row in &self.rows {
+        for row in &rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
                 line.push_str(cell);
@@ -72,6 +94,20 @@ impl Columns {
         }
         text
     }
+}
+
+/// What fits, and a mark for the rest.
+fn cut(text: &str, columns_max: usize) -> Cow<'_, str> {
+    if wrap::columns(text) <= columns_max {
+        return text.into();
+    }
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += wrap::columns(character.encode_utf8(&mut [0; 4]));
+        used < columns_max
+    };
+    let shown: String = text.chars().take_while(fits).collect();
+    format!("{shown}…").into()
 }
 
 /// A time in at most six characters or so.
@@ -121,6 +157,19 @@ mod tests {
         );
         assert!(!narrow.ends_with("WAITING FOR\n"), "{narrow}");
         assert_eq!(columns.within(Some(200)), columns.within(None));
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_table_is_cut_there_alone() {
+        assert_eq!(cut(&"x".repeat(48), 48), "x".repeat(48));
+        for long in ["x".repeat(49), "世".repeat(48)] {
+            let shown = cut(&long, 48);
+            assert!(shown.ends_with('…') && wrap::columns(&shown) <= 48, "{shown}");
+        }
+        let mut columns = Columns::new(&["RUN", "APP"]).cutting(1, 8);
+        columns.row(["7".to_owned(), "search abcdef".to_owned()]);
+        assert_eq!(columns.within(Some(80)), "RUN  APP\n7    search …\n");
+        assert_eq!(columns.within(Some(10)), "RUN 7\n  APP\n     searc\n     h\n     abcde\n     f\n");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a run of the grid that is over gave.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::client::Client;
@@ -33,6 +35,9 @@ pub fn failure(run: &Run) -> Option<Failure> {
             let message = match &error.job {
                 Some(job) if error.kind == "job" && !error.message.starts_with("job `") => {
                     format!("job `{job}` failed: {}", error.message)
+                }
+                _ if error.kind == "input" => {
+                    ended::naming_given(&error.message, run.inputs.iter().flat_map(BTreeMap::keys))
                 }
                 _ => error.message.clone(),
             };
@@ -109,6 +114,19 @@ mod tests {
             let failure = failure(&run("failed", &error)).expect("it failed");
             assert_eq!(failure.message, "job `leaf` failed: it fell");
         }
+    }
+
+    #[test]
+    fn an_input_that_is_missing_is_told_with_those_that_were_given() {
+        let message = "the app needs the input `data`; give it with --input data=FILE";
+        let mut value = json!({
+            "run": 17, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "failed",
+            "error": {"kind": "input", "message": message}, "inputs": {"dato": "ab", "b": "cd"},
+        });
+        let failure = |value: &Value| failure(&read(value).expect("a run")).expect("it failed").message;
+        assert_eq!(failure(&value), format!("{message}; it was given `b`, `dato`"));
+        value["inputs"] = Value::Null;
+        assert_eq!(failure(&value), message);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sateen_command_line::localised;
 use serde_json::json;
 
 use super::client::{Client, Refusal};
@@ -50,6 +51,11 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
                 }
                 thread::sleep(RETRY);
                 continue;
+            }
+            Err(refusal) if refusal.is_not_found() => {
+                progress.clear();
+                // It was there at first.
+                return Err(Failure::usage(format!("run {number} has been deleted")));
             }
             Err(refusal) => {
                 progress.clear();
@@ -117,7 +123,7 @@ fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
 
 fn line(run: &Run) -> String {
     if let Some(why) = run.waiting_for.as_deref().filter(|why| !why.is_empty()) {
-        return visible(&format!("{}: {why}", run.state));
+        return visible(&format!("{}: {}", run.state, localised(why)));
     }
     let there: Vec<_> = run.by_host.iter().filter(|host| host.there).collect();
     let busy: u64 = there.iter().map(|host| host.busy).sum();

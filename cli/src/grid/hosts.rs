@@ -1,5 +1,6 @@
 //! `sateen hosts`.
 
+use sateen_command_line::localised;
 use serde_json::Value;
 
 use super::client::{Client, SHORT};
@@ -39,7 +40,8 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
 pub fn state(host: &Host) -> String {
     match &host.paused {
         _ if !host.connected => "gone".to_owned(),
-        Value::String(why) => format!("paused: {why}"),
+        Value::String(why) if why.starts_with("paused") => localised(why),
+        Value::String(why) => format!("paused: {}", localised(why)),
         Value::Bool(true) => "paused".to_owned(),
         _ if host.busy > 0 => "working".to_owned(),
         _ => "idle".to_owned(),

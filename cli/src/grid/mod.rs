@@ -13,9 +13,9 @@ mod submit;
 mod tree;
 mod view;
 mod watch;
-mod wrap;
 
 pub use apps::{apps, publish, unpublish};
+pub use client::url_of;
 pub use hosts::hosts;
 pub use replay::replay;
 pub use runs::{cancel, ps, remove, result, resume, suspend, wait};

@@ -1,5 +1,6 @@
 //! `sateen ps`, and the commands that do one thing to a run.
 
+use sateen_command_line::localised;
 use serde_json::Value;
 
 use super::client::Client;
@@ -7,7 +8,6 @@ use super::columns::{Columns, seconds};
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
 use super::view::{Fraction, Run, read};
-use super::wrap::columns;
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -15,7 +15,7 @@ use crate::flags::{GetResult, OfRun, Ps, Remove, Wait};
 
 /// Maximum runs of one answer of a coordinator.
 const PAGE_MAX: usize = 1000;
-/// Columns of an app with its arguments in a table.
+/// Columns of an app with its arguments in a table; `sateen status RUN` shows the rest.
 const TITLE_COLUMNS_MAX: usize = 48;
 /// States of runs that are not over.
 const UNFINISHED: &str = "queued,running,suspending,suspended";
@@ -38,16 +38,17 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
     if flags.list.json {
         return print_json(&Value::from_iter(values));
     }
-    let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"]);
+    let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"])
+        .cutting(2, TITLE_COLUMNS_MAX);
     for run in &runs {
         columns.row([
             run.run.to_string(),
             run.state.clone(),
-            cut(&run.title()),
+            run.title(),
             run.progress.map(Fraction::short).unwrap_or_default(),
             run.hosts.to_string(),
             run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
-            run.waiting_for.clone().unwrap_or_default(),
+            run.waiting_for.as_deref().map(localised).unwrap_or_default(),
         ]);
     }
     if runs.len() == flags.limit {
@@ -57,20 +58,6 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         say("nothing runs; `sateen ps --all` lists what is over as well");
     }
     print(columns.text().as_bytes())
-}
-
-/// What a column has room for; `sateen status RUN` shows the rest.
-fn cut(title: &str) -> String {
-    if columns(title) <= TITLE_COLUMNS_MAX {
-        return title.to_owned();
-    }
-    let mut used = 0;
-    let fits = |character: &char| {
-        used += columns(character.encode_utf8(&mut [0; 4]));
-        used < TITLE_COLUMNS_MAX
-    };
-    let shown: String = title.chars().take_while(fits).collect();
-    format!("{shown}…")
 }
 
 /// Ends as the run does.
@@ -136,19 +123,4 @@ fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
     let run: Run = read(&answer)?;
     say(format!("run {} is {}", run.run, run.state));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_too_long_for_a_column_is_cut() {
-        let fits = "x".repeat(TITLE_COLUMNS_MAX);
-        assert_eq!(cut(&fits), fits);
-        for long in [format!("{fits}y"), "世".repeat(TITLE_COLUMNS_MAX)] {
-            let shown = cut(&long);
-            assert!(shown.ends_with('…') && columns(&shown) <= TITLE_COLUMNS_MAX, "{shown}");
-        }
-    }
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
 use super::client::Client;
 use super::columns::{Columns, percent, seconds};
 use super::ended::failure;
 use super::view::{Run, id, read};
-use super::wrap;
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -43,16 +43,16 @@ fn page(run: &Run, width: Option<usize>) -> String {
         _ => {}
     }
     if let Some(why) = &run.waiting_for {
-        row("waiting for", why.clone());
+        row("waiting for", localised(why));
     }
     if let Some(failure) = failure(run) {
         row("error", failure.message);
     }
     if let Some(held_up_by) = &run.held_up_by {
-        row("held up by", held_up_by.text.clone());
+        row("held up by", localised(&held_up_by.text));
     }
     if let Some(submitted) = &run.submitted_at {
-        row("submitted", submitted.clone());
+        row("submitted", local_with_zone(submitted));
     }
     if let Some(progress) = run.progress {
         row("progress", progress.long());

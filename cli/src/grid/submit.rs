@@ -1,14 +1,16 @@
 //! `sateen submit`.
 
+use sateen_host::mentions;
+use sateen_protocol::BlobHash;
 use serde_json::{Map, Value, json};
 
-use super::apps::find;
+use super::apps::{Found, find};
 use super::client::Client;
 use super::ended::deliver;
 use super::follow::{Follow, follow};
 use super::view::read;
 use crate::ended::Wanted;
-use crate::exit::Failure;
+use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json, read_inputs};
 use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
 use crate::run::say_dropped;
@@ -24,6 +26,9 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     )?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
     let app = find(&client, &flags.app)?;
+    if !flags.quiet {
+        warn_of_unknown(&client, &app, inputs.keys());
+    }
     let mut hashes = Map::new();
     for (name, bytes) in inputs {
         let hash = blake3::hash(&bytes).to_hex().to_string();
@@ -34,7 +39,7 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
         hashes.insert(name, json!(hash));
     }
 
-    let answer = client.post("/api/v1/runs", &body(flags, &app, hashes))?;
+    let answer = client.post("/api/v1/runs", &body(flags, &app.hash, hashes))?;
     let run: u64 = read(&answer["run"])?;
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
@@ -44,6 +49,22 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     say_dropped(log_lines_dropped);
     let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     deliver(&client, &run, wanted)
+}
+
+/// Says which inputs the app cannot ask for. Hosts do not report which they read, but what an app calls its inputs is in
+/// its module's data.
+fn warn_of_unknown<'a>(client: &Client, app: &Found, inputs: impl ExactSizeIterator<Item = &'a String>) {
+    if inputs.len() == 0 {
+        return;
+    }
+    let fetched = match app.bytes {
+        Some(_) => None,
+        None => BlobHash::parse(&app.hash).and_then(|hash| client.blob(hash).ok()),
+    };
+    let Some(module) = app.bytes.as_deref().or(fetched.as_deref()) else { return };
+    for input in inputs.filter(|input| !mentions(module, input)) {
+        say(format!("the app names no input `{input}`; does it call that by another name?"));
+    }
 }
 
 fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use sateen_command_line::wrap;
+
 use super::client::Client;
 use super::columns::seconds;
 use super::view::{Node, Nodes, id, read};
-use super::wrap;
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;

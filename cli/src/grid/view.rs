@@ -57,6 +57,9 @@ pub struct Run {
     pub function: String,
     #[serde(default)]
     pub arguments: Vec<String>,
+    /// Hashes by name.
+    #[serde(default)]
+    pub inputs: Option<BTreeMap<String, String>>,
     pub state: String,
     #[serde(default)]
     pub waiting_for: Option<String>,

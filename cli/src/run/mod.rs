@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use sateen_command_line::{explained, wrap};
 use sateen_host::{
     App, Engine, Finished, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions,
 };
@@ -60,7 +61,10 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
             if let Some(profile) = &finished.profile {
                 about.profile = Some(profile::as_json(profile));
                 if !flags.json {
-                    profile::text(profile).lines().for_each(|line| write_line(&visible(line)));
+                    let width = wrap::width_of_stderr().unwrap_or(usize::MAX);
+                    let lines = profile::text(profile);
+                    let lines = lines.lines().flat_map(|line| wrap::wrap(&visible(line), 4, width));
+                    lines.for_each(|line| write_line(&line));
                 }
             }
             deliver(wanted, &about, Ok(Given::Output(&finished.output)))
@@ -159,7 +163,9 @@ fn named(error: RunError, app: &Path) -> RunError {
 
 /// The cache, or a warning: without one everything works, but a start takes longer.
 pub fn open_cache() -> Option<ModuleCache> {
-    ModuleCache::of_user().map_err(|error| say(format!("compiled modules are not kept: {error}"))).ok()
+    ModuleCache::of_user()
+        .map_err(|error| say(format!("compiled modules are not kept: {}", explained(&error))))
+        .ok()
 }
 
 /// Where the app's log goes.

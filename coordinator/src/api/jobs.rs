@@ -35,6 +35,9 @@ pub async fn show(
 ) -> Result<Json<Job>, Problem> {
     let (from, to) = tags(&key)?;
     let run = of.run.as_deref().map(runs::parse).transpose()?;
+    if let Some(run) = run {
+        runs::chronicle(&api, run).await?;
+    }
     let chronicles = api.driver.chronicles.clone();
     let find = move || chronicles.find(run, from, to, FOUND_MAX);
     let found = tokio::task::spawn_blocking(find).await.map_err(|_| Gone)?;

@@ -21,13 +21,44 @@ enum Content {
     Nothing,
 }
 
+/// A query parameter.
+struct Parameter {
+    name: &'static str,
+    /// What for.
+    description: &'static str,
+    /// Its type in JSON's words.
+    kind: &'static str,
+    is_required: bool,
+}
+
+impl Parameter {
+    const fn text(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, kind: "string", is_required: false }
+    }
+
+    const fn whole(name: &'static str, description: &'static str) -> Self {
+        Self { kind: "integer", ..Self::text(name, description) }
+    }
+
+    const fn number(name: &'static str, description: &'static str) -> Self {
+        Self { kind: "number", ..Self::text(name, description) }
+    }
+
+    const fn flag(name: &'static str, description: &'static str) -> Self {
+        Self { kind: "boolean", ..Self::text(name, description) }
+    }
+
+    const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+}
+
 struct Operation {
     method: &'static str,
     path: &'static str,
     /// What it does.
     summary: &'static str,
-    /// Query parameters: name, what for.
-    query: &'static [(&'static str, &'static str)],
+    query: &'static [Parameter],
     body: Content,
     status: u16,
     gives: Content,
@@ -61,8 +92,8 @@ const OPERATIONS: [Operation; 36] = [
     ),
     Operation {
         query: &[
-            ("after", "Only hosts with greater ids than this."),
-            ("limit", "Maximum hosts of the answer, 1000 if not given."),
+            Parameter::text("after", "Only hosts with greater ids than this."),
+            Parameter::whole("limit", "Maximum hosts of the answer, 1000 if not given."),
         ],
         ..get(
             "/api/v1/hosts",
@@ -73,8 +104,8 @@ const OPERATIONS: [Operation; 36] = [
     get("/api/v1/apps", "All published apps, the newest first.", Content::Jsons("App")),
     Operation {
         query: &[
-            ("name", "The app's name."),
-            ("by", "What whoever publishes it calls themselves, if they do."),
+            Parameter::text("name", "The app's name.").required(),
+            Parameter::text("by", "The publisher to show."),
         ],
         body: Content::Other(WASM),
         method: "post",
@@ -110,10 +141,13 @@ const OPERATIONS: [Operation; 36] = [
     },
     Operation {
         query: &[
-            ("state", "Only runs in this state, or in one of several, with commas between them."),
-            ("q", "Only runs whose number, app, entry point or arguments contain this."),
-            ("before", "Only runs with smaller numbers."),
-            ("limit", "Maximum runs of the answer, 100 if not given."),
+            Parameter::text(
+                "state",
+                "Only runs in this state, or in one of several, with commas between them.",
+            ),
+            Parameter::text("q", "Only runs whose number, app, entry point or arguments contain this."),
+            Parameter::whole("before", "Only runs with smaller numbers."),
+            Parameter::whole("limit", "Maximum runs of the answer, 100 if not given."),
         ],
         ..get(
             "/api/v1/runs",
@@ -135,8 +169,8 @@ const OPERATIONS: [Operation; 36] = [
     },
     Operation {
         query: &[
-            ("timeout_s", "Answers after this time at the latest."),
-            ("figures", "`true`: waits until its counts are final or partial, too."),
+            Parameter::number("timeout_s", "Answers after this time at the latest, 30 s if not given."),
+            Parameter::flag("figures", "Waits until its counts are final or partial, too."),
         ],
         ..get(
             "/api/v1/runs/{run}/wait",
@@ -152,14 +186,17 @@ const OPERATIONS: [Operation; 36] = [
     ),
     get("/api/v1/runs/{run}/tree", "The first jobs of a run's tree.", Content::Json("Tree")),
     Operation {
-        query: &[("after", "The number of the last line that is known.")],
+        query: &[Parameter::whole("after", "The number of the last line that is known; 0 if not given.")],
         ..get("/api/v1/runs/{run}/log", "The newest lines of the app's log.", Content::Json("Log"))
     },
     Operation {
         query: &[
-            ("from_ms", "From this moment on, counted from the run's submission."),
-            ("to_ms", "To this one."),
-            ("buckets", "In at most so many stretches."),
+            Parameter::whole(
+                "from_ms",
+                "From this moment on, counted from the run's submission; from the first if not given.",
+            ),
+            Parameter::whole("to_ms", "To this one; to the last if not given."),
+            Parameter::whole("buckets", "Maximum stretches of time, 1 to 600; 600 if not given."),
         ],
         ..get("/api/v1/runs/{run}/timeline", "What each worker did when.", Content::Json("Timeline"))
     },
@@ -174,7 +211,7 @@ const OPERATIONS: [Operation; 36] = [
     change("/api/v1/runs/{run}/suspend", "Lets a run rest."),
     change("/api/v1/runs/{run}/resume", "Lets it go on."),
     Operation {
-        query: &[("run", "Of this run only.")],
+        query: &[Parameter::whole("run", "Of this run only; of the newest that has it if not given.")],
         ..get("/api/v1/jobs/{key}", "All that is needed to run one job again.", Content::Json("Job"))
     },
     get("/", "The dashboard.", Content::Other("text/html")),
@@ -209,8 +246,14 @@ fn operation(operation: &Operation) -> Value {
     let mut parameters: Vec<Value> = named
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
-    parameters.extend(operation.query.iter().map(|(name, what_for)| {
-        json!({"name": name, "in": "query", "description": what_for, "schema": {"type": "string"}})
+    parameters.extend(operation.query.iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "required": parameter.is_required,
+            "description": parameter.description,
+            "schema": {"type": parameter.kind},
+        })
     }));
     let mut good = json!({"description": operation.summary});
     if let Some(content) = content(&operation.gives) {

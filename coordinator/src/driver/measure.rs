@@ -56,7 +56,7 @@ impl Bed {
 /// # Errors
 /// When the folder cannot be used.
 pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, StoreError> {
-    let broken = |error| StoreError::File { path: folder.to_owned(), source: error };
+    let broken = |error| StoreError::File { path: folder.to_owned(), why: error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
     let _entered = runtime.enter();
     let New { drive, driver: _driver, to_driver: _to_driver } =

@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use sateen_command_line::explained;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
@@ -51,7 +52,7 @@ pub async fn serve(
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
                 // Out of descriptors, most likely; others are closed meanwhile.
-                tracing::error!(%error, "no connection can be accepted");
+                tracing::error!(error = explained(&error), "no connection can be accepted");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

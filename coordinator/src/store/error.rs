@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use sateen_command_line::{explained, refused};
 use thiserror::Error;
 
 /// Why something could not be saved or read.
@@ -37,28 +38,29 @@ pub enum StoreError {
         blobs: usize,
     },
     /// The folder, or a file in it, cannot be used.
-    #[error("{path} cannot be used: {source}; the data folder must be writable and its disk not full")]
+    #[error("{}", unusable(.path, .why))]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
     /// The database cannot be opened.
-    #[error(
-        "the database {path} cannot be opened: {source}; the data folder must be writable, its disk not full, and its files this program's own"
-    )]
+    #[error("{}", unopened(.path, .why))]
     Open {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        why: rusqlite::Error,
     },
     /// The disk is full or fails, says the database.
-    #[error(
-        "the disk of the data folder is full or fails ({0}); make room on it, and what waits is saved by itself"
-    )]
-    Disk(rusqlite::Error),
+    #[error("{}", unwritten(.folder, .why))]
+    Disk {
+        /// The data folder; empty as long as it is not known which.
+        folder: PathBuf,
+        /// Why.
+        why: rusqlite::Error,
+    },
     /// The database cannot do it.
     #[error("the database cannot do it: {0}")]
     Sql(rusqlite::Error),
@@ -84,6 +86,9 @@ pub enum StoreError {
     /// Something that this program wrote cannot be read.
     #[error("the database holds {0} that cannot be read")]
     Unreadable(&'static str),
+    /// The system gives no thread for the database.
+    #[error("no thread can be started for the database: {}; raise the limit on the user's processes", explained(.0))]
+    Thread(io::Error),
     /// The system has no randomness for a grid's secrets.
     #[error("the system gives no randomness: {0}")]
     Randomness(getrandom::Error),
@@ -96,9 +101,51 @@ fn left(blobs: usize) -> String {
     if blobs == 1 { "one module or input".to_owned() } else { format!("{blobs} modules and inputs") }
 }
 
+fn unusable(path: &Path, why: &io::Error) -> String {
+    if why.kind() == io::ErrorKind::StorageFull {
+        refused(&path.display(), why)
+    } else {
+        format!("{} cannot be used: {}; the data folder must be writable", path.display(), explained(why))
+    }
+}
+
+fn unopened(path: &Path, why: &rusqlite::Error) -> String {
+    let path = path.display();
+    if is_full(why) {
+        return format!("disk full: the database {path} cannot be opened; free some space");
+    }
+    format!(
+        "the database {path} cannot be opened: {why}; the data folder must be writable, and its files this program's own"
+    )
+}
+
+fn unwritten(folder: &Path, why: &rusqlite::Error) -> String {
+    let is_known = !folder.as_os_str().is_empty();
+    let folder =
+        if is_known { format!("the data folder {}", folder.display()) } else { "the data folder".to_owned() };
+    if is_full(why) {
+        format!("disk full: {folder} cannot be written; free some space, and what waits is saved by itself")
+    } else {
+        format!("the disk of {folder} fails ({why}); once it can be written, what waits is saved by itself")
+    }
+}
+
+/// SQLite takes some systems' full disks for failures.
+fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+}
+
 impl StoreError {
-    pub(super) fn file(path: &Path, source: io::Error) -> Self {
-        Self::File { path: path.to_owned(), source }
+    pub(super) fn file(path: &Path, why: io::Error) -> Self {
+        Self::File { path: path.to_owned(), why }
+    }
+
+    /// The same of a known data folder.
+    pub(super) fn in_folder(self, folder: &Path) -> Self {
+        match self {
+            Self::Disk { why, .. } => Self::Disk { folder: folder.to_owned(), why },
+            other => other,
+        }
     }
 
     /// Whether the row that was asked for cannot be decoded; the database itself works.
@@ -110,7 +157,9 @@ impl StoreError {
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => Self::Disk(error),
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => {
+                Self::Disk { folder: PathBuf::new(), why: error }
+            }
             _ => Self::Sql(error),
         }
     }

@@ -24,10 +24,7 @@ impl Lane {
                 work(&mut connection);
             }
         };
-        thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(run)
-            .map_err(|error| StoreError::file(std::path::Path::new("a thread for the database"), error))?;
+        thread::Builder::new().name(name.to_owned()).spawn(run).map_err(StoreError::Thread)?;
         Ok(Self { queue })
     }
 

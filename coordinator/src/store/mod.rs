@@ -87,6 +87,7 @@ pub struct Store {
     pub reading: Arc<Timing>,
     /// The same for writes.
     pub writing: Arc<Timing>,
+    folder: PathBuf,
     /// Keeps the folder locked.
     _lock: File,
 }
@@ -131,6 +132,10 @@ impl Store {
     /// # Errors
     /// When it is in use, of a newer version, without its database, or cannot be written. Nothing in it is changed then.
     pub fn open(folder: &Path, opening: Opening) -> Result<(Self, Restored), StoreError> {
+        Self::open_folder(folder, opening).map_err(|error| error.in_folder(folder))
+    }
+
+    fn open_folder(folder: &Path, opening: Opening) -> Result<(Self, Restored), StoreError> {
         private::create(folder)?;
         let lock = lock(folder)?;
         let path = folder.join(DATABASE);
@@ -186,6 +191,7 @@ impl Store {
             trouble: Mutex::new(None),
             reading: Arc::default(),
             writing: Arc::default(),
+            folder: folder.to_owned(),
             _lock: lock,
         };
         Ok((store, Restored { grid, secret, restarted, seed, runs, submitters, names, chronicles, missing }))
@@ -208,7 +214,7 @@ impl Store {
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let began = Instant::now();
-        let result = self.writer.call(work).await;
+        let result = self.writer.call(work).await.map_err(|error| error.in_folder(&self.folder));
         self.writing.count(began.elapsed());
         self.note(result.as_ref().err());
         result
@@ -313,15 +319,15 @@ fn open(path: &Path, folder: &Path) -> Result<Connection, StoreError> {
         connection.busy_timeout(Duration::from_secs(5))?;
         Ok(connection)
     };
-    let unusable = |source| StoreError::Open { path: path.to_owned(), source };
+    let unusable = |why| StoreError::Open { path: path.to_owned(), why };
     let mut connection = set_up().map_err(unusable)?;
     schema::migrate(&mut connection, folder).map_err(|error| match error {
-        StoreError::Sql(source) | StoreError::Disk(source) => unusable(source),
+        StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
         error => error,
     })?;
     // A folder that can be read and not written would otherwise show only later.
     sql::probe(&connection).map_err(|error| match error {
-        StoreError::Sql(source) | StoreError::Disk(source) => unusable(source),
+        StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
         error => error,
     })?;
     Ok(connection)

@@ -7,6 +7,8 @@ use std::path::Path;
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 
+use sateen_command_line::explained;
+
 use super::error::StoreError;
 
 #[cfg(unix)]
@@ -57,7 +59,7 @@ pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
         match restrict(folder, FOLDER_MODE) {
             Ok(changed) => mended |= changed,
             Err(error) => tracing::warn!(
-                folder = %folder.display(), %error,
+                folder = %folder.display(), error = explained(&error),
                 "others may look into the data folder, and that cannot be changed; make it private with chmod 700"
             ),
         }

@@ -1,11 +1,13 @@
 //! Jobs one by one, and all of them as files.
 
+use std::time::{Duration, Instant};
+
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
 use sateen_protocol::{Counts, JobTag, Jobs, ROOT_KIND};
 use serde_json::Value;
 
 use crate::host::{Host, text};
-use crate::server::{Server, detail, eventually};
+use crate::server::{PATIENCE, Server, detail, eventually};
 
 /// A run of four jobs, at a host with such a name. The last reads shared objects.
 fn run_at(server: &Server, name: &str) -> u64 {
@@ -134,14 +136,57 @@ fn a_run_that_is_over_can_be_deleted_and_is_gone() {
     let (status, why) = detail(server.delete(&format!("/api/v1/runs/{other}")));
     assert!(status == 409 && why.contains("sateen cancel"), "{why}");
     assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
-    for page in ["", "/tree", "/log", "/result", "/overview", "/timeline", "/jobs.csv", "/trace.json"] {
+    for page in [
+        "",
+        "/tree",
+        "/log",
+        "/result",
+        "/overview",
+        "/timeline",
+        "/jobs.csv",
+        "/trace.json",
+        "/wait",
+        "/jobs/0000000200000000",
+    ] {
         let (status, why) = detail(server.get(&format!("/api/v1/runs/{run}{page}")));
         assert!(status == 404 && why.contains(&run.to_string()), "{page}: {status} {why}");
     }
     assert_eq!(detail(server.delete(&format!("/api/v1/runs/{run}"))).0, 404);
+    let of_it = format!("/api/v1/jobs/0000000200000000?run={run}");
+    assert!(
+        matches!(detail(server.get(&of_it)), (404, why) if why.contains(&format!("there is no run {run}")))
+    );
+    for wish in ["cancel", "suspend", "resume"] {
+        assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/{wish}"), b"")).0, 404, "{wish}");
+    }
     let server = server.kill_and_restart();
     assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}"))).0, 404);
     assert_eq!(server.json("/api/v1/runs").as_array().map(Vec::len), Some(1));
+}
+
+/// Its host has not said what it counted last, so that its figures are waited for when it is deleted.
+#[test]
+fn who_waits_for_a_run_that_is_deleted_hears_of_it() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut host, _) = Host::join(&server.address, "one");
+    let (given, number) = host.take_root();
+    host.finish(given, number, text("42"));
+    host.await_acknowledgement(given);
+    let begun = Instant::now();
+    std::thread::scope(|threads| {
+        let waiting =
+            threads.spawn(|| server.get(&format!("/api/v1/runs/{run}/wait?timeout_s=600&figures=true")));
+        std::thread::sleep(Duration::from_millis(100));
+        let is_waiting = !waiting.is_finished();
+        assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
+        let (status, why) = detail(waiting.join().expect("it is answered"));
+        if is_waiting {
+            assert!(status == 404 && why.contains(&format!("there is no run {run}")), "{status} {why}");
+        }
+    });
+    assert!(begun.elapsed() < PATIENCE, "it waits for what cannot come");
 }
 
 /// One worker runs the root, which waits, and meanwhile jobs that end one after another's beginning.
@@ -165,7 +210,7 @@ fn slices_of_a_trace_lie_within_one_another_or_apart() {
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let done = NoteKind::Done { work_ns: 1 };
     // Moments count from the run's submission, so some time has to pass.
-    std::thread::sleep(std::time::Duration::from_millis(900));
+    std::thread::sleep(Duration::from_millis(900));
     let notes = vec![
         note(1, 800, begun),
         note(2, 700, begun),

@@ -77,7 +77,17 @@ fn as_many_trees_are_kept_as_the_operator_says() {
     });
     let kept = |server: &Server, run| server.json(&format!("/api/v1/runs/{run}/overview"))["is_kept"].clone();
     assert_eq!(runs.map(|run| kept(&server, run)), [json!(false), json!(true), json!(true)]);
-    assert_eq!(detail(server.get(&format!("/api/v1/runs/{}/tree", runs[0]))).0, 410);
+    // All that is told of what happened is gone together, and says where the rest is.
+    let gone = ["tree", "log", "log?after=1", "timeline", "jobs.csv", "trace.json", "jobs/0000000000000001"];
+    for page in gone.map(|page| format!("runs/{}/{page}", runs[0])) {
+        let (status, why) = detail(server.get(&format!("/api/v1/{page}")));
+        assert!(
+            status == 410 && why.contains("no longer kept") && why.contains("sateen status"),
+            "{page}: {why}"
+        );
+    }
+    assert_eq!(detail(server.get(&format!("/api/v1/jobs/0000000000000001?run={}", runs[0]))).0, 410);
+    assert_eq!(server.json(&format!("/api/v1/runs/{}/log", runs[1])), json!({"lines": [], "dropped": 0}));
     assert_eq!(server.get(&format!("/api/v1/runs/{}/result", runs[0])), (200, b"42".to_vec()));
 }
 

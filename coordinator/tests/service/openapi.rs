@@ -185,6 +185,79 @@ fn what_is_answered_is_what_is_described() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// What a request may leave out, as the document has it and as the server does.
+#[test]
+fn what_is_required_is_what_cannot_be_left_out() {
+    let (server, _host, words) = furnished();
+    let document = server.json("/api/v1/openapi.json");
+    let value = |kind: &str| match kind {
+        "integer" => "1",
+        "number" => "0.01",
+        "boolean" => "false",
+        _ => "other",
+    };
+    let mut optional = 0;
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let mut url = path.clone();
+        for (name, word) in &words {
+            url = url.replace(name, word);
+        }
+        for (method, operation) in operations.as_object().expect("operations") {
+            let in_query = operation["parameters"].as_array().expect("parameters").iter();
+            let in_query: Vec<_> = in_query.filter(|parameter| parameter["in"] == "query").collect();
+            let ask = |left_out: Option<&Value>| {
+                let given = in_query.iter().filter(|parameter| Some(**parameter) != left_out);
+                let given: Vec<String> = given
+                    .map(|parameter| {
+                        let name = parameter["name"].as_str().expect("a name");
+                        // Of these words, others are refused.
+                        let value = match (path.as_str(), name) {
+                            ("/api/v1/runs", "state") => "done",
+                            ("/api/v1/hosts", "after") => "h0000000000000001",
+                            _ => value(parameter["schema"]["type"].as_str().expect("a type")),
+                        };
+                        format!("{name}={value}")
+                    })
+                    .collect();
+                let url = format!("{url}?{}", given.join("&"));
+                if method == "post" { server.post(&url, &app("(func)")).0 } else { server.get(&url).0 }
+            };
+            if in_query.is_empty() {
+                continue;
+            }
+            assert!(ask(None) < 300, "{method} {path} with all that it takes: {}", ask(None));
+            for parameter in &in_query {
+                let is_required = parameter["required"].as_bool().expect("it says so");
+                optional += usize::from(!is_required);
+                let status = ask(Some(parameter));
+                assert_eq!(
+                    is_required,
+                    status == 400,
+                    "{method} {path} without {}: {status}",
+                    parameter["name"]
+                );
+            }
+        }
+    }
+    assert!(optional >= 12, "{optional}");
+    // The one body in JSON: without each of its fields in turn.
+    let schema = &document["components"]["schemas"]["Submission"];
+    let required: Vec<&str> =
+        schema["required"].as_array().expect("some").iter().filter_map(Value::as_str).collect();
+    let whole = json!({
+        "app": "probe", "function": "main", "arguments": [], "inputs": {}, "limits": {},
+        "stealing": "random", "fault_tolerance": "off", "record_every_ms": 250, "strict_nan": true,
+    });
+    let properties = schema["properties"].as_object().expect("properties");
+    assert!(properties.keys().eq(whole.as_object().expect("an object").keys()), "{properties:?}");
+    for name in properties.keys() {
+        let mut submission = whole.clone();
+        submission.as_object_mut().expect("an object").remove(name);
+        let (status, _) = server.post("/api/v1/runs", submission.to_string().as_bytes());
+        assert_eq!(status, if required.contains(&name.as_str()) { 400 } else { 201 }, "without {name}");
+    }
+}
+
 #[test]
 fn nothing_is_answered_where_nothing_is() {
     let server = Server::start();

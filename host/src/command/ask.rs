@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use sateen_command_line::{localised, wrap};
 use sateen_host::grid::DataFolder;
 use sateen_host::grid::control::{Answer, Request, ask};
 
@@ -31,14 +32,14 @@ pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
             result(&if is_json {
                 serde_json::to_string(&status).unwrap_or_default()
             } else {
-                status.to_text()
+                status.to_text(wrap::width())
             });
         }
         Answer::Done(text) => {
             is_answered = true;
-            note(&format!("sateen-host: {text}"));
+            note(&format!("sateen-host: {}", localised(&text)));
         }
-        Answer::Progress(text) => note(&format!("sateen-host: {text}")),
+        Answer::Progress(text) => note(&format!("sateen-host: {}", localised(&text))),
         Answer::Refused(why) => refused = Some(why),
     });
     match (asked, refused) {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use sateen_command_line as values;
 use sateen_host::Priority;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
 use sateen_log::LogFlags;
@@ -14,7 +15,7 @@ use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::say::{USAGE, fail, result};
 
-/// Give this machine's cores to a grid. Without a command, takes part until it is told to leave.
+/// Give this machine's cores to a grid. Without a command, takes part in it until `sateen-host leave` or Ctrl-C.
 #[derive(Parser)]
 #[command(name = "sateen-host", version, args_conflicts_with_subcommands = false)]
 struct SateenHost {
@@ -26,61 +27,62 @@ struct SateenHost {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Say how the host on this machine is
+    /// Show the status of the host on this machine
     Status {
-        /// One JSON object instead of text
+        /// Print one JSON object instead of text
         #[arg(long)]
         json: bool,
     },
-    /// Give back the work and take none, until `resume` or for a time
+    /// Give back the work and take none for a time, or until `resume`
     Pause {
-        /// For so long, as 90s, 30m or 2h, at most a year
-        #[arg(value_name = "TIME", value_parser = parse_duration)]
+        /// How long, like 90s, 30m or 2h [default: until `resume`] [range: 1s to 365d]
+        #[arg(value_name = "TIME", value_parser = parse_pause)]
         time: Option<Duration>,
     },
     /// Take work again
     Resume,
-    /// Hand over the work and end
+    /// Hand over the work, leave the grid and exit
     Leave,
 }
 
 #[derive(Args)]
 pub struct Host {
-    /// The grid's coordinator
+    /// The grid's coordinator: a URL, or HOST:PORT
     #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700", value_parser = parse_coordinator)]
     pub coordinator: CoordinatorAddress,
-    /// Hosts of one site are near one another
+    /// The host's site; hosts of one site are near one another, and steal from one another first
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = parse_name)]
     pub site: String,
-    /// What people call this host, if not by the machine's name
-    #[arg(long, value_parser = parse_name)]
+    /// The host's name, for people [default: the machine's name]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
-    /// Workers, if not one for each core
+    /// Number of workers, shared by all runs [default: one for each core] [range: 1 to 1024]
     #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
-    /// What the workers may take of this machine
+    /// Priority of the workers over other programs of this machine
     #[arg(long, value_enum, default_value_t = PriorityFlag::Idle)]
     pub priority: PriorityFlag,
-    /// Where the host keeps what must survive it; each host needs a folder of its own
+    /// The host's data folder; each host on a machine needs one of its own [default: `sateen/host` in the user's folder
+    /// for data]
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
-    /// Where hosts of its site reach this one: an address, or `off`; otherwise any port of the interface
-    /// towards the coordinator
+    /// The address at which hosts of the same site reach this one directly, or `off` [default: any free port of the
+    /// interface towards the coordinator]
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = parse_direct)]
     pub direct: Option<DirectListen>,
-    /// The address that hosts of its site dial instead of that of `--direct`, where a port is forwarded; the
-    /// coordinator passes on only an address from which it sees this host come
+    /// The address that hosts of the same site dial instead, where a port is forwarded to that of `--direct`; the
+    /// coordinator passes it on only if it sees this host come from there [default: that of --direct]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
-    /// What the guests of all runs, and results that wait to be delivered, may take together, 64K or more; runs that ask for
-    /// more for one instance are refused
+    /// Memory for the apps of all runs and for results that wait to be delivered, together; runs that ask for more for one
+    /// instance are refused [default: no limit] [range: 64K to 1024T]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
-    /// Maximum processor time that this host gives to one run, as 90s, 30m or 2h; others continue the run [default:
-    /// none]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Processor time for one run, like 90s, 30m or 2h; after that, other hosts continue the run [default: no limit]
+    /// [range: 1ms to 365d]
+    #[arg(long, value_name = "TIME", value_parser = parse_work)]
     pub run_cpu_limit: Option<Duration>,
-    /// Where this host's own page is: a loopback address, whose port 0 is any free one, or `off`
+    /// The address of this host's own page, or `off`: a loopback address, whose port 0 stands for any free one
     #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
     pub page: PageListen,
     #[command(flatten)]
@@ -91,7 +93,7 @@ pub struct Host {
 pub enum PriorityFlag {
     /// Only what no other program wants
     Idle,
-    /// As much as any other program
+    /// The same as other programs
     Normal,
 }
 
@@ -129,7 +131,10 @@ impl Host {
 pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
     match SateenHost::try_parse() {
         Ok(parsed) => Ok((parsed.command, parsed.host)),
-        Err(error) if error.use_stderr() => Err(fail(USAGE, one_line(&error))),
+        Err(error) if error.use_stderr() => {
+            let words: Vec<_> = std::env::args_os().skip(1).collect();
+            Err(fail(USAGE, values::one_line(&error, &SateenHost::command(), &words)))
+        }
         Err(help) => {
             result(help.render().to_string().trim_end());
             Err(ExitCode::SUCCESS)
@@ -137,30 +142,12 @@ pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
     }
 }
 
-/// clap's message without its decoration, tips and usage.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let mut lines = text.lines().take_while(|line| !line.trim().is_empty());
-    let mut line = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    for more in lines {
-        line.push(' ');
-        line.push_str(more.trim());
-    }
-    line.push_str("; see `sateen-host --help`");
-    line
-}
-
 fn parse_coordinator(text: &str) -> Result<CoordinatorAddress, String> {
     CoordinatorAddress::parse(text).map_err(|error| error.to_string())
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
-    let is_fine = !text.is_empty() && text.len() <= TEXT_BYTES_MAX && !text.contains(char::is_control);
-    if is_fine {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("a name has 1 to {TEXT_BYTES_MAX} bytes on one line"))
-    }
+    values::name(text, TEXT_BYTES_MAX)
 }
 
 fn parse_direct(text: &str) -> Result<DirectListen, String> {
@@ -189,62 +176,27 @@ fn parse_page(text: &str) -> Result<PageListen, String> {
 }
 
 fn parse_threads(text: &str) -> Result<usize, String> {
-    const THREADS_MAX: usize = 1024;
-    match text.parse() {
-        Ok(threads @ 1..=THREADS_MAX) => Ok(threads),
-        _ => Err(format!("a number of threads from 1 to {THREADS_MAX} is expected")),
-    }
+    values::number(text, 1..=1024).map(|threads| threads as usize)
 }
 
-/// A number of bytes, with K, M or G for binary multiples.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let expected = || "a size like 64K, 512M or 2G is expected".to_owned();
-    let lower = text.to_ascii_lowercase();
-    let bare = lower.trim_end_matches("ib").trim_end_matches('b');
-    let (digits, shift) = match bare.chars().last() {
-        Some('k') => (&bare[..bare.len() - 1], 10),
-        Some('m') => (&bare[..bare.len() - 1], 20),
-        Some('g') => (&bare[..bare.len() - 1], 30),
-        _ => (bare, 0),
-    };
-    let number: u64 = digits.trim().parse().map_err(|_| expected())?;
-    let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
-    if RunLimits::INSTANCE_BYTES.start() <= &bytes && bytes <= MEMORY_BYTES_MAX {
-        Ok(bytes)
-    } else {
-        Err("64K to 1048576G is expected".to_owned())
-    }
+    /// More than any machine has.
+    const MEMORY_BYTES_MAX: u64 = 1 << 50;
+    values::size(text, *RunLimits::INSTANCE_BYTES.start()..=MEMORY_BYTES_MAX)
 }
 
-/// Maximum of `--memory`: more than any machine has.
-const MEMORY_BYTES_MAX: u64 = 1 << 50;
+const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 
-/// Maximum of a pause.
-const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+fn parse_pause(text: &str) -> Result<Duration, String> {
+    values::time(text, 1000..=YEAR_MS)
+}
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || "a time like 90s, 30m or 2h is expected".to_owned();
-    let (digits, factor) = match text.chars().last() {
-        Some('s') => (&text[..text.len() - 1], 1.0),
-        Some('m') => (&text[..text.len() - 1], 60.0),
-        Some('h') => (&text[..text.len() - 1], 3600.0),
-        _ => (text, 1.0),
-    };
-    let number: f64 = digits.trim().parse().map_err(|_| expected())?;
-    let time = Duration::try_from_secs_f64(number * factor).map_err(|_| expected())?;
-    if time.is_zero() {
-        return Err(expected());
-    }
-    if time > PAUSE_MAX {
-        return Err("a pause is at most a year; leave the time out, or leave the grid".to_owned());
-    }
-    Ok(time)
+fn parse_work(text: &str) -> Result<Duration, String> {
+    values::time(text, 1..=YEAR_MS)
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -297,8 +249,8 @@ mod tests {
             &["--run-cpu-limit", "0"],
             &["stauts"],
         ] {
-            let line = SateenHost::try_parse_from([&["sateen-host"], words].concat()).err();
-            let line = one_line(&line.expect("it is wrong"));
+            let error = SateenHost::try_parse_from([&["sateen-host"], words].concat()).err();
+            let line = values::one_line(&error.expect("it is wrong"), &SateenHost::command(), words);
             assert!(
                 !line.contains('\n') && line.contains(words[words.len() - 1].trim_matches('"')),
                 "{line}"

@@ -7,6 +7,7 @@ mod say;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sateen_command_line::explained;
 use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
 
@@ -55,11 +56,11 @@ fn take_part(host: Host) -> ExitCode {
     let memory = host.memory.map(|bytes| HostMemory::bounded(usize::try_from(bytes).unwrap_or(usize::MAX)));
     let memory = match memory.transpose() {
         Ok(memory) => memory,
-        Err(error) => return fail(USAGE, format!("a thread cannot be started: {error}")),
+        Err(error) => return fail(USAGE, format!("a thread cannot be started: {}", explained(&error))),
     };
     let compiler = match Compiler::of_this_program(memory.clone(), host.priority.into()) {
         Ok(compiler) => Some(compiler),
-        Err(error) => return fail(USAGE, format!("this program cannot be found: {error}")),
+        Err(error) => return fail(USAGE, format!("this program cannot be found: {}", explained(&error))),
     };
     let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let workers =

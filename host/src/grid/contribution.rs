@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sateen_command_line::explained;
 use sateen_protocol::Time;
 use tracing::{debug, warn};
 
@@ -68,7 +69,7 @@ impl Contribution {
         let Some(path) = self.path.clone().filter(|_| self.so_far != self.saved) else { return };
         match self.write(&path) {
             Ok(()) => self.saved = self.so_far,
-            Err(error) => debug!(%error, "what this host has done so far is not saved"),
+            Err(error) => debug!(error = explained(&error), "what this host has done so far is not saved"),
         }
     }
 

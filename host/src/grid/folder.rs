@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sateen_command_line::refused;
 use thiserror::Error;
 
 /// The version of the folder's contents.
@@ -75,7 +76,7 @@ impl DataFolder {
     /// When the folder is somebody else's.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let without = |error: io::Error| {
-            let unwritable = Some(format!("the data folder {} cannot be written: {error}", path.display()));
+            let unwritable = Some(refused(&format!("the data folder {}", path.display()), &error));
             Ok(Self { path: path.to_owned(), unwritable, _lock: None })
         };
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {

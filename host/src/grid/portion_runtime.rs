@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
@@ -99,7 +100,8 @@ impl Runtime for Workers {
                     (None, Ok(folder)) => ModuleCache::open(&folder.path().join("modules")),
                     (None, Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
                 };
-                let cache = cache.map_err(|error| format!("compiled apps can be put nowhere: {error}"))?;
+                let cache = cache
+                    .map_err(|error| format!("compiled apps can be put nowhere: {}", explained(&error)))?;
                 compiler.load(&engine, &loading.module, &cache, &|| loading.cancel.is_cancelled())
             }
             None => App::load(&engine, &loading.module, cache.as_ref()),

@@ -17,6 +17,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use sateen_command_line::explained;
 
 use super::{App, ModuleCache};
 use crate::engine::Engine;
@@ -107,8 +108,9 @@ impl Compiler {
             if let Some(module) = cache.get(engine, hash) {
                 return Ok(module);
             }
-            let failed =
-                |error: io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+            let failed = |error: io::Error| {
+                RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
+            };
             let code = cache.new_file().map_err(failed)?;
             self.compile(engine, bytes, ModuleCache::place_for_code(&code).map_err(failed)?, is_unwanted)?;
             cache.keep(engine, hash, code).map_err(failed)?;
@@ -125,7 +127,9 @@ impl Compiler {
         code: File,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<(), RunError> {
-        let failed = |error: io::Error| RunError::Host(format!("the app cannot be compiled here: {error}"));
+        let failed = |error: io::Error| {
+            RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
+        };
         let mut command = Command::new(&self.program);
         command.arg(COMPILE_COMMAND).args(engine.strict_nan.then_some(STRICT_NAN));
         command.args((!engine.is_pooled).then_some(UNPOOLED));
@@ -166,7 +170,7 @@ impl Compiler {
         let started = Instant::now();
         let mut pause = LOOK_MIN;
         loop {
-            let ended = child.try_wait().map_err(|error| RunError::Host(error.to_string()))?;
+            let ended = child.try_wait().map_err(|error| RunError::Host(explained(&error)))?;
             if let Some(status) = ended {
                 return Ok(if status.success() { Ended::Well } else { Ended::Badly });
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_deque::Worker as Deque;
+use sateen_command_line::explained;
 
 use super::{Job, Priority, Shared, SharedParts, run_worker};
 use crate::failure::RunError;
@@ -56,8 +57,8 @@ impl Threads {
             let _guard = guard;
             body();
         });
-        let thread =
-            thread.map_err(|error| RunError::Host(format!("a thread cannot be started: {error}")))?;
+        let thread = thread
+            .map_err(|error| RunError::Host(format!("a thread cannot be started: {}", explained(&error))))?;
         self.handles.push(thread);
         Ok(())
     }

@@ -82,8 +82,19 @@ fn a_host_without_coordinator_says_so_and_goes_on() {
     assert!(said.contains(&owner) && said.contains(&*folder.to_string_lossy()), "{said}");
 
     let (code, _, said) = run(&folder, &["pause", "30m"]);
-    assert!(code == 0 && said.contains("for 30m"), "{said}");
-    assert!(run(&folder, &["status"]).1.contains("paused by you until"));
+    assert_eq!(code, 0, "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    let until = last.strip_prefix("sateen-host: paused by you until ").unwrap_or_else(|| panic!("{said}"));
+    // `17:30`; before midnight with the date.
+    assert!([5, 16].contains(&until.len()) && until.as_bytes()[until.len() - 3] == b':', "{said}");
+    assert!(run(&folder, &["status"]).1.contains(&format!("paused by you until {until}")), "{said}");
+    let (_, json, _) = run(&folder, &["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert!(
+        status["paused"].as_str().is_some_and(|why| why.ends_with('Z') && why.contains("until 20")),
+        "{json}"
+    );
+    assert!(status["paused_until_s"].as_u64().is_some_and(|until| until > 1_700_000_000), "{json}");
     assert_eq!(run(&folder, &["resume"]).0, 0);
     assert!(run(&folder, &["status"]).1.contains("takes work"));
     assert_eq!(run(&folder, &["pause", "1s"]).0, 0);

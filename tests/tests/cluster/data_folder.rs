@@ -138,7 +138,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
     cluster.done(run, QUEENS.2);
     let log = cluster.host("ada").log();
     assert!(log.contains("nothing is saved on this machine from now on"), "{log}");
-    assert!(log.contains("the disk is full: results are not saved here; free some space"), "{log}");
+    assert!(log.contains("disk full: results are not saved here; free some space"), "{log}");
     assert!(!log.contains("panicked"), "{log}");
 
     // As it lies on the disk when the power goes.
@@ -151,6 +151,59 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
     let log = cluster.host("eve").log();
     assert!(!log.contains("set aside"), "{log}");
+}
+
+/// The first thing that anybody sees of a full disk says so, names the folder and says what to do.
+#[test]
+fn a_disk_that_is_full_from_the_start() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let fill = "mount -t tmpfs -o size=64k,mode=700 none \"$0\" && ! cat /dev/zero >\"$0/lost+found\" 2>/dev/null && exec \"$@\"";
+    let on_full_disk = |words: &[&std::ffi::OsStr]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", fill]).arg(folder.path()).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    if !on_full_disk(&["true".as_ref()]).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this machine lets nobody mount a small disk");
+        return;
+    }
+    let name = folder.path().display().to_string();
+    let words = ["disk full: ", name.as_str(), "; free some space"];
+    let program = binary("sateen-coordinator");
+    let data = folder.path().as_os_str();
+    let ended = ended(on_full_disk(&[
+        program.as_ref(),
+        "--listen".as_ref(),
+        "127.0.0.1:0".as_ref(),
+        "--data-dir".as_ref(),
+        data,
+    ]));
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert_refused(&ended, &words);
+    assert!(!ended.stderr.contains("os error") && ended.stderr.lines().count() == 1, "{ended:?}");
+
+    // A host works all the same, saves nothing and says why.
+    let mut cluster = Cluster::start_beside_others(&[]);
+    let url = format!("http://{}", cluster.address());
+    let program = binary("sateen-host");
+    let mut host = on_full_disk(&[
+        program.as_ref(),
+        "--name".as_ref(),
+        "ada".as_ref(),
+        "--threads".as_ref(),
+        "1".as_ref(),
+        "--coordinator".as_ref(),
+        url.as_ref(),
+        "--data-dir".as_ref(),
+        data,
+    ]);
+    host.stdout(Stdio::null());
+    cluster.start_host_command("ada", host);
+    cluster.await_hosts(1);
+    cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
+    let log = cluster.host("ada").log();
+    assert!(words.iter().all(|word| log.contains(word)) && !log.contains("os error"), "{log}");
 }
 
 fn copy(from: &Path, to: &Path) {

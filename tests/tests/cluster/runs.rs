@@ -166,6 +166,34 @@ fn inputs_travel_with_the_run() {
     cluster.sateen(["submit", &module, "--input", &input, "--wait"]).fails_with(2, &[&told]);
 }
 
+/// Where nobody sees what is read, the app's own words tell which inputs it can ask for.
+#[test]
+fn inputs_that_the_app_does_not_use_are_told() {
+    let cluster = Cluster::start_beside_others(&[("ada", "here")]);
+    let file = cluster.folder().join("small.cnf");
+    std::fs::write(&file, "p cnf 1 1\n1 0\n").expect("a file can be written");
+    let (given, spare) = (format!("cnf={}", file.display()), format!("cmf={}", file.display()));
+    let module = app("sat").display().to_string();
+    // By its file, and by its name.
+    for sat in [module.as_str(), "sat"] {
+        let ended = cluster.sateen(["submit", sat, "--input", &given, "--input", &spare, "--wait"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.says_one_line(&["the app names no input `cmf`", "by another name"]);
+        assert_eq!(cluster.sateen(["submit", sat, "--input", &given, "--wait"]).stderr, "");
+        // A slip, alone: the run fails, and says what it was given.
+        let ended = cluster.sateen(["submit", sat, "--input", &spare, "--wait"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        for words in ["the app names no input `cmf`", "needs the input `cnf`", "it was given `cmf`"] {
+            assert!(ended.stderr.contains(words), "`{words}` is not in {ended:?}");
+        }
+    }
+    // Also to whoever asks later.
+    let run = cluster.sateen(["submit", "sat", "--quiet", "--input", &spare]);
+    let run = run.result().trim();
+    cluster.sateen(["wait", run, "--quiet"]).fails_with(2, &["needs the input `cnf`", "it was given `cmf`"]);
+    cluster.sateen(["result", run]).fails_with(2, &["needs the input `cnf`", "it was given `cmf`"]);
+}
+
 /// A late host changes nothing about who waits for whom: a run submitted to nobody begins by itself.
 #[test]
 fn a_run_without_hosts_waits_for_the_first() {

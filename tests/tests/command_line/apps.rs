@@ -240,3 +240,25 @@ fn a_malformed_file_is_told_with_its_line_and_what_is_expected() {
             .fails_with(2, &[&format!("input `{input}` ({file}), {told}")]);
     }
 }
+
+/// As in their tests: an app whose sums wrap in the sandbox alone gives a wrong answer there, without an error.
+#[test]
+fn sums_that_overflow_panic_in_sample_apps() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("it can be read");
+    let folders =
+        std::fs::read_dir(root().join("sample-apps")).expect("it can be read").map_while(Result::ok);
+    let mut apps = 0;
+    for folder in folders.filter(|folder| folder.path().join("Cargo.toml").is_file()) {
+        let name = folder.file_name().to_string_lossy().into_owned();
+        // Its parser bounds all of its sums; the manifest says what checks would cost.
+        if name == "knapsack" {
+            continue;
+        }
+        let section = format!("[profile.release.package.{name}]\n");
+        let (_, profile) = manifest.split_once(&section).unwrap_or_else(|| panic!("{section} is missing"));
+        let profile = profile.split("\n[").next().unwrap_or_default();
+        assert!(profile.lines().any(|line| line == "overflow-checks = true"), "{name}: {profile}");
+        apps += 1;
+    }
+    assert!(apps >= 12, "{apps}");
+}

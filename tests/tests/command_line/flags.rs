@@ -1,46 +1,81 @@
-//! Every flag with a value, of all three programs: a value that makes no sense is refused, with the flag's name.
+//! Every flag with a value, of all three programs, as their help has them: a value that makes no sense is refused, with the
+//! flag's name and what is expected, and nothing is started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sateen_tests::command::{Ended, ended, sateen};
 
 /// Values of which each flag must refuse each.
-const ABSURD: [&str; 6] = ["-1", "99999999999999999999999999", "nan", "1e999", "\u{1f980}", ""];
+const ABSURD: [&str; 9] =
+    ["-1", "0", "1e30", "99999999999999999999999999", "nan", "1e999", "\u{1f980}", "x", ""];
 /// The same for addresses: a word alone may be a machine's name.
 const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
-/// Names of values that may be anything: files and folders, names that others check, words of a search.
-const FREE: [&str; 9] = ["FILE", "FOLDER", "DIR", "NAME", "WHO", "TEXT", "FEATURES", "ARG", "APP.wasm"];
+/// Names of values that may be any word: files and folders, names that others check, words of a search.
+const WORDS: [&str; 5] = ["FILE", "FOLDER", "DIR", "NAME", "WHO"];
+/// Names of values that may be anything.
+const FREE: [&str; 2] = ["TEXT", "FEATURES"];
+/// Names of values that have a least and a greatest.
+const RANGED: [&str; 3] = ["N", "SIZE", "TIME"];
 /// What stands for a word that a command wants.
 const WANTED: [(&str, &str); 5] =
     [("RUN", "1"), ("APP.wasm", "a.wasm"), ("APP", "a.wasm"), ("KEY", "12345678"), ("NAME", "a")];
 
+/// One of the programs.
 fn program(name: &str) -> PathBuf {
     sateen().with_file_name(name)
 }
 
-fn run(program: &PathBuf, words: &[String]) -> Ended {
+/// In an empty folder that is its user's home, and where it leaves nothing.
+fn run(program: &Path, words: &[String]) -> Ended {
+    let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env_remove("SATEEN_COORDINATOR").env_remove("SATEEN_LOG");
-    ended(command)
+    command.env_clear().env("HOME", folder.path()).current_dir(folder.path());
+    let ended = ended(command);
+    let left = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 0, "{words:?} leaves something behind: {ended:?}");
+    ended
 }
 
-/// A flag with a value, as help has it: `--flag <VALUE>`.
+/// A flag with a value, as help has it: `--flag <VALUE>`, and what follows.
 struct Flag {
     name: String,
     value: String,
+    /// On one line.
+    about: String,
+}
+
+impl Flag {
+    fn range(&self) -> Option<(&str, &str)> {
+        self.about.split_once("[range: ")?.1.split_once(']')?.0.split_once(" to ")
+    }
 }
 
 fn flags(help: &str) -> Vec<Flag> {
-    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    let flags = lines.filter_map(|line| {
-        let (before, rest) = line.split_once(" <")?;
-        let name = before.split_whitespace().last()?.strip_prefix("--")?;
-        let value = rest.split_once('>')?.0;
-        Some(Flag { name: format!("--{name}"), value: value.to_owned() })
-    });
-    flags.collect()
+    let mut flags: Vec<Flag> = Vec::new();
+    let mut is_in_flag = false;
+    for line in help.lines().map(str::trim) {
+        if line.starts_with('-') {
+            let flag = line.split_once(" <").and_then(|(before, rest)| {
+                let name = before.split_whitespace().last()?.strip_prefix("--")?;
+                let (value, about) = rest.split_once('>')?;
+                Some(Flag { name: format!("--{name}"), value: value.to_owned(), about: about.to_owned() })
+            });
+            is_in_flag = flag.is_some();
+            flags.extend(flag);
+        } else if let Some(flag) = flags.last_mut().filter(|_| is_in_flag) {
+            flag.about = format!("{} {line}", flag.about);
+        }
+    }
+    flags
+}
+
+/// The end of a range, one unit further down or up.
+fn beyond(end: &str, by: i64) -> String {
+    let digits = end.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(end.len());
+    let number: i64 = end[..digits].parse().expect("an end of a range begins with a number");
+    format!("{}{}", number + by, &end[digits..])
 }
 
 /// The words that a command cannot do without.
@@ -59,6 +94,65 @@ fn commands(help: &str) -> Vec<String> {
     names.filter(|name| name != "help").collect()
 }
 
+/// A command of a program, with all words that it cannot do without.
+struct Called {
+    program: PathBuf,
+    name: String,
+    words: Vec<String>,
+}
+
+impl Called {
+    fn with(&self, word: String) -> Ended {
+        run(&self.program, &[&self.words[..], &[word]].concat())
+    }
+
+    /// What is wrong with how a value is refused.
+    fn complaint(&self, flag: &Flag, value: &str, expected: &str) -> Option<String> {
+        let ended = self.with(format!("{}={value}", flag.name));
+        let said = &ended.stderr;
+        let is_refused = ended.code == Some(2)
+            && ended.stdout.is_empty()
+            && said.contains(&flag.name)
+            && said.contains(expected)
+            && said.ends_with(&format!("see `{} --help`\n", self.name))
+            && said.lines().count() == 1;
+        (!is_refused).then(|| format!("{} {}={value}: {:?}, {said}", self.name, flag.name, ended.code))
+    }
+
+    /// What is wrong with how a flag takes its values.
+    fn complaints(&self, flag: &Flag) -> Vec<String> {
+        let absurd = match flag.value.as_str() {
+            "URL" => NO_URLS.as_slice(),
+            value if WORDS.contains(&value) => &[""],
+            value if FREE.contains(&value) => &[],
+            _ => &ABSURD,
+        };
+        let mut wrong: Vec<String> =
+            absurd.iter().filter_map(|value| self.complaint(flag, value, "")).collect();
+        let Some((least, most)) = flag.range() else {
+            if RANGED.contains(&flag.value.as_str()) {
+                wrong.push(format!("{}: the help of {} has no range: {}", self.name, flag.name, flag.about));
+            }
+            return wrong;
+        };
+        if !flag.about.contains("default: ") {
+            wrong.push(format!("{}: the help of {} has no default: {}", self.name, flag.name, flag.about));
+        }
+        let expected = format!("from {least} to {most}");
+        let refused = [beyond(least, -1), beyond(most, 1)];
+        wrong.extend(refused.iter().filter_map(|value| self.complaint(flag, value, &expected)));
+        for value in [least, most] {
+            // Help is shown once all before it has been understood.
+            let words = [&self.words[..], &[format!("{}={value}", flag.name), "--help".to_owned()]].concat();
+            let ended = run(&self.program, &words);
+            if ended.code != Some(0) {
+                wrong.push(format!("{} {words:?}: {:?}, {}", self.name, ended.code, ended.stderr));
+            }
+        }
+        wrong
+    }
+}
+
 /// How many flags were tried, and what was wrong with any.
 fn try_all(name: &str) -> (usize, Vec<String>) {
     let program = program(name);
@@ -67,19 +161,16 @@ fn try_all(name: &str) -> (usize, Vec<String>) {
     all.extend(commands(&help).into_iter().map(|command| vec![command]));
     let (mut tried, mut wrong) = (0, Vec::new());
     for command in all {
+        if name == "sateen" && command.is_empty() {
+            continue;
+        }
         let help = run(&program, &[&command[..], &["--help".to_owned()]].concat()).text().to_owned();
-        let words = if name == "sateen" && command.is_empty() { continue } else { wanted(&help) };
-        for flag in flags(&help).iter().filter(|flag| !FREE.contains(&flag.value.as_str())) {
+        let words = [command.clone(), wanted(&help)].concat();
+        let name = [&[name.to_owned()], &command[..]].concat().join(" ");
+        let called = Called { program: program.clone(), name, words };
+        for flag in flags(&help) {
             tried += 1;
-            let values = if flag.value == "URL" { NO_URLS.as_slice() } else { &ABSURD };
-            for value in values {
-                let all = [&command[..], &words, &[format!("{}={value}", flag.name)]].concat();
-                let ended = run(&program, &all);
-                let said = &ended.stderr;
-                if ended.code != Some(2) || !said.contains(&flag.name) {
-                    wrong.push(format!("{name} {all:?}: {:?}, {said}", ended.code));
-                }
-            }
+            wrong.extend(called.complaints(&flag));
         }
     }
     (tried, wrong)
@@ -87,9 +178,64 @@ fn try_all(name: &str) -> (usize, Vec<String>) {
 
 #[test]
 fn values_that_make_no_sense_are_refused_by_every_flag() {
-    for (name, least) in [("sateen", 30), ("sateen-host", 8), ("sateen-coordinator", 4)] {
+    for (name, least) in [("sateen", 60), ("sateen-host", 12), ("sateen-coordinator", 7)] {
         let (tried, wrong) = try_all(name);
         assert!(wrong.is_empty(), "{} of {name}:\n{}", wrong.len(), wrong.join("\n"));
         assert!(tried >= least, "of {name} only {tried} flags were found");
+    }
+}
+
+/// A heading of help is one of the flags below it.
+#[test]
+fn flags_stand_below_their_own_headings() {
+    let help = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        run(&program("sateen"), &words).text().to_owned()
+    };
+    for command in commands(&help(&["--help"])) {
+        let help = help(&[&command, "--help"]);
+        let Some((_, grid)) = help.split_once("\nGrid:\n") else { continue };
+        let names: Vec<String> =
+            flags(grid.split("\n\n").next().unwrap_or_default()).into_iter().map(|flag| flag.name).collect();
+        assert_eq!(names, ["--coordinator"], "{command}: {help}");
+        let below = grid.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert_eq!(below, 1, "{command}: {help}");
+    }
+}
+
+#[test]
+fn words_without_a_flag_have_ranges_as_well() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    for (name, given, expected) in [
+        (
+            "sateen-host",
+            &["pause", "0"][..],
+            "'[TIME]': expected a time from 1s to 365d; see `sateen-host pause",
+        ),
+        ("sateen-host", &["pause", "366d"], "'[TIME]': expected a time from 1s to 365d"),
+        ("sateen", &["status", "0"], "'<RUN>': expected a run's number, as `sateen ps --all`"),
+        ("sateen", &["rm", "1", "x"], "'<RUN>...': expected a run's number"),
+        ("sateen", &["replay", "123"], "'<KEY>'"),
+    ] {
+        let ended = run(&program(name), &words(given));
+        assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{given:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn errors_name_the_help_that_explains_them() {
+    for (name, words, help) in [
+        ("sateen", &["run"][..], "sateen run"),
+        ("sateen", &["submit", "a.wasm", "--memroy"], "sateen submit"),
+        ("sateen", &["rum", "a.wasm"], "sateen"),
+        ("sateen", &[], "sateen"),
+        ("sateen-host", &["status", "now"], "sateen-host status"),
+        ("sateen-host", &["--site", "leave", "pause", "soon"], "sateen-host pause"),
+        ("sateen-coordinator", &["--liste"], "sateen-coordinator"),
+    ] {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let ended = run(&program(name), &words);
+        let end = format!("see `{help} --help`\n");
+        assert!(ended.code == Some(2) && ended.stderr.ends_with(&end), "{words:?}: {ended:?}");
     }
 }

@@ -65,7 +65,8 @@ fn nobody_answers() {
 #[test]
 fn an_address_that_is_none() {
     for url in ["", "7700", "localhost", "ftp://localhost"] {
-        run(["ps", "--coordinator", url]).fails_with(2, &["is not the address of a coordinator", "http://"]);
+        run(["ps", "--coordinator", url])
+            .fails_with(2, &["--coordinator", "expected the address of a coordinator", "http://"]);
     }
 }
 
@@ -108,14 +109,14 @@ fn a_problem_is_told_in_the_coordinators_words() {
 fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
     let cases: [(&[&str], &str); 14] = [
         (&["status"], "RUN"),
-        (&["status", "last"], "a run's number is expected"),
+        (&["status", "last"], "expected a run's number"),
         (&["cancel", "-1"], "-1"),
         (&["submit"], "APP"),
         (&["unpublish"], "NAME"),
         (&["replay"], "KEY"),
         (&["replay", "1234567"], "8 to 64 hexadecimal digits are expected"),
         (&["replay", "count"], "8 to 64 hexadecimal digits are expected"),
-        (&["replay", "12345678", "--threads", "0"], "a number of threads"),
+        (&["replay", "12345678", "--threads", "0"], "from 1 to 1024"),
         (&["submit", "nqueens", "--output", "file"], "--wait"),
         (&["submit", "nqueens", "--stealing", "greedy"], "cluster-aware"),
         (&["submit", "nqueens", "--fault-tolerance", "none"], "redo-only"),

@@ -47,6 +47,9 @@ fn from_nothing_to(template: &str, argument: &str, answer: &str) {
     let made = succeeds(sateen(), &["new", &name, "--template", template], outside.path());
     made.says_one_line(&["made my-", "next: cd my-"]);
     let folder = outside.path().join(&name);
+    // A sum that overflows panics in the module, as it does in tests.
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("it was made");
+    assert!(manifest.contains("[profile.release]\noverflow-checks = true\n"), "{manifest}");
     let tested = succeeds("cargo", &["test"], &folder);
     assert!(tested.text().contains("known_answers ... ok"), "{tested:?}");
     let compared = succeeds(sateen(), &["test"], &folder);

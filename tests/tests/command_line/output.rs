@@ -51,7 +51,8 @@ fn an_output_that_cannot_be_written_costs_no_run() {
 fn devices_and_pipes_are_outputs_too() {
     assert_eq!(run_probe("balanced", &["10", "--output", "/dev/stdout"]).result(), "55\n");
     assert_eq!(run_probe("balanced", &["10", "--output", "/dev/null"]).result(), "");
-    run_probe("balanced", &["10", "--output", "/dev/full"]).fails_with(2, &["output /dev/full: "]);
+    run_probe("balanced", &["10", "--output", "/dev/full"])
+        .fails_with(2, &["output /dev/full: disk full: free some space"]);
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn a_full_disk_behind_stdout_is_told() {
     for more in [&["40000"][..], &["1"], &["1", "--json"]] {
         let mut command = probe_command("bytes", more);
         command.stdout(OpenOptions::new().write(true).open("/dev/full").expect("/dev/full is there"));
-        ended(command).fails_with(2, &["cannot be written to stdout", "No space left"]);
+        ended(command).fails_with(2, &["cannot be written to stdout", "disk full: free some space"]);
     }
 }
 

@@ -8,5 +8,6 @@ mod files;
 mod logs;
 mod metrics;
 mod page;
+mod pauses;
 mod terminal;
 mod watch;

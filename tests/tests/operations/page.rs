@@ -88,10 +88,10 @@ fn the_page_tells_and_does_what_its_user_wants() {
 
     let token = token(&page.body);
     let done = post(&at, "/pause", &format!("token={token}&minutes=30"), "Accept: application/json\r\n");
-    assert!(done.status == 200 && done.body.contains("30m"), "{}", done.body);
+    assert!(done.status == 200 && done.body.contains("paused by you until 20"), "{}", done.body);
     until("it has given back what it had", SOON, || {
         let status = status(&cluster, "ada");
-        status["paused"].as_str().is_some_and(|why| why.contains("30m")).then_some(())
+        status["paused"].as_str().is_some_and(|why| why.contains("until 20")).then_some(())
     });
     // Without a script the form leads back to the page.
     let done = post(&at, "/resume", &format!("token={token}"), "");

@@ -1,7 +1,8 @@
 //! Results that would steer a terminal: spelled out there, as they are in a pipe.
 
 use sateen_protocol::{MainOutcome, Outcome};
-use sateen_tests::cluster::Cluster;
+use sateen_tests::cluster::{Cluster, binary};
+use sateen_tests::command::app;
 use sateen_tests::forged_host::ForgedHost;
 
 use crate::watch::OnTerminal;
@@ -60,12 +61,30 @@ fn forty_columns_are_enough() {
         ("hosts".to_owned(), "NAME"),
         ("ps --all".to_owned(), "STATE"),
         ("apps".to_owned(), "fib"),
+        (format!("check {}", app("fib").display()), "verdict"),
     ] {
-        let shown = OnTerminal::start(&cluster, 30, 40, &format!("$SATEEN {command}")).ended();
-        let (shown, _) = shown.rsplit_once("code ").expect("the shell's last line");
-        assert!(shown.contains(words), "{command}: {shown}");
-        for line in shown.lines() {
-            assert!(line.trim_end().chars().count() <= 40, "{command}: {line:?} of {shown}");
-        }
+        let whole = cluster.sateen(command.split(' '));
+        is_shown(&cluster, &format!("$SATEEN {command}"), words, whole.text());
+    }
+    let folder = cluster.data_folder("a-volunteer-with-a-long-name").display().to_string();
+    let whole = cluster.tell_host("a-volunteer-with-a-long-name", &["status"]);
+    let command = format!("{} status --data-dir {folder}", binary("sateen-host").display());
+    is_shown(&cluster, &command, "state     takes work", whole.text());
+}
+
+/// In a terminal of forty columns a command shows all words that it has for a pipe, but for numbers: they change.
+#[track_caller]
+fn is_shown(cluster: &Cluster, command: &str, words: &str, whole: &str) {
+    let shown = OnTerminal::start(cluster, 60, 40, command).ended();
+    let (shown, _) = shown.rsplit_once("code ").expect("the shell's last line");
+    assert!(shown.contains(words), "{command}: {shown}");
+    let all: String = shown.split_whitespace().collect();
+    // Headings of columns without a cell are left out.
+    let is_stable = |word: &&str| word.contains(char::is_lowercase) && !word.contains(char::is_numeric);
+    for word in whole.split_whitespace().filter(is_stable) {
+        assert!(all.contains(word), "{command}: `{word}` is lost in {shown}");
+    }
+    for line in shown.lines() {
+        assert!(line.trim_end().chars().count() <= 40, "{command}: {line:?} of {shown}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use sateen_command_line::localised;
 use sateen_log::visible;
 use serde_json::Value;
 
@@ -54,7 +55,7 @@ impl GridPage {
                 run.progress.map(Fraction::short).unwrap_or_default(),
                 run.hosts.to_string(),
                 run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
-                run.waiting_for.clone().unwrap_or_default(),
+                run.waiting_for.as_deref().map(localised).unwrap_or_default(),
             ]
         });
         let headings = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];

@@ -1,9 +1,8 @@
 //! A line of the view.
 
+use sateen_command_line::wrap::columns;
 use sateen_log::visible;
 use unicode_width::UnicodeWidthChar;
-
-use super::super::wrap::columns;
 
 /// How a piece of text stands out; what it says never depends on that alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +80,7 @@ impl Row {
         let letters = self.pieces.iter().flat_map(|(tone, text)| text.chars().map(|letter| (*tone, letter)));
         let mut tones = letters.filter(|(_, letter)| !letter.is_whitespace()).map(|(tone, _)| tone);
         let mut tone = Tone::Plain;
-        let lines = super::super::wrap::wrap(&text, indent, width).into_iter().map(|line| {
+        let lines = sateen_command_line::wrap::wrap(&text, indent, width).into_iter().map(|line| {
             let mut row = Self::default();
             for letter in line.chars() {
                 if !letter.is_whitespace() {

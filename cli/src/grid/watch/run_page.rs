@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use sateen_command_line::localised;
 use sateen_log::visible;
 use serde_json::Value;
 
@@ -139,7 +140,7 @@ impl RunPage {
             "{}, {busy}/{workers} workers busy",
             counted(there().count() as u64, "host", "hosts")
         ));
-        parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {why}")));
+        parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {}", localised(why))));
         parts.join(", ")
     }
 
@@ -158,7 +159,9 @@ impl RunPage {
             }
             None => {}
         }
-        rows.extend(run.waiting_for.as_ref().map(|why| Row::of(Tone::Warn, &format!("waits: {why}"))));
+        rows.extend(
+            run.waiting_for.as_ref().map(|why| Row::of(Tone::Warn, &format!("waits: {}", localised(why)))),
+        );
         rows.extend(run.error.as_ref().map(|error| Row::of(Tone::Bad, &error.message)));
         let jobs = &run.jobs;
         let figures = [
@@ -203,7 +206,9 @@ impl RunPage {
             figures.map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
         );
         rows.extend(
-            run.held_up_by.as_ref().map(|why| Row::of(Tone::Dim, "held up   ").and(Tone::Plain, &why.text)),
+            run.held_up_by
+                .as_ref()
+                .map(|why| Row::of(Tone::Dim, "held up   ").and(Tone::Plain, &localised(&why.text))),
         );
         rows.into_iter().flat_map(|row| row.wrap(FIGURES_INDENT, width)).collect()
     }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::termios::{self, OptionalActions, Termios};
+use sateen_command_line::explained;
 
 use super::row::{Row, Tone};
 use crate::exit::Failure;
@@ -166,6 +167,7 @@ fn write(text: &str) -> io::Result<()> {
 
 fn failed(error: io::Error) -> Failure {
     Failure::usage(format!(
-        "this terminal cannot show the view ({error}); `sateen watch … | cat` writes lines"
+        "this terminal cannot show the view ({}); `sateen watch … | cat` writes lines",
+        explained(&error)
     ))
 }

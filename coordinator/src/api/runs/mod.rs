@@ -139,8 +139,16 @@ async fn names_of(api: &Api, row: &RunRow) -> Result<Names, Problem> {
 
 /// The chronicle of a run that there is.
 pub async fn chronicle(api: &Api, run: RunId) -> Result<Arc<Mutex<Chronicle>>, Problem> {
-    row(api, run).await?;
-    api.driver.chronicles.get(run).ok_or_else(|| Problem::gone_run(run))
+    kept(api, &row(api, run).await?)
+}
+
+/// The chronicle of a run; an empty one, if nothing is known yet of one that is not over.
+fn kept(api: &Api, row: &RunRow) -> Result<Arc<Mutex<Chronicle>>, Problem> {
+    match api.driver.chronicles.get(row.run) {
+        Some(chronicle) => Ok(chronicle),
+        None if row.state.is_over() => Err(Problem::gone_run(row.run)),
+        None => Ok(Arc::new(Mutex::new(Chronicle::new(unix_ms())))),
+    }
 }
 
 /// Does work with a run's chronicle that may take long, which the threads that relay steals have no time for.
@@ -151,7 +159,7 @@ pub async fn with_chronicle<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let row = row(api, run).await?;
     let names = names_of(api, &row).await?;
-    let chronicle = api.driver.chronicles.get(run).ok_or_else(|| Problem::gone_run(run))?;
+    let chronicle = kept(api, &row)?;
     let work = move || {
         let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
         work(&chronicle, &row, &names)
@@ -161,15 +169,7 @@ pub async fn with_chronicle<T: Send + 'static>(
 
 /// The first jobs of a run.
 pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Tree>, Problem> {
-    let run = parse(&run)?;
-    let row = row(&api, run).await?;
-    if api.driver.chronicles.get(run).is_none() {
-        if row.state.is_over() {
-            return Err(Problem::gone_run(run));
-        }
-        return Ok(Json(Tree { nodes: Vec::new(), left_out: 0 }));
-    }
-    Ok(Json(with_chronicle(&api, run, |chronicle, _, names| chronicle.tree(names)).await?))
+    Ok(Json(with_chronicle(&api, parse(&run)?, |chronicle, _, names| chronicle.tree(names)).await?))
 }
 
 /// Figures, depths, critical path, series, events.
@@ -272,12 +272,8 @@ pub async fn log(
     Path(run): Path<String>,
     Query(After { after }): Query<After>,
 ) -> Result<Json<Log>, Problem> {
-    let run = parse(&run)?;
-    row(&api, run).await?;
-    let log = match api.driver.chronicles.get(run) {
-        Some(chronicle) => chronicle.lock().unwrap_or_else(PoisonError::into_inner).lines_after(after),
-        None => Log { lines: Vec::new(), dropped: 0 },
-    };
+    let chronicle = chronicle(&api, parse(&run)?).await?;
+    let log = locked(&chronicle).lines_after(after);
     Ok(Json(log))
 }
 

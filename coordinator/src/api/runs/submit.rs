@@ -22,9 +22,6 @@ use crate::peer::Peer;
 use crate::server::Connection;
 use crate::store::sql::{self, AppRow};
 
-/// An hour: less often is as good as never.
-const RECORD_EVERY_MS_MAX: u32 = 3_600_000;
-
 pub async fn submit(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -116,9 +113,12 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
     }
     app.about.check_arguments(&function, &arguments).map_err(Problem::unprocessable)?;
     let record_every_ms = submission.record_every_ms.unwrap_or(limits::RECORD_EVERY_MS);
-    if !(1..=RECORD_EVERY_MS_MAX).contains(&record_every_ms) {
+    let range = RunSpec::RECORD_EVERY_MS;
+    if !range.contains(&record_every_ms.into()) {
         return Err(Problem::unprocessable(format!(
-            "record_every_ms is {record_every_ms}; it must be from 1 to {RECORD_EVERY_MS_MAX}"
+            "record_every_ms is {record_every_ms}; it must be from {} to {}",
+            range.start(),
+            range.end()
         )));
     }
     let spec = RunSpec {

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use thiserror::Error;
 
 use super::{Answer, Request};
@@ -47,7 +48,7 @@ pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Re
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 format!("no answer within {} s", ANSWER_MAX.as_secs())
             }
-            _ => error.to_string(),
+            _ => explained(&error),
         };
         AskError::Silent { folder: folder.to_owned(), why }
     };

@@ -1,14 +1,13 @@
 //! What `sateen-host status` tells.
 
-use std::time::{Duration, UNIX_EPOCH};
-
+use sateen_command_line::{local, time_of_day, wrap};
 use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::store::StoreStatus;
 
-/// The calendar ends there.
-const YEAR_9999_S: u64 = 253_402_300_799;
+/// Columns of what stands before each line's text.
+const NAMES: usize = 10;
 
 /// How a host is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -137,8 +136,8 @@ pub struct StealStatus {
 }
 
 impl Status {
-    /// For people, on some lines.
-    pub fn to_text(&self) -> String {
+    /// For people, on some lines; in a terminal of `width` columns, if it is one.
+    pub fn to_text(&self, width: Option<usize>) -> String {
         let mut lines = Vec::new();
         let id = self.id.as_deref().unwrap_or("not in the grid yet");
         lines.push(format!(
@@ -159,7 +158,7 @@ impl Status {
         let state = match (&self.paused, self.leaving) {
             (_, true) => "leaving".to_owned(),
             (Some(_), _) => match self.paused_until_s {
-                Some(until) => format!("paused by you until {}", moment(until)),
+                Some(until) => format!("paused by you until {}", time_of_day(until)),
                 None => "paused by you".to_owned(),
             },
             (None, _) => "takes work".to_owned(),
@@ -221,12 +220,13 @@ impl Status {
             self.contributed.work_ns as f64 / 1e9,
             counted(self.contributed.jobs, "job"),
             counted(self.contributed.runs, "run"),
-            moment(self.contributed.since_s)
+            local(self.contributed.since_s)
         ));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         // Names come from other machines.
-        let lines: Vec<String> = lines.iter().map(|line| sateen_log::visible(line)).collect();
-        lines.join("\n")
+        let lines = lines.iter().map(|line| sateen_log::visible(line));
+        let lines = lines.flat_map(|line| wrap::wrap(&line, NAMES, width.unwrap_or(usize::MAX)));
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -235,7 +235,62 @@ fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A moment in seconds since 1970, as the calendar and a clock in Greenwich have it.
-fn moment(s: u64) -> impl std::fmt::Display {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(s.min(YEAR_9999_S)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        let run = RunStatus {
+            run: RunId(1234),
+            app: "ab".to_owned(),
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            loading: false,
+            counts: Counts { busy: 2, workers: 4, shared_bytes: 1 << 20, ..Counts::default() },
+        };
+        let peer = PeerStatus {
+            id: "h17".to_owned(),
+            name: "a-machine-with-a-long-name.example.org".to_owned(),
+            site: "here".to_owned(),
+            path: PeerPath::Relayed,
+        };
+        Status {
+            name: "old".to_owned(),
+            coordinator: "http://grid.example.org:7700".to_owned(),
+            unreachable: Some("connection refused, and nobody else is there either".to_owned()),
+            runs: vec![run],
+            peers: vec![peer],
+            steals: StealStatus { count: 17, median_us: Some(100.0), p99_us: Some(900.0) },
+            page: Some("http://127.0.0.1:7710/".to_owned()),
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_nothing() {
+        let status = status();
+        let wide = status.to_text(None);
+        let words = |text: &str| text.split_whitespace().collect::<String>();
+        for width in [20, 40, 80] {
+            let narrow = status.to_text(Some(width));
+            assert!(narrow.lines().all(|line| line.chars().count() <= width), "{width}:\n{narrow}");
+            assert_eq!(words(&narrow), words(&wide), "{width}");
+        }
+        let narrow = status.to_text(Some(40));
+        assert!(narrow.contains("\n          stolen, 0 lost"), "{narrow}");
+    }
+
+    #[test]
+    fn a_pause_has_an_end_by_the_clock() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        let mut status = status();
+        status.paused = Some("paused by its user".to_owned());
+        assert!(status.to_text(None).contains("state     paused by you\n"));
+        status.paused_until_s = Some(now.as_secs() + 3 * 24 * 3600);
+        let text = status.to_text(None);
+        let (_, until) = text.split_once("state     paused by you until ").expect("an end");
+        let until = until.lines().next().unwrap_or_default();
+        // The date, since it is another day.
+        assert!(until.len() == 16 && until.as_bytes()[10] == b' ' && until.as_bytes()[13] == b':', "{until}");
+    }
 }

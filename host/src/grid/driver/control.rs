@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sateen_command_line::explained;
 use sateen_protocol::{Time, limits};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
@@ -58,7 +59,7 @@ impl Driver {
             let _ = inputs.send(Input::Asked(incoming));
         };
         if let Err(error) = listen(&path, requests, alive) {
-            warn!(path = %path.display(), %error, "`sateen-host status`, pause, resume and leave do not work");
+            warn!(path = %path.display(), error = explained(&error), "`sateen-host status`, pause, resume and leave do not work");
         }
     }
 
@@ -74,7 +75,7 @@ impl Driver {
                 info!(url = page.url, "its page is open to this machine");
                 self.page = Some(page);
             }
-            Err(error) => warn!(%error, "there is no page"),
+            Err(error) => warn!(error = explained(&error), "there is no page"),
         }
     }
 
@@ -86,7 +87,7 @@ impl Driver {
                 // A host that is still handing back is resumed when it has.
                 self.pause_until = Some(self.clock.now());
                 self.look_at_users(self.clock.now());
-                answers.send(Answer::Done("it takes work".to_owned()));
+                answers.send(Answer::Done("takes work again".to_owned()));
             }
             Request::Leave => {
                 info!("leaves, as its user asks");
@@ -109,15 +110,19 @@ impl Driver {
                 return answers.send(Answer::Refused(why.to_owned()));
             }
             Some(time) => {
-                (format!("paused by its user for {}", humantime::format_duration(time)), Some(now + time))
+                let until_s = unix_s(time);
+                // The grid has hosts in several time zones: who shows this shows it in their own.
+                let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(until_s));
+                (format!("paused by its user until {until}"), Some(now + time))
             }
             None => ("paused by its user".to_owned(), None),
         };
         info!(reason, "takes no work");
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
-        answers.send(Answer::Progress(format!("it takes no work, and gives back what it has: {reason}")));
-        self.pausing.push(Pausing { until: now + PAUSING_MAX, reason, answers });
+        let told = reason.replace("its user", "you");
+        answers.send(Answer::Progress(format!("no work is taken, and what there is is given back: {told}")));
+        self.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
 
@@ -129,9 +134,9 @@ impl Driver {
         let is_over = self.pause_until.is_some_and(|until| until <= now) || self.leaving.is_some();
         self.pausing.retain(|Pausing { until, reason, answers }| {
             let told = match () {
-                () if is_paused => format!("it is paused: {reason}"),
-                () if is_over => "it is no longer to pause".to_owned(),
-                () if now >= *until => format!("it is still giving back what it has: {reason}"),
+                () if is_paused => reason.clone(),
+                () if is_over => "no longer to pause".to_owned(),
+                () if now >= *until => format!("{reason}; work is still being given back"),
                 () => return true,
             };
             answers.send(Answer::Done(told));

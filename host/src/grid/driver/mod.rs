@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_protocol::host::{Command, FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{Entry, HostId, Random, RunId, Time};
@@ -87,7 +88,7 @@ pub enum StartError {
     #[error(transparent)]
     Page(#[from] PageError),
     /// This machine does not give what a host needs.
-    #[error("the host cannot begin: {0}")]
+    #[error("the host cannot begin: {}", explained(.0))]
     System(#[from] io::Error),
 }
 
@@ -150,13 +151,13 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
     let thread = std::thread::Builder::new().name("sateen-net".to_owned()).spawn(move || {
         let tokio = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(tokio) => tokio,
-            Err(error) => return Stopped::Failed(error.to_string()),
+            Err(error) => return Stopped::Failed(explained(&error)),
         };
         let stopped = tokio.block_on(async move {
             let driver = Driver::new(options, runtime, keeper, seed, (listener, page), own_inputs);
             match driver {
                 Ok(driver) => driver.drive(receiver).await,
-                Err(error) => Stopped::Failed(error.to_string()),
+                Err(error) => Stopped::Failed(explained(&error)),
             }
         });
         // A portion that is still ending is not waited for.
@@ -305,7 +306,9 @@ impl Driver {
     async fn drive(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) -> Stopped {
         let mut alarm = match Alarm::new(self.clock) {
             Ok(alarm) => alarm,
-            Err(error) => return Stopped::Failed(format!("this system gives no timer: {error}")),
+            Err(error) => {
+                return Stopped::Failed(format!("this system gives no timer: {}", explained(&error)));
+            }
         };
         let Some(mut net_events) = self.net_events.take() else {
             return Stopped::Failed("it was started twice".to_owned());

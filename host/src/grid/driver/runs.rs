@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, mpsc};
 
+use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::PARCEL_BYTES_MIN;
 use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
@@ -90,7 +91,7 @@ impl Driver {
             let _ = inputs.send(Input::Loaded { run, generation, loaded });
         };
         if let Err(error) = std::thread::Builder::new().name("sateen-load".to_owned()).spawn(work) {
-            let loaded = Err(format!("a thread cannot be started: {error}"));
+            let loaded = Err(format!("a thread cannot be started: {}", explained(&error)));
             let _ = self.inputs.send(Input::Loaded { run, generation, loaded });
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_protocol::BlobHash;
 use tracing::debug;
 
@@ -80,7 +81,12 @@ impl Fetcher {
     }
 
     fn attempt(&self, hash: BlobHash) -> Result<Vec<u8>, Failure> {
-        let away = |error: ureq::Error| Failure::Away(error.to_string());
+        let away = |error: ureq::Error| {
+            Failure::Away(match error {
+                ureq::Error::Io(error) => explained(&error),
+                error => error.to_string(),
+            })
+        };
         let mut response = self.agent.get(self.coordinator.blob(hash)).call().map_err(away)?;
         match response.status().as_u16() {
             200 => {}

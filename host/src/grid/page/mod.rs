@@ -11,6 +11,7 @@ mod routes;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use sateen_command_line::explained;
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -34,11 +35,11 @@ impl Default for PageListen {
 /// Why there is no page.
 #[derive(Debug, Error)]
 #[error(
-    "the page cannot be served at {address}: {source}; name another address with --page, or say --page off"
+    "the page cannot be served at {address}: {}; name another address with --page, or say --page off", explained(.why)
 )]
 pub struct PageError {
     address: SocketAddr,
-    source: io::Error,
+    why: io::Error,
 }
 
 impl PageListen {
@@ -57,10 +58,10 @@ impl PageListen {
         match bound {
             Ok(listener) => Ok(Some(listener)),
             Err(error) if address.port() == 0 && error.kind() == io::ErrorKind::AddrNotAvailable => {
-                tracing::warn!(%address, %error, "there is no page");
+                tracing::warn!(%address, error = explained(&error), "there is no page");
                 Ok(None)
             }
-            Err(source) => Err(PageError { address, source }),
+            Err(why) => Err(PageError { address, why }),
         }
     }
 }
@@ -102,7 +103,7 @@ impl Page {
         };
         std::thread::Builder::new().name("sateen-page".to_owned()).spawn(move || {
             if let Err(error) = serve() {
-                tracing::warn!(%error, "the page is not served any more");
+                tracing::warn!(error = explained(&error), "the page is not served any more");
             }
         })?;
         Ok(Self { url: format!("http://{address}/"), _stop: stop })

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use sateen_command_line::explained;
+
 use super::sled_store::{is_locked, told};
 use super::{SledStore, StoreError};
 
@@ -43,7 +45,7 @@ pub fn open(folder: &Path) -> Result<Opened, StoreError> {
         Attempt::Broken(why) => why,
     };
     let aside = set_aside(folder)
-        .map_err(|error| StoreError(format!("{why}, and it cannot be set aside: {error}")))?;
+        .map_err(|error| StoreError(format!("{why}, and it cannot be set aside: {}", explained(&error))))?;
     match attempt(folder, SledStore::open) {
         Attempt::Opened(store) => Ok(Opened { store, set_aside: Some((aside, why)) }),
         Attempt::Disk(error) | Attempt::Broken(error) => Err(StoreError(error)),
@@ -59,7 +61,7 @@ fn attempt(folder: &Path, open: fn(&Path) -> Result<SledStore, sled::Error>) -> 
         let _ = sender.send(open(&path));
     });
     if let Err(error) = spawned {
-        return Attempt::Disk(format!("a thread cannot be started: {error}"));
+        return Attempt::Disk(format!("a thread cannot be started: {}", explained(&error)));
     }
     match receiver.recv_timeout(OPEN_MAX) {
         Ok(Ok(store)) => Attempt::Opened(store),

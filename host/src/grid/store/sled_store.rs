@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use sateen_command_line::explained;
 use sateen_protocol::{Entry, JobKey, Table};
 
 use super::record::{decode, encode};
@@ -50,9 +51,9 @@ fn failed(error: sled::Error) -> StoreError {
 pub fn told(error: &sled::Error) -> String {
     match error {
         sled::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
-            "the disk is full: results are not saved here; free some space".to_owned()
+            "disk full: results are not saved here; free some space".to_owned()
         }
-        sled::Error::Io(error) => error.to_string(),
+        sled::Error::Io(error) => explained(error),
         error => error.to_string(),
     }
 }

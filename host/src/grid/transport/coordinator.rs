@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sateen_command_line::explained;
 use sateen_protocol::Random;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -62,7 +63,7 @@ fn why(error: &Error) -> String {
         Error::Http(response) => {
             format!("it answered {} and no websocket; is this a coordinator's address?", response.status())
         }
-        Error::Io(error) => error.to_string(),
+        Error::Io(error) => explained(error),
         error => error.to_string(),
     }
 }

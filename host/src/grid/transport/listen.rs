@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener, ToSocketAddrs, UdpSocket};
 
+use sateen_command_line::explained;
 use thiserror::Error;
 
 use crate::grid::address::CoordinatorAddress;
@@ -32,9 +33,12 @@ pub enum DirectListen {
 /// An address that this host cannot listen at.
 #[derive(Debug, Error)]
 #[error(
-    "this host cannot listen at {0} ({1}); name another address with --direct ADDRESS:PORT, or --direct off"
+    "this host cannot listen at {address} ({}); name another address with --direct ADDRESS:PORT, or --direct off", explained(.why)
 )]
-pub struct ListenError(SocketAddr, io::Error);
+pub struct ListenError {
+    address: SocketAddr,
+    why: io::Error,
+}
 
 /// A bound socket, and the address to tell others.
 pub struct Listener {
@@ -68,7 +72,7 @@ impl DirectListen {
                 }
                 Ok(Some(Listener { socket, reported }))
             })
-            .map_err(|error| ListenError(address, error));
+            .map_err(|why| ListenError { address, why });
         match bound {
             // Nobody asked for it; the relay does as well.
             Err(_) if self == Self::Auto => Ok(None),

@@ -1,6 +1,7 @@
 //! Text that fits a terminal.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use rustix::termios;
 use unicode_width::UnicodeWidthChar;
@@ -13,8 +14,16 @@ const INDENTED_MIN: usize = 8;
 
 /// Columns of the terminal that stdout is; none where it is a pipe or a file, whose readers want whole lines.
 pub fn width() -> Option<usize> {
-    let stdout = std::io::stdout();
-    let size = stdout.is_terminal().then(|| termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    width_of(&std::io::stdout())
+}
+
+/// The same for stderr.
+pub fn width_of_stderr() -> Option<usize> {
+    width_of(&std::io::stderr())
+}
+
+fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| termios::tcgetwinsize(stream).ok()).flatten()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(WIDTH_MIN))
 }
 

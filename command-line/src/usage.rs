@@ -1,0 +1,92 @@
+//! Errors of the command line.
+
+use std::ffi::OsStr;
+
+use clap::Command;
+
+/// clap's message on one line, without decoration, tips and usage, and which help to read: that of the subcommand that
+/// `words` (without the program) call.
+pub fn one_line<W: AsRef<OsStr>>(error: &clap::Error, program: &Command, words: &[W]) -> String {
+    let help = format!("see `{} --help`", called(program, words));
+    let text = error.to_string();
+    if text.starts_with("Usage:") || !text.contains("error:") {
+        return format!("no command; {help}");
+    }
+    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let line = lines.collect::<Vec<_>>().join(" ");
+    format!("{}; {help}", line.trim_start_matches("error: "))
+}
+
+/// The program's name and that of the subcommand, if the words name one.
+fn called<W: AsRef<OsStr>>(program: &Command, words: &[W]) -> String {
+    let mut name = program.get_name().to_owned();
+    let mut command = program;
+    let mut words = words.iter().map(AsRef::as_ref);
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        if takes_next(command, word) {
+            words.next();
+        } else if let Some(subcommand) = command.find_subcommand(word) {
+            name = format!("{name} {}", subcommand.get_name());
+            command = subcommand;
+        }
+    }
+    name
+}
+
+/// Whether `word` is a flag whose value is the next word.
+fn takes_next(command: &Command, word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    let is_it = |flag: &&clap::Arg| match (word.strip_prefix("--"), word.strip_prefix('-')) {
+        (Some(long), _) => flag.get_long() == Some(long),
+        (None, Some(short)) => {
+            let mut letters = short.chars();
+            letters.next() == flag.get_short() && flag.get_short().is_some() && letters.next().is_none()
+        }
+        _ => false,
+    };
+    command.get_arguments().find(is_it).is_some_and(|flag| flag.get_action().takes_values())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+
+    use super::*;
+
+    fn program() -> Command {
+        let depth = Arg::new("depth").long("depth").value_parser(clap::value_parser!(u8));
+        Command::new("weave")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .arg(Arg::new("site").long("site").short('s'))
+            .subcommand(Command::new("show").arg(depth))
+            .subcommand(Command::new("help-me"))
+    }
+
+    fn line(words: &[&str]) -> String {
+        let all = [&["weave"], words].concat();
+        let error = program().try_get_matches_from(all).expect_err("it is wrong");
+        one_line(&error, &program(), words)
+    }
+
+    #[test]
+    fn the_subcommands_help_is_named() {
+        for (words, end) in [
+            (&["show", "--depth", "x"][..], "see `weave show --help`"),
+            (&["show", "--width"], "see `weave show --help`"),
+            (&["--site", "help-me", "show", "--depth=x"], "see `weave show --help`"),
+            (&["-s", "show", "help-me", "--depth"], "see `weave help-me --help`"),
+            (&["shwo"], "see `weave --help`"),
+            (&[], "no command; see `weave --help`"),
+        ] {
+            let line = line(words);
+            assert!(line.ends_with(end) && !line.contains('\n') && !line.contains("error:"), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_flag_and_its_value_are_named() {
+        let line = line(&["show", "--depth", "300"]);
+        assert!(line.starts_with("invalid value '300' for '--depth <depth>'"), "{line}");
+    }
+}
