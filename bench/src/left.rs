@@ -71,10 +71,11 @@ pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
             );
             let figure =
                 figure(format!("{}, {what}: moments with a band", workload.label()), of_app.known as f64);
-            figures.push(figure.unit("moments").against(format!(
-                "{} moments; the true end was within {}",
-                of_app.moments, of_app.held
-            )));
+            figures.push(
+                figure
+                    .unit("moments")
+                    .against(format!("{} moments; the true end was within {}", of_app.moments, of_app.held)),
+            );
             all.moments += of_app.moments;
             all.known += of_app.known;
             all.held += of_app.held;

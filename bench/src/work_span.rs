@@ -61,8 +61,9 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
         ensure!(off.text == on.text && off.text == on_two.text, "{label}: the answers differ");
         Ok([off.took.processor, on.took.processor, off_two.took.wall, on_two.took.wall])
     })?;
-    let cost_on_two = Figure::ratio(BENCH, format!("{label} with --profile, 2 workers"), on_two.over(&off_two))
-        .against(format!("without, {} s", shown(off_two.median())));
+    let cost_on_two =
+        Figure::ratio(BENCH, format!("{label} with --profile, 2 workers"), on_two.over(&off_two))
+            .against(format!("without, {} s", shown(off_two.median())));
     let mut figures = vec![
         Figure::ratio(BENCH, format!("{label} with --profile, 1 worker"), on.over(&off))
             .against(format!("without, {} s", shown(off.median())))

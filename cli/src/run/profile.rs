@@ -31,9 +31,8 @@ pub fn as_json(profile: &ProgramProfile) -> Value {
 
 /// Why the work is this run's and not the program's alone; a line for each reason.
 fn reasons(profile: &ProgramProfile) -> Vec<String> {
-    let named = |names: &[String]| {
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-    };
+    let named =
+        |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let mut reasons = Vec::new();
     if !profile.shared_objects.is_empty() {
         reasons.push(format!(
@@ -60,7 +59,9 @@ pub fn text(profile: &ProgramProfile) -> String {
     );
     let reasons = reasons(profile);
     if !reasons.is_empty() {
-        text.push_str("The work of this program depends on the schedule; these figures are those of this run.\n");
+        text.push_str(
+            "The work of this program depends on the schedule; these figures are those of this run.\n",
+        );
         for reason in reasons {
             let _ = writeln!(text, "  {reason}");
         }

@@ -152,8 +152,11 @@ fn what_sandboxes_of_sample_apps_make_for_themselves_counts_once_however_many_th
         let made = |more: &[&str]| {
             let app = app(name).display().to_string();
             let words = words.split_ascii_whitespace();
-            let all: Vec<&str> =
-                ["run", &app, "--profile", "--json"].into_iter().chain(more.iter().copied()).chain(words).collect();
+            let all: Vec<&str> = ["run", &app, "--profile", "--json"]
+                .into_iter()
+                .chain(more.iter().copied())
+                .chain(words)
+                .collect();
             let per_sandbox = run(all).json()["profile"]["per_sandbox"].clone();
             ["made", "again"].map(|what| per_sandbox[what].as_u64().expect("a count"))
         };

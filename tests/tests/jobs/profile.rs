@@ -166,7 +166,9 @@ fn what_hostile_modules_tell_harms_nobody() {
     assert!(run_profiled(&app(&all)).is_ok());
     let attached = format!("(call $attach (i32.const -4)) {all} (call $attach (i32.const 65528)) {all}");
     assert!(run_profiled(&app(&attached)).is_ok());
-    for (moment, expected) in [(4, "has not called"), (8, "not begun"), (9, "did not begin"), (12, "which is none")] {
+    for (moment, expected) in
+        [(4, "has not called"), (8, "not begun"), (9, "did not begin"), (12, "which is none")]
+    {
         let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
         assert!(error.contains(expected), "{error}");
     }

@@ -101,11 +101,7 @@ pub fn aside<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Makes what every sandbox makes for itself. It is the program's work once for each `place` and `key` in a run.
-pub fn make<R>(
-    place: &Location<'static>,
-    key: impl FnOnce() -> Vec<u8>,
-    make: impl FnOnce() -> R,
-) -> R {
+pub fn make<R>(place: &Location<'static>, key: impl FnOnce() -> Vec<u8>, make: impl FnOnce() -> R) -> R {
     aside(|| {
         if is_on() {
             let mut hasher = FxHasher::default();
