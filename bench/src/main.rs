@@ -15,6 +15,7 @@ mod figure;
 mod grid;
 mod hole;
 mod leaf;
+mod left;
 mod machine;
 mod measure;
 mod model;
@@ -56,6 +57,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   model   what sets of jobs, inlets and aborts cost
   apps    what shared objects and aborts are worth on grids, and how soon an update is everywhere
   profile what `sateen run --profile` costs, and whether its figures follow the number of workers
+  left    whether runs end when they say that they will, with and without the loss of a host
   start   how long `sateen run` takes to start, and its memory
   steal   what a steal between hosts takes, directly and relayed
   hole    how soon steals continue by the relay when a direct path dies
@@ -70,7 +72,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   sim     how fast the simulator is
   all     all of them
 --json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md;
---app measures only these apps: the figures that checks, leaf, scale and faults have of each
+--app measures only these apps: the figures that checks, leaf, scale, profile, left and faults have of each
 ";
 
 /// How a benchmark is run.
@@ -83,7 +85,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the others have run.
-const BENCHES: [(&str, Bench); 19] = [
+const BENCHES: [(&str, Bench); 20] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -91,13 +93,14 @@ const BENCHES: [(&str, Bench); 19] = [
     ("model", Whole(model::bench)),
     ("scale", Apps(scale::bench)),
     ("apps", Whole(apps::bench)),
-    ("profile", Whole(work_span::bench)),
+    ("profile", Apps(work_span::bench)),
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
     ("slow", Whole(slow::bench)),
     ("doors", Whole(doors::bench)),
     ("spread", Whole(spread::bench)),
     ("faults", Apps(faults::bench)),
+    ("left", Apps(left::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

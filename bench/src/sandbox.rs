@@ -58,14 +58,19 @@ impl Sandbox {
         self.run_with(function, arguments, &[], threads, false)
     }
 
-    /// As `run`, profiled.
-    pub fn run_profiled(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
-        self.run_with(function, arguments, &[], threads, true)
-    }
-
     /// Calls the entry point `function` with the words and inputs of `workload` on so many workers.
     pub fn run_workload(&self, function: &str, workload: &Workload, threads: usize) -> Result<Timed> {
         self.run_with(function, &workload.words(), workload.inputs, threads, false)
+    }
+
+    /// As `run_workload`, profiled.
+    pub fn run_workload_profiled(
+        &self,
+        function: &str,
+        workload: &Workload,
+        threads: usize,
+    ) -> Result<Timed> {
+        self.run_with(function, &workload.words(), workload.inputs, threads, true)
     }
 
     fn run_with(

@@ -47,7 +47,7 @@
 //! A job is a function of its parameters and the run's [inputs](input()), and of nothing else; what jobs
 //! must know of one another goes through [`Shared`] objects. There
 //! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
-//! static may only hold what can be computed again (a parsed input, a table).
+//! static may only hold what can be computed again (a parsed input, a table); see [`per_sandbox`].
 //!
 //! Parameters and results must survive their encoding, which has no field names: serde's
 //! `skip_serializing_if`, `flatten`, `untagged` and `tag`, `skip` of fields with a value, numbers that are written
@@ -75,6 +75,7 @@ mod job;
 mod output;
 mod random;
 mod report;
+mod sandbox;
 mod set;
 #[cfg(any(target_family = "wasm", test))]
 mod shape;
@@ -97,6 +98,7 @@ pub use job::{Job, Spawned, SpawnedAll, SyncAll};
 pub use output::{Outcome, Output};
 pub use random::SplitMix64;
 pub use report::{log_line, progress};
+pub use sandbox::per_sandbox;
 pub use sateen_macros::{job, main, shared, test, update};
 pub use set::{JobSet, Stream};
 pub use shared::{Reading, Shared, SharedObject};

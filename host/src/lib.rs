@@ -36,7 +36,7 @@ mod scheduler;
 
 pub use engine::Engine;
 pub use failure::{JobFailure, RunError};
-pub use guest::{LogLine, ProfileLevel, ProgramProfile};
+pub use guest::{LogLine, PerSandbox, ProfileLevel, ProgramProfile};
 pub use limits::{LimitExceeded, Limits, size};
 pub use memory::HostMemory;
 pub use module::{App, ModuleCache, inspect};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use sateen_host::ProgramProfile;
+use sateen_host::{PerSandbox, ProgramProfile};
 use serde_json::{Value, json};
 
 /// The workers whose time is foretold.
@@ -24,7 +24,29 @@ pub fn as_json(profile: &ProgramProfile) -> Value {
         "bound": "work / workers + span",
         "curve": curve,
         "levels": profile.levels,
+        "per_sandbox": profile.per_sandbox,
+        "depends_on": { "shared_objects": profile.shared_objects, "dropped_jobs": profile.dropped },
     })
+}
+
+/// Why the work is this run's and not the program's alone; a line for each reason.
+fn reasons(profile: &ProgramProfile) -> Vec<String> {
+    let named =
+        |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut reasons = Vec::new();
+    if !profile.shared_objects.is_empty() {
+        reasons.push(format!(
+            "jobs update shared objects ({}): what others know by then decides what they need to do",
+            named(&profile.shared_objects)
+        ));
+    }
+    if !profile.dropped.is_empty() {
+        reasons.push(format!(
+            "jobs were dropped from sets ({}): what finishes first decides which",
+            named(&profile.dropped)
+        ));
+    }
+    reasons
 }
 
 /// For people.
@@ -35,6 +57,24 @@ pub fn text(profile: &ProgramProfile) -> String {
         shown(profile.span.as_secs_f64()),
         digits(ratio(profile.work, profile.span)),
     );
+    let reasons = reasons(profile);
+    if !reasons.is_empty() {
+        text.push_str(
+            "The work of this program depends on the schedule; these figures are those of this run.\n",
+        );
+        for reason in reasons {
+            let _ = writeln!(text, "  {reason}");
+        }
+        text.push_str("  `--threads 1` measures what one worker has to do\n");
+    }
+    let PerSandbox { again, again_s, .. } = profile.per_sandbox;
+    if again > 0 {
+        let _ = writeln!(
+            text,
+            "not counted: {} in which sandboxes made for themselves, {again} times, what another had made",
+            shown(again_s)
+        );
+    }
     text.push_str("time on more workers, at most (work / workers + span, where no worker waits for hosts or messages):\n");
     for workers in WORKERS {
         let time = profile.time_on(workers);
@@ -93,7 +133,33 @@ mod tests {
     use super::*;
 
     fn profile() -> ProgramProfile {
-        ProgramProfile { work: Duration::from_secs(8), span: Duration::from_millis(20), levels: Vec::new() }
+        ProgramProfile {
+            work: Duration::from_secs(8),
+            span: Duration::from_millis(20),
+            levels: Vec::new(),
+            shared_objects: Vec::new(),
+            dropped: Vec::new(),
+            per_sandbox: PerSandbox::default(),
+        }
+    }
+
+    #[test]
+    fn work_that_depends_on_the_schedule_is_said_to() {
+        assert!(!text(&profile()).contains("schedule"));
+        let searching = ProgramProfile {
+            shared_objects: vec!["Incumbent".to_owned(), "Facts".to_owned()],
+            dropped: vec!["answer".to_owned()],
+            ..profile()
+        };
+        let text = text(&searching);
+        for said in ["depends on the schedule", "(`Incumbent`, `Facts`)", "(`answer`)", "`--threads 1`"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        let again = PerSandbox { made: 1, again: 7, again_s: 0.014 };
+        let text = super::text(&ProgramProfile { per_sandbox: again, ..profile() });
+        assert!(text.contains("14.0 ms in which") && text.contains("7 times"), "{text}");
+        let depends_on = json!({ "shared_objects": ["Incumbent", "Facts"], "dropped_jobs": ["answer"] });
+        assert_eq!(as_json(&searching)["depends_on"], depends_on);
     }
 
     #[test]

@@ -61,14 +61,14 @@ impl Pace {
     /// # Errors
     /// Why nothing can be said, in a sentence.
     pub fn remaining(&self, now_ms: u32) -> Result<Remaining, String> {
+        let not_known = |why: &str| Err(format!("not known yet: {why}"));
         let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
         else {
-            return Err("the app does not report its progress (`sateen::progress`)".to_owned());
+            return not_known("the app has reported no progress so far (`sateen::progress`)");
         };
         if *last >= 1.0 {
-            return Ok(Remaining { low_s: 0.0, likely_s: 0.0, high_s: 0.0 });
+            return not_known("all that the app reports is done, but its result has not arrived");
         }
-        let not_known = |why: &str| Err(format!("not known yet: {why}"));
         let errors = self.errors();
         if errors.len() < MOMENTS_MIN {
             return not_known("too little is done");
@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn nothing_is_said_before_something_is_known() {
         let mut pace = Pace::default();
-        assert!(pace.remaining(1000).is_err_and(|why| why.contains("does not report")));
+        let why = pace.remaining(1000).expect_err("nothing was reported");
+        assert!(why.starts_with("not known yet: ") && why.contains("no progress so far"), "{why}");
         pace.add(100, 0, 0);
         pace.add(100, 1, 1000);
         assert!(pace.remaining(1000).is_err_and(|why| why.contains("too little")));
@@ -192,6 +193,16 @@ mod tests {
         let left = pace.remaining(7_000).expect("known");
         assert!(left.low_s <= 3.0 && left.likely_s == 3.0 && left.high_s <= 4.3, "{left:?}");
         assert!(pace.remaining(60_000).is_err_and(|why| why.contains("no progress for longer")));
+    }
+
+    #[test]
+    fn a_run_that_has_reported_all_and_goes_on_is_not_said_to_end_now() {
+        let mut pace = Pace::default();
+        for step in 0..=50 {
+            pace.add(step * 100, u64::from(step), 50);
+        }
+        let why = pace.remaining(60_000).expect_err("it has not ended");
+        assert!(why.starts_with("not known yet: ") && why.contains("result"), "{why}");
     }
 
     #[test]

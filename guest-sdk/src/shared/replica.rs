@@ -99,7 +99,7 @@ impl<T: SharedObject> Replica<T> {
     pub fn read(&self) -> Rc<T> {
         let place = &*self.0;
         if place.seen.get() != source::news() {
-            place.catch_up();
+            source::in_each_replica(|| place.catch_up());
         }
         match place.value.try_borrow().as_deref() {
             Ok(Some(value)) => value.clone(),
@@ -109,6 +109,7 @@ impl<T: SharedObject> Replica<T> {
 
     /// Updates the object, here and everywhere.
     pub fn update(&self, update: u32, arguments: &impl Serialize) {
+        source::updating(T::NAME);
         self.0.update(&codec::encode(&(update, arguments)));
     }
 }
@@ -156,7 +157,7 @@ impl<T: SharedObject> Place<T> {
         let Some((applies, wants_snapshot)) = source::update(self.number, update, value.is_some()) else {
             // The first replica is on its way.
             drop(place);
-            self.catch_up();
+            source::in_each_replica(|| self.catch_up());
             return self.update(update);
         };
         match value {
@@ -164,14 +165,14 @@ impl<T: SharedObject> Place<T> {
                 apply(value, update);
                 self.seen.set(seen);
                 if wants_snapshot {
-                    source::snapshot(self.number, &codec::encode(value));
+                    source::in_each_replica(|| source::snapshot(self.number, &codec::encode(value)));
                 }
             }
             _ => {
                 drop(place);
                 self.seen.set(0);
                 if wants_snapshot {
-                    self.catch_up();
+                    source::in_each_replica(|| self.catch_up());
                 }
             }
         }

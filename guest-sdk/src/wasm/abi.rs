@@ -45,6 +45,16 @@ pub enum Moment {
     Expose = 5,
     /// The result of a job that ran elsewhere is decoded.
     Taken = 6,
+    /// What follows every sandbox does for itself.
+    Making = 7,
+    /// What is being made, as a digest in `kind` and `depth`: the first to make it in this run does the program's work.
+    Key = 8,
+    /// What was begun last with `Making` is made.
+    Made = 9,
+    /// A shared object is updated: the address and, as `depth`, the length of its type's name.
+    Updated = 10,
+    /// So many jobs of a set, as `depth`, are dropped; they are of this kind.
+    Dropped = 11,
 }
 
 mod raw {

@@ -1,6 +1,7 @@
 //! The guest's side of the ABI: entry points, latent jobs, and the imports behind the public API.
 
 use std::hash::Hasher;
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde::Serialize;
@@ -48,6 +49,13 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
     let result = J::call(parameters);
     latent::measure::end();
     leave(encode_result::<J>(&result))
+}
+
+/// Makes what every sandbox makes for itself.
+#[inline(never)]
+pub fn make<T>(place: &'static Location<'static>, key: &impl Serialize, make: impl FnOnce() -> T) -> T {
+    let encoded = || objects::without_mentions(|| codec::encode(key));
+    latent::measure::make(place, encoded, make)
 }
 
 /// This instance runs an entry point.

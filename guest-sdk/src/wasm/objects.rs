@@ -46,6 +46,16 @@ pub fn catch_up(object: u32) -> Option<News> {
     Some(News { bytes, anew: answer.anew, wants_snapshot: answer.wants_snapshot })
 }
 
+/// Does what every replica does for itself.
+pub fn in_each_replica<R>(work: impl FnOnce() -> R) -> R {
+    latent::measure::aside(work)
+}
+
+/// An object of the type with this name is about to be updated.
+pub fn updating(name: &'static str) {
+    latent::measure::updated(name);
+}
+
 /// A panic within `apply` ends the run, and names the update.
 pub fn within_update<R>(object: &'static str, update: &'static str, apply: impl FnOnce() -> R) -> R {
     let outer = WITHIN.replace(Some((object, update)));

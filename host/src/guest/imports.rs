@@ -243,9 +243,9 @@ pub fn answer_with(
     if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
         guest.count_saved(outcome.work);
     }
-    guest.begin_aside();
     match outcome.result {
         Ok(result) => {
+            guest.begin_aside();
             let length = result.len() as u64;
             guest.offered = Offered::Owned(result);
             guest.objects.offered = outcome.objects;
@@ -362,13 +362,13 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
         })));
     };
     let recordings = caller.data().recordings.len();
-    let calls = caller.data().profile.as_ref().map_or(0, Profile::calls);
+    let within = caller.data().profile.as_ref().map(Profile::within);
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
     let Err(error) = result else { return Ok(0) };
     caller.data_mut().forget_recordings(recordings);
-    if let Some(profile) = &mut caller.data_mut().profile {
-        profile.forget_calls(calls);
+    if let Some(within) = within {
+        caller.data_mut().forget_within(&within);
     }
     match stop_of(&mut caller, &error) {
         Stop::Failed(failure) => offer_failure(caller.data_mut(), &failure),

@@ -1,6 +1,7 @@
 //! One instance of an app: its imports, its heartbeat, and the job that it runs.
 
 mod any;
+mod aside;
 mod catch_up;
 mod clock;
 mod grain;
@@ -15,6 +16,7 @@ mod state;
 mod stopped;
 mod task;
 
+pub use aside::PerSandbox;
 pub use imports::linker;
 pub use profile::{ProfileLevel, Profiler, ProgramProfile};
 pub use state::{Guest, LogLine};

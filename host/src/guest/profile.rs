@@ -3,7 +3,11 @@
 //! The guest tells of spawns, calls in place and returns (the import `measure`), and the instance's clock is read at
 //! each. The chain of a child begins where its parent's stood at the spawn, wherever the child runs and whoever
 //! exposed it: at a call in place the chain goes back to there, and at its return on from the later end of the two.
-//! What only a schedule has is set aside: making an instance, encoding and decoding what is handed over.
+//! What only a schedule has is set aside: making an instance, encoding and decoding what is handed over, bringing replicas
+//! up to date, and what each instance makes for itself, as soon as another has made it.
+//!
+//! Some programs have work that depends on the schedule: where jobs read what others have updated, and where what finishes
+//! first makes the rest useless. The profile says which ([`ProgramProfile::shared_objects`], [`ProgramProfile::dropped`]).
 //!
 //! To be told costs a fifth of a microsecond a job. So what is spawned within a call is measured only if the call takes
 //! long: at least [`GRAIN`], and [`COST_FACTOR`] times what telling takes. That is known from those of the kind and
@@ -11,6 +15,7 @@
 //! less is one strand. When one was thought short and is not, the next heartbeat has it measured from there on; what it
 //! had spawned before counts as spawned at its beginning, which is wrong by a heartbeat at most.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -18,8 +23,10 @@ use parking_lot::Mutex;
 use wasmtime::{AsContextMut, Caller, StoreContextMut};
 
 use super::Guest;
-use super::memory::broken;
-use super::state::write_control;
+use super::aside::{self, Aside, Made, PerSandbox};
+use super::imports::NAME_BYTES_MAX;
+use super::memory::{broken, read_text};
+use super::state::{self, write_control};
 
 /// Spawns within calls that take less are not measured.
 const GRAIN: Duration = Duration::from_micros(50);
@@ -39,6 +46,8 @@ const PARTS: u64 = 16;
 const SPAWNED_MAX: usize = 1 << 16;
 /// nor calls than its stack.
 const CALLS_MAX: usize = 1 << 22;
+/// Types of shared objects that are named.
+const NAMES_MAX: usize = 16;
 /// Where `measure_below` is among the control words.
 const MEASURE_BELOW: usize = 24;
 /// What `measure_below` is where all is measured.
@@ -61,6 +70,12 @@ pub struct Profiler {
     /// By kind, then by depth.
     levels: Vec<Level>,
     total: Mutex<Option<(Duration, Duration)>>,
+    /// What instances make for themselves.
+    pub made: Made,
+    /// The types of shared objects that jobs have updated.
+    updated: Mutex<BTreeSet<String>>,
+    /// The kinds of which jobs in sets were dropped.
+    dropped: Mutex<BTreeSet<usize>>,
 }
 
 /// Work and span of a program.
@@ -72,6 +87,12 @@ pub struct ProgramProfile {
     pub span: Duration,
     /// The jobs that were measured, by kind and depth.
     pub levels: Vec<ProfileLevel>,
+    /// The types of shared objects that jobs have updated. What a job does may depend on which updates have come to it.
+    pub shared_objects: Vec<String>,
+    /// The kinds of jobs that were dropped from their sets. How many had been done by then depends on the schedule.
+    pub dropped: Vec<String>,
+    /// What sandboxes have made for themselves.
+    pub per_sandbox: PerSandbox,
 }
 
 /// Jobs of one kind and depth.
@@ -101,11 +122,29 @@ impl Profiler {
         Self {
             levels: std::iter::repeat_with(Level::default).take(kinds * LEVELS).collect(),
             total: Mutex::default(),
+            made: Made::default(),
+            updated: Mutex::default(),
+            dropped: Mutex::default(),
         }
     }
 
     fn level(&self, kind: usize, depth: u32) -> Option<&Level> {
         self.levels.get(kind.checked_mul(LEVELS)? + (depth as usize).min(LEVELS - 1))
+    }
+
+    /// Jobs have updated an object of this type.
+    fn note_update(&self, object: String) {
+        let mut updated = self.updated.lock();
+        if updated.len() < NAMES_MAX {
+            updated.insert(object);
+        }
+    }
+
+    /// Jobs of this kind were dropped from their set.
+    fn note_dropped(&self, kind: usize) {
+        if kind < self.levels.len() / LEVELS {
+            self.dropped.lock().insert(kind);
+        }
     }
 
     /// The root's job has come to its end.
@@ -125,14 +164,18 @@ impl Profiler {
                 mean_s: level.work_ns.load(Relaxed) as f64 / 1e9 / jobs as f64,
             })
         });
-        Some(ProgramProfile { work, span, levels: measured.collect() })
+        let levels = measured.collect();
+        let shared_objects = self.updated.lock().iter().cloned().collect();
+        let dropped = self.dropped.lock().iter().map(|kind| name(*kind)).collect();
+        let per_sandbox = self.made.figures();
+        Some(ProgramProfile { work, span, levels, shared_objects, dropped, per_sandbox })
     }
 }
 
 impl Level {
     /// Counts a job that took so long with so many children. Others may do so at once: then one is not in the means.
     fn note(&self, took: Duration, children: u32) {
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX >> 8).min(u64::MAX >> 8);
+        let took = in_ns(took);
         let calls = self.calls.fetch_add(1, Relaxed) + 1;
         self.work_ns.fetch_add(took, Relaxed);
         let weight = calls.min(MEMORY) as i64;
@@ -171,7 +214,6 @@ struct Call {
 }
 
 /// What the host measures in one instance.
-#[derive(Default)]
 pub struct Profile {
     /// The latent jobs whose spawn was told, by the addresses of their records, which rise; and where the chain was.
     spawned: Vec<(u32, Duration)>,
@@ -183,11 +225,29 @@ pub struct Profile {
     pub came_back: Option<Duration>,
     /// Where the chain was at the spawn of the job that is being exposed.
     exposed: Option<Duration>,
-    /// Work and chain when the guest began with what does not count.
-    aside: Option<(Duration, Duration)>,
+    /// What does not count.
+    pub aside: Aside,
+}
+
+/// How far a guest was within calls and what it makes.
+pub struct Within {
+    calls: usize,
+    aside: aside::Within,
 }
 
 impl Profile {
+    /// What an instance does does not count before it has its parameters.
+    pub fn new() -> Self {
+        Self {
+            spawned: Vec::new(),
+            calls: Vec::new(),
+            own: Call::default(),
+            came_back: None,
+            exposed: None,
+            aside: Aside::from_the_start(),
+        }
+    }
+
     /// Where the chain was at the spawn of the job at `record`, which is within the innermost call.
     fn spawned_at(&self, record: u32, now: Duration) -> Duration {
         let begin = self.calls.last().map_or(Duration::ZERO, |call| call.begin);
@@ -200,36 +260,24 @@ impl Profile {
         self.exposed.take()
     }
 
-    /// So many calls in place have not returned.
-    pub fn calls(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// All calls in place but the first `kept` have come to a bad end.
-    pub fn forget_calls(&mut self, kept: usize) {
-        self.calls.truncate(kept);
+    /// How far the guest is within calls in place, and what it makes.
+    pub fn within(&self) -> Within {
+        Within { calls: self.calls.len(), aside: self.aside.within() }
     }
 }
 
 impl Guest {
-    /// What the guest does from here on does not count, until `end_aside`.
-    pub fn begin_aside(&mut self) {
+    /// What the guest was within and `kept` was not has come to a bad end.
+    pub fn forget_within(&mut self, kept: &Within) {
         if let Some(profile) = &mut self.profile {
-            let (work, chain) = self.clock.total_work_and_span();
-            profile.aside = Some((work, chain));
+            profile.calls.truncate(kept.calls);
         }
-    }
-
-    /// What it did since `begin_aside` does not count.
-    pub fn end_aside(&mut self) {
-        if let Some((work, chain)) = self.profile.as_mut().and_then(|profile| profile.aside.take()) {
-            self.clock.set_aside(work, chain);
-        }
+        self.forget_aside(&kept.aside);
     }
 
     /// The work and span of the instance's job.
     pub fn profiled(&mut self) -> Option<(Duration, Duration)> {
-        self.end_aside();
+        self.end_all_aside();
         self.profile.as_ref()?;
         let (work, span) = self.clock.total_work_and_span();
         if let Some(profiler) = self.shared.profiler() {
@@ -261,15 +309,20 @@ pub fn measure(
     const RETURN: u32 = 4;
     const EXPOSE: u32 = 5;
     const TAKEN: u32 = 6;
+    const MAKING: u32 = 7;
+    const KEY: u32 = 8;
+    const MADE: u32 = 9;
+    const UPDATED: u32 = 10;
+    const DROPPED: u32 = 11;
+    if moment == UPDATED {
+        return note_update(&caller, record, depth);
+    }
     let guest = caller.data_mut();
     // A guest that was not asked to may tell what it likes.
     let Some(profile) = &mut guest.profile else { return Ok(0) };
     let (work, now) = guest.clock.total_work_and_span();
     match moment {
-        BEGIN => {
-            profile.aside = None;
-            guest.clock.set_aside(Duration::ZERO, Duration::ZERO);
-        }
+        BEGIN => guest.end_aside(),
         END => guest.begin_aside(),
         SPAWNED => {
             while profile.spawned.last().is_some_and(|(address, _)| *address >= record) {
@@ -318,10 +371,31 @@ pub fn measure(
         }
         EXPOSE => {
             profile.exposed = Some(profile.spawned_at(record, now));
-            profile.aside = Some((work, now));
+            guest.begin_aside();
         }
         TAKEN => guest.end_aside(),
+        MAKING => return guest.begin_making(),
+        KEY => return guest.name_making(u64::from(depth) << 32 | u64::from(kind)),
+        MADE => return guest.end_making(),
+        DROPPED => {
+            if let Some(profiler) = guest.shared.profiler() {
+                profiler.note_dropped(kind as usize);
+            }
+        }
         _ => return Err(broken(guest, format!("it tells of a moment {moment}, which is none"))),
+    }
+    Ok(0)
+}
+
+/// The guest updates an object of the type with this name. What the root itself updates, it does in the same order
+/// whatever the schedule.
+fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u32> {
+    let guest = caller.data();
+    if let Some(profiler) = guest.shared.profiler() {
+        let name = read_text(caller, name, length, NAME_BYTES_MAX)?;
+        if !guest.is_root() || state::depth(caller) > 0 {
+            profiler.note_update(name);
+        }
     }
     Ok(0)
 }
@@ -341,6 +415,11 @@ pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
     if limit != 0 {
         write_control(store, 0, &CLOSED);
     }
+}
+
+/// In nanoseconds; so many that some can be added.
+fn in_ns(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX >> 8).min(u64::MAX >> 8)
 }
 
 #[cfg(test)]
@@ -370,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_job_begins_where_it_was_spawned_within_its_call() {
-        let mut profile = Profile { spawned: vec![(8, MICRO), (24, 5 * MICRO)], ..Profile::default() };
+        let mut profile = Profile { spawned: vec![(8, MICRO), (24, 5 * MICRO)], ..Profile::new() };
         assert_eq!(profile.spawned_at(24, 9 * MICRO), 5 * MICRO);
         assert_eq!(profile.spawned_at(16, 9 * MICRO), Duration::ZERO, "not told: at the call's beginning");
         profile.calls.push(Call { begin: 3 * MICRO, ..Call::default() });
@@ -385,6 +464,9 @@ mod tests {
             work: Duration::from_secs(10),
             span: Duration::from_secs(1),
             levels: Vec::new(),
+            shared_objects: Vec::new(),
+            dropped: Vec::new(),
+            per_sandbox: PerSandbox::default(),
         };
         assert_eq!([1, 10, 1000].map(|workers| profile.time_on(workers).as_millis()), [11_000, 2_000, 1_010]);
     }

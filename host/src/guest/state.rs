@@ -164,7 +164,7 @@ pub struct Guest {
 
 impl Guest {
     pub fn new(shared: Arc<Shared>, task: Task, assignment: Assignment) -> Self {
-        let profile = shared.profiler().map(|_| Profile::default());
+        let profile = shared.profiler().map(|_| Profile::new());
         let mut clock = Clock::start();
         if profile.is_some() {
             clock.be_exact();

@@ -48,6 +48,9 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
     };
     let guest = store.data_mut();
     let objects = guest.objects.take_mentioned();
+    if result.is_err() {
+        guest.forget_made();
+    }
     let (work, span) = guest.profiled().unwrap_or_else(|| (guest.clock.total_work(), guest.clock.span()));
     TaskEnd { result, span, work, objects }
 }

@@ -121,7 +121,7 @@ impl Settings {
         if let Some(problem) = kept {
             return Ok(problem);
         }
-        let problem = Rc::new(Problem::new(self)?);
+        let problem = Rc::new(sateen::per_sandbox(self, || Problem::new(self))?);
         LAST.set(Some((self.clone(), Rc::clone(&problem))));
         Ok(problem)
     }

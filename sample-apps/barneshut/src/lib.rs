@@ -207,7 +207,8 @@ impl Sky {
 
     /// The tree of these bodies.
     fn tree(&self) -> &Tree {
-        self.tree.get_or_init(|| Tree::new(&self.points, self.law.opening))
+        self.tree
+            .get_or_init(|| sateen::per_sandbox(&self.points, || Tree::new(&self.points, self.law.opening)))
     }
 }
 

@@ -36,7 +36,10 @@ impl World {
 
     /// The bodies' tree.
     pub fn tree(&self) -> &Tree {
-        self.tree.get_or_init(|| Tree::new(&self.bodies.points(), self.bodies.law.opening))
+        self.tree.get_or_init(|| {
+            let make = || Tree::new(&self.bodies.points(), self.bodies.law.opening);
+            sateen::per_sandbox(&(self.step, &self.bodies), make)
+        })
     }
 }
 

@@ -144,8 +144,11 @@ impl Request {
         if let Some(tree) = kept {
             return Ok(tree);
         }
-        let sample = parse("train", &sateen::input_text("train")?)?;
-        let tree = Rc::new(Automaton::tree("train", &sample)?);
+        let tree = sateen::per_sandbox(&digest, || {
+            let sample = parse("train", &sateen::input_text("train")?)?;
+            Automaton::tree("train", &sample)
+        });
+        let tree = Rc::new(tree?);
         LAST.set(Some((digest, Rc::clone(&tree))));
         Ok(tree)
     }

@@ -157,9 +157,11 @@ impl Plan {
         LAST.with_borrow_mut(|last| match last {
             Some((plan, problem)) if *plan == self => Rc::clone(problem),
             _ => {
-                // The root job has read the same input, and has returned if it could not.
-                let items = self.source.items().expect("the input was read before");
-                let problem = Rc::new(Problem::new(&items, self.cut).reduced(self.floor));
+                let problem = Rc::new(sateen::per_sandbox(&self, || {
+                    // The root job has read the same input, and has returned if it could not.
+                    let items = self.source.items().expect("the input was read before");
+                    Problem::new(&items, self.cut).reduced(self.floor)
+                }));
                 *last = Some((self, Rc::clone(&problem)));
                 problem
             }

@@ -106,9 +106,9 @@ fn perform(task: Task, perft: impl Fn(u32) -> u64, answer: impl Fn(Question) -> 
         }
         Task::Search(position, depth) => {
             let mut value = 0;
-            for depth in 1..=depth {
-                value = value_by_asking(value, 1, |beta| is_worth(position, depth, beta));
-                sateen::progress(u64::from(depth), u64::from(depth));
+            for ahead in 1..=depth {
+                value = value_by_asking(value, 1, |beta| is_worth(position, ahead, beta));
+                sateen::progress(u64::from(ahead), u64::from(depth) + 1);
             }
             // Of equally good moves, the one on the first square.
             let is_best = |square: &u32| !is_worth(position.after(*square), depth - 1, 1 - value);
@@ -212,7 +212,8 @@ fn with_search<T>(work: impl FnOnce(&mut Search) -> T) -> (T, u64) {
         static TABLE: RefCell<Option<Table>> = const { RefCell::new(None) };
     }
     TABLE.with_borrow_mut(|table| {
-        let mut search = Search { table: table.get_or_insert_with(Table::new), nodes: 0 };
+        let table = table.get_or_insert_with(|| sateen::per_sandbox(&(), Table::new));
+        let mut search = Search { table, nodes: 0 };
         let done = work(&mut search);
         (done, search.nodes)
     })

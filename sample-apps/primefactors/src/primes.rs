@@ -35,7 +35,10 @@ impl Primes {
         }
         LAST.with_borrow_mut(|last| match last {
             Some(primes) if primes.bound == bound && primes.limit == limit => Rc::clone(primes),
-            _ => Rc::clone(last.insert(Rc::new(Self::new(bound, limit)))),
+            _ => {
+                let primes = sateen::per_sandbox(&(bound, limit), || Self::new(bound, limit));
+                Rc::clone(last.insert(Rc::new(primes)))
+            }
         })
     }
 

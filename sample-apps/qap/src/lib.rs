@@ -229,10 +229,13 @@ impl Source {
         LAST.with_borrow_mut(|last| match last {
             Some((source, problem)) if *source == self => Ok(Rc::clone(problem)),
             _ => {
-                let problem = Rc::new(Problem::new(match self {
-                    Self::Input { .. } => parse(&sateen::input_text("dat")?)?,
-                    Self::Generated { size, seed } => generate(size, seed),
-                }));
+                let problem = sateen::per_sandbox(&self, || {
+                    Ok::<_, BadInput>(Problem::new(match self {
+                        Self::Input { .. } => parse(&sateen::input_text("dat")?)?,
+                        Self::Generated { size, seed } => generate(size, seed),
+                    }))
+                });
+                let problem = Rc::new(problem?);
                 *last = Some((self, Rc::clone(&problem)));
                 Ok(problem)
             }

@@ -100,11 +100,11 @@ impl Source {
         LAST.with_borrow_mut(|last| match last {
             Some((source, scene)) if *source == self => Ok(Rc::clone(scene)),
             _ => {
-                let scene = match self {
-                    Self::Input { .. } => parse::parse(&sateen::input_text("scene")?)?,
-                    Self::Flake { depth } => flake::flake(depth),
-                };
-                let scene = Rc::new(scene);
+                let scene = sateen::per_sandbox(&self, || match self {
+                    Self::Input { .. } => parse::parse(&sateen::input_text("scene")?),
+                    Self::Flake { depth } => Ok(flake::flake(depth)),
+                });
+                let scene = Rc::new(scene?);
                 *last = Some((self, Rc::clone(&scene)));
                 Ok(scene)
             }

@@ -69,11 +69,12 @@ impl Source {
         if let Some(formula) = kept {
             return Ok(formula);
         }
-        let formula = Rc::new(match self {
-            Self::Input => dimacs::parse(&input)?,
-            Self::Random { variables, seed } => random(*variables, *seed),
-            Self::Holes(holes) => pigeons(*holes),
+        let formula = sateen::per_sandbox(&(self, &input), || match self {
+            Self::Input => dimacs::parse(&input),
+            Self::Random { variables, seed } => Ok(random(*variables, *seed)),
+            Self::Holes(holes) => Ok(pigeons(*holes)),
         });
+        let formula = Rc::new(formula?);
         KEPT.set(Some((self.clone(), input, formula.clone())));
         Ok(formula)
     }

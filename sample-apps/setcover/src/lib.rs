@@ -93,8 +93,9 @@ thread_local! {
 
 fn read() -> Result<(u64, Rc<Instance>), BadInput> {
     let text = sateen::input_text("scp")?;
-    let instance = Rc::new(parse(&text)?.reduced());
     let digest = digest(text.as_bytes());
+    let instance = sateen::per_sandbox(&digest, || parse(&text).map(|instance| instance.reduced()));
+    let instance = Rc::new(instance?);
     LAST.set(Some((digest, Rc::clone(&instance))));
     Ok((digest, instance))
 }

@@ -208,10 +208,13 @@ impl Source {
         LAST.with_borrow_mut(|last| match last {
             Some((source, map)) if *source == self => Ok(Rc::clone(map)),
             _ => {
-                let ways = self.ways()?;
-                let problem =
-                    prices().map_or_else(|| Problem::new(&ways), |prices| Problem::of(&ways, prices));
-                let map = Rc::new(Map { problem, ways });
+                let map = sateen::per_sandbox(&self, || {
+                    let ways = self.ways()?;
+                    let problem =
+                        prices().map_or_else(|| Problem::new(&ways), |prices| Problem::of(&ways, prices));
+                    Ok::<_, BadInput>(Map { problem, ways })
+                });
+                let map = Rc::new(map?);
                 *last = Some((self, Rc::clone(&map)));
                 Ok(map)
             }

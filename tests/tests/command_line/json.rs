@@ -113,6 +113,7 @@ fn a_profile_says_what_more_workers_would_gain() {
     }
     let level = &profile["levels"][0];
     assert_eq!((&level["job"], &level["depth"]), (&"count".into(), &1.into()));
+    assert_eq!(profile["depends_on"], json!({ "shared_objects": [], "dropped_jobs": [] }));
 
     let shown = run(words(&[]));
     assert_eq!(shown.text(), "352\n");
@@ -121,4 +122,48 @@ fn a_profile_says_what_more_workers_would_gain() {
     }
     let c = app("nqueens-c").display().to_string();
     run(["run", &c, "8", "--profile"]).fails_with(2, &["cannot be profiled"]);
+}
+
+#[test]
+fn a_profile_says_where_work_depends_on_the_schedule() {
+    let othello = app("othello").display().to_string();
+    let shown = run(["run", &othello, "search", "7", "--profile"]);
+    for part in ["depends on the schedule", "dropped from sets (`answer`)", "`--threads 1`"] {
+        assert!(shown.stderr.contains(part), "`{part}` is not in {}", shown.stderr);
+    }
+    let counted = run(["run", &othello, "perft", "7", "--profile"]);
+    assert!(!counted.stderr.contains("schedule"), "{}", counted.stderr);
+}
+
+/// With every job in a sandbox of its own, each makes what its job needs: as many as there are workers could not be more.
+#[test]
+fn what_sandboxes_of_sample_apps_make_for_themselves_counts_once_however_many_there_are() {
+    let apps = [
+        ("barneshut", "1000 2"),
+        ("barneshut", "1000 2 --shared"),
+        ("knapsack", "60 1"),
+        ("othello", "search 6"),
+        ("qap", "8 1"),
+        ("raytracer", "2"),
+        ("sat", "random 100 1"),
+        ("tsp", "14 1"),
+    ];
+    for (name, words) in apps {
+        let made = |more: &[&str]| {
+            let app = app(name).display().to_string();
+            let words = words.split_ascii_whitespace();
+            let all: Vec<&str> = ["run", &app, "--profile", "--json"]
+                .into_iter()
+                .chain(more.iter().copied())
+                .chain(words)
+                .collect();
+            let per_sandbox = run(all).json()["profile"]["per_sandbox"].clone();
+            ["made", "again"].map(|what| per_sandbox[what].as_u64().expect("a count"))
+        };
+        let [in_one, again_in_one] = made(&["--threads", "1"]);
+        let [in_each, again_in_each] = made(&["--threads", "2", "--pristine"]);
+        assert!(in_one > 0 && again_in_one == 0, "{name} {words}: {in_one}, {again_in_one} again");
+        assert_eq!(in_one, in_each, "{name} {words}");
+        assert!(again_in_each > 0, "{name} {words}: each job has a sandbox that makes its own");
+    }
 }

@@ -79,6 +79,66 @@ fn the_levels_are_those_that_were_spawned() {
     assert_eq!(levels, [(1, 3), (2, 3), (3, 1)]);
 }
 
+/// The work of a program, in pieces of `STEPS`, as the first of its runs has measured these.
+fn pieces(function: &str, arguments: &[&str], setting: Setting) -> f64 {
+    let one = profile("pieces_in_a_row", &["8", STEPS], profiled(1)).work / 8;
+    let work = profile(function, arguments, setting).work;
+    eprintln!("{function} with {setting:?}: {work:?}, a piece {one:?}");
+    work.as_secs_f64() / one.as_secs_f64()
+}
+
+/// Runs in which each job has a sandbox of its own, and so makes all for itself that it needs.
+const EACH: Setting = Setting { profile: true, ..pristine(2) };
+
+#[test]
+fn what_each_sandbox_makes_for_itself_counts_once() {
+    // Two tables, and twelve jobs that take a sixteenth each. Each job makes one more where that counts.
+    for setting in [profiled(1), profiled(8), EACH] {
+        let pieces = pieces("tables", &["2", "6", STEPS], setting);
+        assert!((2.0..4.0).contains(&pieces), "with {setting:?}: {pieces}");
+    }
+    let made = |setting| profile("tables", &["2", "6", "100"], setting).per_sandbox;
+    let all = made(EACH);
+    assert_eq!((all.made, all.again), (2, 12), "each job has a sandbox that makes one");
+    let one = made(profiled(1));
+    assert_eq!((one.made, one.again), (2, 0), "they share the root's");
+    let untold = pieces("untold_tables", &["12", STEPS], EACH);
+    assert!(untold > 8.0, "{untold}: each sandbox is fresh");
+}
+
+#[test]
+fn what_each_replica_does_counts_once() {
+    for setting in [profiled(1), EACH] {
+        let pieces = pieces("slow_replicas", &["4", "8", STEPS], setting);
+        assert!((9.0..16.0).contains(&pieces), "with {setting:?}: {pieces}");
+    }
+}
+
+#[test]
+fn what_comes_after_a_failure_counts() {
+    for setting in [profiled(1), EACH] {
+        let pieces = pieces("goes_on_after_a_failure", &[STEPS], setting);
+        assert!((0.7..1.5).contains(&pieces), "with {setting:?}: {pieces}");
+    }
+}
+
+#[test]
+fn work_that_depends_on_the_schedule_is_named() {
+    let depends = |function: &str, arguments: &[&str]| {
+        [profiled(1), profiled(4), EACH].map(|setting| {
+            let profile = profile(function, arguments, setting);
+            (profile.shared_objects.join(" "), profile.dropped.join(" "))
+        })
+    };
+    let all = |objects: &str, dropped: &str| [(); 3].map(|()| (objects.to_owned(), dropped.to_owned()));
+    assert_eq!(depends("tree", &["3", "100"]), all("", ""));
+    assert_eq!(depends("pieces_in_a_set", &["8", "100"]), all("", ""));
+    // The root's own updates come in the same order whatever the schedule.
+    assert_eq!(depends("slow_replicas", &["2", "2", "100"]), all("", ""));
+    assert_eq!(depends("told_by_jobs", &["4"]), all("Slow", ""));
+    assert_eq!(depends("first_of_pieces", &["8", "100"]), all("", "stretch"));
+}
+
 /// Runs a module in text, profiled.
 fn run_profiled(text: &str) -> Result<Finished, RunError> {
     let engine = Engine::new(&tight(), false).expect("this machine can run guests");
@@ -101,17 +161,25 @@ fn what_hostile_modules_tell_harms_nobody() {
     let nothing = "(i32.const 0) (i32.const 0) (i32.const 0)";
     let wild = "(i32.const -1) (i32.const -1) (i32.const -1)";
     // Before it has shown its control words, and out of order.
-    let all: String = [0, 1, 2, 3, 4, 5, 6, 6, 1, 0].map(|moment| tell(moment, wild)).concat();
+    let moments = [0, 1, 2, 3, 4, 5, 6, 6, 1, 0, 7, 8, 8, 9, 11, 7, 0, 5, 5, 9];
+    let all: String = moments.map(|moment| tell(moment, wild)).concat();
     assert!(run_profiled(&app(&all)).is_ok());
     let attached = format!("(call $attach (i32.const -4)) {all} (call $attach (i32.const 65528)) {all}");
     assert!(run_profiled(&app(&attached)).is_ok());
-    for (moment, expected) in [(4, "has not called"), (7, "which is none")] {
+    for (moment, expected) in
+        [(4, "has not called"), (8, "not begun"), (9, "did not begin"), (12, "which is none")]
+    {
         let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let calls = format!("(loop $again {} (br $again))", tell(3, wild));
     let error = run_profiled(&app(&calls)).expect_err("it has a bound").to_string();
     assert!(error.contains("more calls than it can have"), "{error}");
+    let makings = format!("(loop $again {} (br $again))", tell(7, wild));
+    let error = run_profiled(&app(&makings)).expect_err("it has a bound").to_string();
+    assert!(error.contains("too many things"), "{error}");
+    let error = run_profiled(&app(&tell(10, wild))).expect_err("its name is elsewhere").to_string();
+    assert!(error.contains("a text"), "{error}");
     // Records that rise for ever are not remembered for ever.
     let spawns = "(local $at i32) (loop $again
         (drop (call $measure (i32.const 2) (local.get $at) (i32.const 0) (i32.const 0)))

@@ -5,6 +5,13 @@
 //! profiled, and costs such a run nothing: as for lookups, while the depth is less, both fast paths are closed.
 //! For each call in place the host says whether what is spawned within takes long enough to be measured. It
 //! opens what was closed, and at a heartbeat closes what takes longer than it thought.
+//!
+//! The host is also told what is no work of the program's, and what makes its work depend on the schedule.
+
+use std::hash::{Hash, Hasher};
+use std::panic::Location;
+
+use rustc_hash::FxHasher;
 
 use super::kind::Kind;
 use super::stack::{depth, measure_below, set_measure_below};
@@ -79,5 +86,44 @@ pub fn end_call(call: Call) {
     if let Some(outside) = call.outside {
         abi::measure(Moment::Return, 0, 0, 0);
         set_measure_below(outside);
+    }
+}
+
+/// Does what is no work of the program's: every sandbox does it for itself.
+pub fn aside<R>(work: impl FnOnce() -> R) -> R {
+    if !is_on() {
+        return work();
+    }
+    abi::measure(Moment::Making, 0, 0, 0);
+    let done = work();
+    abi::measure(Moment::Made, 0, 0, 0);
+    done
+}
+
+/// Makes what every sandbox makes for itself. It is the program's work once for each `place` and `key` in a run.
+pub fn make<R>(place: &Location<'static>, key: impl FnOnce() -> Vec<u8>, make: impl FnOnce() -> R) -> R {
+    aside(|| {
+        if is_on() {
+            let mut hasher = FxHasher::default();
+            place.hash(&mut hasher);
+            hasher.write(&key());
+            let digest = hasher.finish();
+            abi::measure(Moment::Key, 0, digest as u32, (digest >> 32) as usize);
+        }
+        make()
+    })
+}
+
+/// An object of the type with this name is updated.
+pub fn updated(name: &'static str) {
+    if is_on() {
+        abi::measure(Moment::Updated, name.as_ptr() as usize, 0, name.len());
+    }
+}
+
+/// So many jobs of a set are dropped.
+pub fn dropped(kind: &'static Kind, jobs: usize) {
+    if is_on() && jobs > 0 {
+        abi::measure(Moment::Dropped, 0, kind.number(), jobs);
     }
 }

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::mem::{align_of, size_of};
 
 use super::kind::Kind;
+use super::measure;
 use crate::wasm::objects::without_mentions;
 use crate::wasm::{IS_UNCHECKED, check, is_root};
 use crate::{Job, codec};
@@ -96,12 +97,15 @@ impl<J: Job> Record<J> {
     /// Checks parameters in the root's instance, which is one a run. In others this would cost every steal.
     #[cold]
     pub fn check_if_root(parameters: &J::Parameters) {
-        if !IS_UNCHECKED && is_root() {
+        if IS_UNCHECKED || !is_root() {
+            return;
+        }
+        measure::aside(|| {
             let bytes = without_mentions(|| codec::encode(parameters));
             if J::kind().checks_parameters(&bytes) {
                 check(J::NAME, "parameters", parameters, &bytes, J::lost_parameter);
             }
-        }
+        });
     }
 
     pub fn discard(record: *mut u8) {

@@ -2,6 +2,7 @@
 
 use std::ptr::null_mut;
 
+use super::measure;
 use super::older::Older;
 use super::pending::{Claimed, KEPT, Pending};
 use super::record::{EXPOSED, HOLE, Record, depth_of, is_marked, job_of, mark};
@@ -286,6 +287,7 @@ impl<J: Job> Row<J> {
     #[cold]
     #[inline(never)]
     fn aborted(mut self) -> Self {
+        measure::dropped(J::kind(), self.left());
         let had_any = self.first < self.end;
         let mut record = self.end;
         while record > self.first {

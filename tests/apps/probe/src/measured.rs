@@ -1,7 +1,10 @@
 //! Programs whose work and span are known by how they are made.
 
+use std::cell::Cell;
+
 use sateen::JobSet;
 use sateen::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::spin;
 
@@ -65,4 +68,118 @@ pub fn seldom_large(number: u64, levels: u64, steps: u64) -> u64 {
 pub fn surprise(levels: u64, steps: u64) -> u64 {
     let numbers = seldom_large::spawn_all((0..500).map(|number| (number, levels, steps)));
     numbers.sync().into_iter().fold(0, u64::wrapping_add)
+}
+
+/// A table that every sandbox makes for itself: some two milliseconds for each `steps` of two million.
+fn table(number: u64, steps: u64) -> u64 {
+    thread_local! {
+        static LAST: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+    }
+    match LAST.get() {
+        Some((known, table)) if known == number => table,
+        _ => {
+            let table = sateen::per_sandbox(&(number, steps), || spin(steps));
+            LAST.set(Some((number, table)));
+            table
+        }
+    }
+}
+
+/// Little work with a table that takes long to make.
+#[job]
+pub fn look_up(number: u64, steps: u64) -> u64 {
+    table(number, steps) ^ spin(steps / 16)
+}
+
+/// `count` jobs for each of `tables` tables, which the root needs as well.
+#[main]
+pub fn tables(tables: u64, count: u64, steps: u64) -> u64 {
+    (0..tables).fold(0, |sum, number| {
+        let own = table(number, steps);
+        let jobs = look_up::spawn_all((0..count).map(|_| (number, steps)));
+        jobs.sync().into_iter().fold(sum ^ own, u64::wrapping_add)
+    })
+}
+
+/// The same without telling that each sandbox makes its own.
+#[main]
+pub fn untold_tables(count: u64, steps: u64) -> u64 {
+    untold::spawn_all((0..count).map(|_| steps)).sync().into_iter().fold(untold(steps), u64::wrapping_add)
+}
+
+/// As `look_up`.
+#[job]
+pub fn untold(steps: u64) -> u64 {
+    thread_local! {
+        static TABLE: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    let table = TABLE.get().unwrap_or_else(|| spin(steps));
+    TABLE.set(Some(table));
+    table ^ spin(steps / 16)
+}
+
+/// A value whose replicas take long to bring up to date.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Slow {
+    state: u64,
+}
+
+#[shared]
+impl Slow {
+    #[update]
+    fn turn(&mut self, steps: u64) {
+        self.state = self.state.wrapping_add(spin(steps));
+    }
+}
+
+/// Reads an object; each sandbox has to bring its replica up to date.
+#[job]
+pub fn read_slow(slow: Shared<Slow>, steps: u64) -> u64 {
+    slow.read().state ^ spin(steps)
+}
+
+/// The root updates an object `turns` times, and `count` jobs read it.
+#[main]
+pub fn slow_replicas(turns: u64, count: u64, steps: u64) -> u64 {
+    let slow = Shared::new(Slow { state: 0 });
+    (0..turns).for_each(|_| slow.turn(steps));
+    let jobs = read_slow::spawn_all((0..count).map(|_| (slow.clone(), steps)));
+    jobs.sync().into_iter().fold(0, u64::wrapping_add)
+}
+
+/// Updates an object.
+#[job]
+pub fn turn_slow(slow: Shared<Slow>) -> u64 {
+    slow.turn(1);
+    0
+}
+
+/// Jobs that update an object.
+#[main]
+pub fn told_by_jobs(count: u64) -> u64 {
+    let slow = Shared::new(Slow { state: 0 });
+    turn_slow::spawn_all((0..count).map(|_| slow.clone())).sync().into_iter().sum()
+}
+
+/// The first of `count` pieces; the others are dropped.
+#[main]
+pub fn first_of_pieces(count: u64, steps: u64) -> u64 {
+    let mut set = JobSet::new();
+    for _ in 0..count {
+        stretch::spawn_in(&mut set, steps);
+    }
+    set.next().map_or(0, |(_, state)| state)
+}
+
+/// A job that fails after it has begun to make something.
+#[job]
+pub fn fails(steps: u64) -> u64 {
+    sateen::per_sandbox(&steps, || if steps > 0 { panic!("it cannot be made") } else { 0 })
+}
+
+/// What is done after a child has failed counts.
+#[main]
+pub fn goes_on_after_a_failure(steps: u64) -> u64 {
+    let failed = fails::spawn(steps).try_sync().is_err();
+    u64::from(failed).wrapping_add(spin(steps))
 }
