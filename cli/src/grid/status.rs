@@ -98,9 +98,10 @@ fn page(run: &Run, width: Option<usize>) -> String {
             None => format!("{} results", jobs.recorded),
         },
     );
-    if let (Some(work), Some(span)) = (run.work_s, run.span_s) {
+    if let Some(work) = run.work_s {
         // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
-        row("work", format!("{}; longest chain of exposed jobs {}", seconds(work), seconds(span)));
+        let span = run.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
+        row("work", seconds(work) + &span.unwrap_or_default());
     }
     if let Some(work) = run.work_s.filter(|_| run.computed_s >= COMPUTED_S_MIN) {
         let got = percent(work.min(run.computed_s), run.computed_s);

@@ -238,6 +238,15 @@ impl Evidence {
             );
             return said(HoldUpKind::Waiting, text);
         }
+        if unknown > of(all.steal + all.wait) {
+            let text = format!(
+                "Pauses and other runs: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
+                 they were paused or others had their turn.",
+                of_workers(),
+                percent(unknown + others)
+            );
+            return said(HoldUpKind::Sharing, text);
+        }
         let text = format!(
             "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
              other hosts for {}.",

@@ -38,22 +38,35 @@ fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Opti
     (RunState::Failed, Some(RunFailure { kind: "job".to_owned(), message, job: Some(job), backtrace }))
 }
 
-/// Processor time of a run that nobody used, in seconds, as far as that is known.
-pub fn lost_work_s(counts: &Counts, end: &RunEnd) -> Option<f64> {
-    let RunEnd::Finished(finished) = end else { return None };
+/// Clocks are read at different moments.
+const UNTOLD_S: f64 = 1e-3;
+
+/// Processor time of a run that is behind its result, and that nobody used, in seconds. A result that was used again and
+/// again has its work behind each use, and so there may be more behind the answer than was ever done; then neither is known.
+fn accounts(work_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+    let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
+    if judge(end).0 != RunState::Done {
+        return (None, Some(work_s));
+    }
     let answer_s = seconds(finished.work_ns);
-    Some(seconds(counts.work_ns).max(answer_s) - answer_s)
+    if answer_s <= work_s + UNTOLD_S {
+        (Some(answer_s.min(work_s)), Some((work_s - answer_s).max(0.0)))
+    } else {
+        (None, None)
+    }
+}
+
+/// Processor time that nobody used, in seconds, as far as that is known.
+pub fn lost_work_s(counts: &Counts, end: &RunEnd) -> Option<f64> {
+    accounts(seconds(counts.work_ns), end).1
 }
 
 /// The figures of a run that is over.
 pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
-    if let RunEnd::Finished(finished) = end {
+    (figures.answer_work_s, figures.lost_work_s) = accounts(figures.work_s, end);
+    if let (RunEnd::Finished(finished), Some(_)) = (end, figures.answer_work_s) {
+        // The chain goes through the work behind results, too.
         figures.span_s = Some(seconds(finished.span_ns));
-        let answer_s = seconds(finished.work_ns);
-        figures.answer_work_s = Some(answer_s);
-        // A host may have told its last result and not its last counts.
-        figures.work_s = figures.work_s.max(answer_s);
-        figures.lost_work_s = Some(figures.work_s - answer_s);
     }
     for host in &mut figures.by_host {
         host.busy = 0;
@@ -66,6 +79,30 @@ pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) ->
 mod tests {
     use super::*;
     use sateen_protocol::Finished;
+
+    #[test]
+    fn what_is_behind_a_result_is_no_more_than_what_was_done_or_not_known() {
+        let finished = |work_ms: u64, result: &MainOutcome| {
+            let outcome = Outcome::Done(encoded(result));
+            let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
+            close(
+                Figures { work_s: 2.0, ..Figures::default() },
+                &RunEnd::Finished(Finished { outcome, work_ns, span_ns }),
+                None,
+            )
+        };
+        let right = MainOutcome::Text("1".to_owned());
+        let figures = finished(1500, &right);
+        let of =
+            |figures: &Figures| (figures.work_s, figures.answer_work_s, figures.lost_work_s, figures.span_s);
+        assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
+        // Results that were used again have more behind them.
+        assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
+        // Where there is no result, nothing is behind it.
+        assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
+        let cancelled = close(Figures { work_s: 2.0, ..Figures::default() }, &RunEnd::Cancelled, None);
+        assert_eq!(of(&cancelled), (2.0, None, Some(2.0), None));
+    }
 
     fn ended(outcome: Outcome) -> (RunState, Option<String>) {
         let (state, failure) = judge(&RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 }));

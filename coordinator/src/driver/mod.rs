@@ -386,7 +386,9 @@ impl Drive {
             }
             if let ToHost::Refused { reason } = &message {
                 self.links.counters.misbehaviours.fetch_add(1, Relaxed);
-                tracing::warn!(link = link.0, host = %self.who(link), reason, "a host broke the protocol");
+                let address = self.links.get(link).map(|link| link.address);
+                let address = address.map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+                tracing::warn!(link = link.0, host = %self.who(link), address, reason, "a host broke the protocol");
             }
             if let Some((link, message)) = self.saver.hold(link, message) {
                 self.send(link, message);

@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use sateen_module::size;
+use sateen_protocol::RunId;
 use sateen_protocol::coordinator::{RunView, Waiting};
-use sateen_protocol::{RunId, Time};
 
 use super::Drive;
 use crate::peer::Peer;
@@ -59,8 +60,8 @@ impl Drive {
 
     fn placed(&self) -> Vec<Placed> {
         let now = self.clock.now();
-        let placed = |(run, since): (RunId, Time)| (run, self.submitters.of(run), now.since(since).as_secs());
-        self.machine.active_runs().map(placed).collect()
+        let placed = |(run, time): (RunId, Duration)| (run, self.submitters.of(run), time.as_secs());
+        self.machine.active_runs(now).map(placed).collect()
     }
 }
 

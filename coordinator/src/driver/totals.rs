@@ -100,7 +100,7 @@ impl Drive {
 /// Adds a host.
 pub fn add_host(totals: &mut Totals, host: &HostView) {
     totals.workers = totals.workers.saturating_add(host.report.threads.into());
-    totals.busy = totals.busy.saturating_add(host.counts.busy.into());
+    totals.busy = totals.busy.saturating_add(u64::from(host.counts.busy));
     match (host.connected, host.paused.is_some(), host.counts.busy) {
         (false, ..) => totals.hosts.away += 1,
         (_, true, _) => totals.hosts.paused += 1,

@@ -1,26 +1,40 @@
 //! What the host has done so far, kept in a small file across restarts. Nothing depends on it: a file that
 //! cannot be read or written is told of and gone without.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sateen_command_line::explained;
-use sateen_protocol::Time;
+use sateen_protocol::{GridId, RunId, Time};
+use serde::{Deserialize, Serialize};
 use tracing::{debug, warn};
 
 use super::control::Contributed;
 
+/// The last runs that it took up are known, so that none of them counts again.
+const RUNS_KNOWN_MAX: usize = 1024;
 /// A crash forgets at most so much.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 
 /// The sums, and where they are kept.
 pub struct Contribution {
     path: Option<PathBuf>,
-    so_far: Contributed,
-    saved: Contributed,
+    kept: Kept,
+    is_saved: bool,
     next_save: Time,
+}
+
+/// What is in the file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    so_far: Contributed,
+    /// The runs that were taken up last.
+    #[serde(default)]
+    runs_known: VecDeque<(GridId, RunId)>,
 }
 
 impl Contribution {
@@ -28,32 +42,43 @@ impl Contribution {
     pub fn read(path: Option<PathBuf>) -> Self {
         let fresh = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Contributed { since_s: since.as_secs(), ..Contributed::default() }
+            let so_far = Contributed { since_s: since.as_secs(), ..Contributed::default() };
+            Kept { so_far, runs_known: VecDeque::new() }
         };
-        let so_far = match path.as_ref().map(fs::read) {
+        let kept = match path.as_ref().map(fs::read) {
             Some(Ok(bytes)) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
                 warn!(%error, "what this host has done so far cannot be read, and is counted anew");
                 fresh()
             }),
             _ => fresh(),
         };
-        Self { path, so_far, saved: Contributed::default(), next_save: Time(0) }
+        Self { path, kept, is_saved: false, next_save: Time(0) }
     }
 
     /// The sums.
     pub fn so_far(&self) -> Contributed {
-        self.so_far
+        self.kept.so_far
     }
 
     /// More work, and more jobs.
     pub fn count(&mut self, work_ns: u64, jobs: u64) {
-        self.so_far.work_ns = self.so_far.work_ns.saturating_add(work_ns);
-        self.so_far.jobs = self.so_far.jobs.saturating_add(jobs);
+        let so_far = &mut self.kept.so_far;
+        so_far.work_ns = so_far.work_ns.saturating_add(work_ns);
+        so_far.jobs = so_far.jobs.saturating_add(jobs);
+        self.is_saved &= work_ns == 0 && jobs == 0;
     }
 
-    /// One more run.
-    pub fn count_run(&mut self) {
-        self.so_far.runs = self.so_far.runs.saturating_add(1);
+    /// A run is taken up, perhaps not for the first time.
+    pub fn count_run(&mut self, grid: GridId, run: RunId) {
+        if self.kept.runs_known.contains(&(grid, run)) {
+            return;
+        }
+        self.kept.runs_known.push_back((grid, run));
+        if self.kept.runs_known.len() > RUNS_KNOWN_MAX {
+            self.kept.runs_known.pop_front();
+        }
+        self.kept.so_far.runs = self.kept.so_far.runs.saturating_add(1);
+        self.is_saved = false;
     }
 
     /// Saves, if that is due.
@@ -66,9 +91,9 @@ impl Contribution {
 
     /// Saves, if there is anything new.
     pub fn save(&mut self) {
-        let Some(path) = self.path.clone().filter(|_| self.so_far != self.saved) else { return };
+        let Some(path) = self.path.clone().filter(|_| !self.is_saved) else { return };
         match self.write(&path) {
-            Ok(()) => self.saved = self.so_far,
+            Ok(()) => self.is_saved = true,
             Err(error) => debug!(error = explained(&error), "what this host has done so far is not saved"),
         }
     }
@@ -77,7 +102,7 @@ impl Contribution {
     fn write(&self, path: &std::path::Path) -> io::Result<()> {
         let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(&self.so_far)?)?;
+        file.write_all(&serde_json::to_vec(&self.kept)?)?;
         file.persist(path)?;
         Ok(())
     }
@@ -93,10 +118,13 @@ mod tests {
         let path = folder.path().join("contributed.json");
         let mut first = Contribution::read(Some(path.clone()));
         first.count(5, 2);
-        first.count_run();
+        let run = |number| (GridId(7), RunId(number));
+        [run(1), run(2), run(1)].into_iter().for_each(|(grid, run)| first.count_run(grid, run));
         first.save();
         let mut second = Contribution::read(Some(path.clone()));
         assert_eq!(second.so_far(), first.so_far());
+        [run(2), run(3)].into_iter().for_each(|(grid, run)| second.count_run(grid, run));
+        assert_eq!((first.so_far().runs, second.so_far().runs), (2, 3));
         second.count(u64::MAX, 1);
         assert_eq!((second.so_far().work_ns, second.so_far().jobs), (u64::MAX, 3));
         second.save();

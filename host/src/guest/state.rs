@@ -21,7 +21,8 @@ use crate::limits::LimitExceeded;
 use crate::memory::{Claim, NoRoom};
 use crate::portion::Notice;
 use crate::scheduler::{
-    Alarm, Ancestry, CALM, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, end_turn, own_index,
+    Alarm, Ancestry, CALM, Doing, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, end_turn,
+    own_index,
 };
 
 /// A line that a guest wrote to its run's log.
@@ -241,11 +242,15 @@ impl Guest {
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
+        let Some(remote) = &self.shared.remote else { return end_turn() };
+        let worker = own_index().unwrap_or(usize::MAX);
+        // Taken down before the turn ends: whoever gets it may take this very core.
+        let stands = if self.shared.is_paused() { Doing::Nothing } else { Doing::Others };
+        let did = remote.activity.begin(worker, stands);
         end_turn();
-        if let Some(remote) = &self.shared.remote {
-            remote.pause.wait(|| self.check().is_err());
-        }
+        remote.pause.wait(|| self.check().is_err());
         self.shared.begin_turn(|| self.check().is_err());
+        remote.activity.begin(worker, did);
     }
 
     /// Whether this instance has computed for so long that it should expose jobs for their results to be

@@ -150,6 +150,8 @@ fn begin_something(shared: &Arc<Shared>) -> bool {
 
 /// Looks around for a while, then sleeps until there is work. False when the run is over.
 fn rest(shared: &Arc<Shared>) -> bool {
+    // Before another run's worker gets the turn, and with it perhaps this core.
+    note_rest(shared);
     end_turn();
     if shared.is_stopping() && !shared.has_tasks() {
         return false;

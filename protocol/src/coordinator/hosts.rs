@@ -67,6 +67,10 @@ impl HostState {
         }
         // A worker computes for one run at a time, and what a host says of its runs it says at different times.
         counts.busy = counts.busy.min(self.report.threads);
+        if self.paused.is_some() {
+            // It has given back what it had, and says no more of that.
+            counts.busy = 0;
+        }
         HostView {
             id,
             report: Arc::clone(&self.report),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::message::HostReport;
 use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
@@ -157,9 +158,12 @@ impl<'a> RunView<'a> {
 }
 
 impl Coordinator {
-    /// Runs that are given to hosts, and since when.
-    pub fn active_runs(&self) -> impl Iterator<Item = (RunId, Time)> {
-        self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?.turn.since())))
+    /// Runs that are given to hosts, and for how long, the time before a restart included.
+    pub fn active_runs(&self, now: Time) -> impl Iterator<Item = (RunId, Duration)> {
+        self.active.iter().filter_map(move |run| {
+            let part = self.runs.get(run)?;
+            Some((*run, now.since(part.turn.since()).max(part.meter.under_way)))
+        })
     }
 
     /// Whether there is something to take by [`Self::take_changed`].

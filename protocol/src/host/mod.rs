@@ -597,8 +597,26 @@ impl Host {
         self.report(now, run);
     }
 
-    /// Tells the coordinator the counts, if they have changed.
+    /// Tells the coordinator the counts, if they have changed; and of all other runs whose workers are at something else
+    /// since, so that nobody adds up workers of different moments.
     fn report(&mut self, now: Time, run: RunId) {
+        let is_due = |part: &Part| now >= part.next_report;
+        if !self.is_connected || !self.runs.get(&run).is_some_and(is_due) {
+            return;
+        }
+        self.report_one(now, run);
+        let has_changed = |part: &Part| part.reported.0.busy != part.runtime_counts.busy;
+        let others = self.runs.iter().filter(|(other, part)| **other != run && has_changed(part));
+        let others: Vec<RunId> = others.map(|(other, _)| *other).collect();
+        for other in others {
+            if let Some(part) = self.runs.get_mut(&other) {
+                part.next_report = now;
+            }
+            self.report_one(now, other);
+        }
+    }
+
+    fn report_one(&mut self, now: Time, run: RunId) {
         let is_connected = self.is_connected;
         let Some(part) = self.runs.get_mut(&run) else { return };
         if now < part.next_report || !is_connected {

@@ -15,6 +15,11 @@ use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
 /// The first pause after a refusal; twice as long after each further one.
 const REFUSED_REST_MIN: Duration = Duration::from_secs(1);
 const REFUSED_REST_MAX: Duration = Duration::from_secs(60);
+/// A link that breaks sooner was none.
+const LASTED_MIN: Duration = Duration::from_secs(2);
+/// Time until another is tried after two such links in a row, doubled with each, and the most.
+const BREAK_REST_MIN: Duration = Duration::from_millis(100);
+const BREAK_REST_MAX: Duration = Duration::from_secs(10);
 /// A host that the coordinator had for so long was not refused in a row.
 const WELCOME_MIN: Duration = Duration::from_secs(60);
 
@@ -40,6 +45,7 @@ pub struct CoordinatorSide {
     pub refused: Option<String>,
     /// Refusals in a row.
     refusals: u32,
+    breaks: Breaks,
 }
 
 impl CoordinatorSide {
@@ -98,6 +104,26 @@ impl CoordinatorSide {
         }
         let frames = self.encoder.finish();
         self.link.as_ref().is_none_or(|link| link.send(frames))
+    }
+}
+
+/// Links in a row that broke soon.
+#[derive(Debug, Default)]
+struct Breaks(u32);
+
+impl Breaks {
+    /// A link has lasted for so long; the time until another is opened.
+    fn rest(&mut self, lasted: Duration) -> Duration {
+        if lasted >= LASTED_MIN {
+            self.0 = 0;
+            return Duration::ZERO;
+        }
+        let before = self.0;
+        self.0 = before.saturating_add(1);
+        match before.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(more) => BREAK_REST_MIN.saturating_mul(1 << more.min(16)).min(BREAK_REST_MAX),
+        }
     }
 }
 
@@ -178,7 +204,14 @@ impl Driver {
     }
 
     fn drop_coordinator(&mut self) {
-        self.drop_coordinator_for(Duration::ZERO);
+        let rest = self.rest_after_break();
+        self.drop_coordinator_for(rest);
+    }
+
+    /// A link that breaks once is opened again at once. Where each breaks soon, it is tried ever less often.
+    fn rest_after_break(&mut self) -> Duration {
+        let lasted = self.coordinator.since.map_or(Duration::ZERO, |since| self.clock.now().since(since));
+        self.coordinator.breaks.rest(lasted)
     }
 
     fn drop_coordinator_for(&mut self, rest: Duration) {
@@ -247,5 +280,20 @@ impl Driver {
             self.drop_coordinator();
             self.tell(|_, _| {});
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_break_at_once_are_opened_ever_less_often() {
+        let mut breaks = Breaks::default();
+        let rests: Vec<u128> = (0..10).map(|_| breaks.rest(Duration::from_millis(5)).as_millis()).collect();
+        assert_eq!(rests, [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(breaks.rest(LASTED_MIN), Duration::ZERO);
+        assert_eq!(breaks.rest(Duration::ZERO), Duration::ZERO, "a blip");
+        assert_eq!(breaks.rest(Duration::ZERO), BREAK_REST_MIN);
     }
 }

@@ -123,7 +123,9 @@ impl Driver {
         match loaded {
             Ok((portion, entries)) => {
                 here.portion = Some(portion);
-                self.contribution.count_run();
+                if let Some(grid) = self.machine.grid() {
+                    self.contribution.count_run(grid, run);
+                }
                 if !entries.is_empty() {
                     debug!(run = run.0, entries = entries.len(), "entries were saved here");
                     self.tell(|machine, now| machine.handle_restored(now, run, entries));
