@@ -115,6 +115,9 @@ fn page(run: &Run, width: Option<usize>) -> String {
             format!("{} in the result, {} lost, done twice or aborted", seconds(answer), seconds(lost));
         row("of that", text);
     }
+    if let (None, Some(lost)) = (run.answer_work_s, run.lost_work_s) {
+        row("of that", format!("{} lost, as there is no result", seconds(lost)));
+    }
     let threads = if run.threads == 1 { "thread" } else { "threads" };
     row("hosts", format!("{} worked on it, {} {threads}", run.hosts, run.threads));
     if !run.by_host.is_empty() {

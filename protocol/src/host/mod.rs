@@ -600,8 +600,8 @@ impl Host {
     /// Tells the coordinator the counts, if they have changed; and of all other runs whose workers are at something else
     /// since, so that nobody adds up workers of different moments.
     fn report(&mut self, now: Time, run: RunId) {
-        let is_due = |part: &Part| now >= part.next_report;
-        if !self.is_connected || !self.runs.get(&run).is_some_and(is_due) {
+        let is_due = self.runs.get(&run).is_some_and(|part| now >= part.next_report);
+        if !self.is_connected || !is_due {
             return;
         }
         self.report_one(now, run);
