@@ -156,6 +156,32 @@ fn an_update_is_stable_when_all_others_have_it() {
     assert!(!is_unstable(sharing));
 }
 
+/// While a host was given up, all others had what was made here. It is back, and has not.
+#[test]
+fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
+    let mut host = host();
+    create(&mut host, OBJECT);
+    let back = HostId(2);
+    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("created");
+    sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
+    sharing.sharers.insert(HostId(1), 1);
+    sharing.note_stable();
+    sharing.sharers.insert(back, 0);
+    for time in 1..=4 {
+        host.sweep(NOW + SHARED_UNUSED * time, RUN);
+        assert_eq!(host.shared(RUN).0, 1);
+    }
+    let asked = host.transmits.iter().any(|sent| match sent {
+        Transmit::ToPeer(to, PeerMessage::Versions { is_question, .. }) => *is_question && *to == back,
+        _ => false,
+    });
+    assert!(asked);
+    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("it stays");
+    sharing.sharers.insert(back, 1);
+    host.sweep(NOW + SHARED_UNUSED * 5, RUN);
+    assert_eq!(host.shared(RUN).0, 0, "all have it");
+}
+
 #[test]
 fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
     let mut host = host();
