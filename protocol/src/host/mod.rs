@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 mod admission;
+mod again;
 #[cfg(test)]
 mod announced;
 #[cfg(test)]

@@ -146,12 +146,13 @@ impl Host {
         }
     }
 
-    /// All that is in a replica which another host has announced is here.
-    pub(super) fn decline_replica(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
-        if let Some(parcel) = self.incoming.refuse(now, from, Contents::Replica { run, object }) {
+    /// All that another host has of an object is here: what it has announced of it is not needed.
+    pub(super) fn decline_object(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
+        let is_of_object = |contents: &Contents| contents.object() == Some((run, object));
+        for parcel in self.incoming.refuse_all(now, from, is_of_object) {
             self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel });
-            self.send_pulls();
         }
+        self.send_pulls();
     }
 
     /// The coordinator pulls, or has, a root's result.

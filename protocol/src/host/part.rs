@@ -16,6 +16,7 @@ use crate::{
     Table, Time,
 };
 
+use super::again::RunAgain;
 use super::sharing::{Sharing, Unmentioned};
 
 /// For whom a job is held.
@@ -209,6 +210,8 @@ pub struct Part {
     pub redoing_order: VecDeque<JobTag>,
     /// Of these, those below which there are more entries to be looked at, after the last one.
     pub expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
+    /// How often each job was run again here.
+    pub run_again: RunAgain,
     /// Entries that one of their descendants may still find.
     pub sought: BTreeSet<JobKey>,
     /// Those up to this one have been looked at lately, whether they are in the table still.
@@ -295,6 +298,7 @@ impl Part {
             redoing: BTreeSet::new(),
             redoing_order: VecDeque::new(),
             expecting: VecDeque::new(),
+            run_again: RunAgain::default(),
             sought: BTreeSet::new(),
             sought_checked: None,
             untold: BTreeSet::new(),

@@ -251,7 +251,7 @@ impl Host {
         let below = part.table.below(tag).take(FORWARDED_ENTRIES_MAX);
         let entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
         for entry in &entries {
-            part.sought.remove(&entry.key);
+            part.found(&entry.key);
         }
         self.tell_lookups(run);
         for entries in Entry::batches(&entries) {

@@ -215,6 +215,7 @@ impl Host {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
+        part.run_again.note(spec.key.tag());
         let lookup_below = part.table.depth_below(spec.key.tag());
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
         self.commands.push_back(Command::Requeue { run, number, again });
@@ -267,7 +268,7 @@ impl Host {
             }
             return false;
         }
-        part.sought.remove(&spec.key);
+        part.found(&spec.key);
         part.own_counts.jobs.adopted += 1;
         part.add_owner(token, Owner::Here, number);
         self.events.push_back(Event::Adopted(run, spec.key));
@@ -278,7 +279,7 @@ impl Host {
 
     pub(super) fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.sought.remove(&spec.key);
+        part.found(&spec.key);
         part.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
@@ -288,7 +289,7 @@ impl Host {
 
     fn ask_to_adopt(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec, thief: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.sought.remove(&spec.key);
+        part.found(&spec.key);
         let loan = part.new_number();
         let state = LoanState::Asked;
         part.lend(
@@ -311,6 +312,7 @@ impl Host {
     /// Nothing is known of the job itself: it is run again, from what is known below it.
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: JobNumber, spec: &JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        part.run_again.note(spec.key.tag());
         let lookup_below = part.expect_below(spec);
         self.tell_lookups(run);
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
@@ -448,6 +450,13 @@ impl Part {
             if room == 0 {
                 self.expecting.push_front((tag, below.last().copied()));
             }
+        }
+    }
+
+    /// A job has found this entry, which is not to be looked up any more unless an equal job may find it as well.
+    pub fn found(&mut self, key: &JobKey) {
+        if !self.table.get(key).is_some_and(|entry| self.run_again.finds_again(entry)) {
+            self.sought.remove(key);
         }
     }
 

@@ -99,7 +99,8 @@ impl Host {
             sizes.former_sharers += part.shared.values().map(Sharing::former_len).sum::<usize>();
             sizes.logs_before += part.logs_before.len();
             sizes.sought += part.sought.len();
-            sizes.redoing += part.redoing_order.len().max(part.redoing.len()) + part.expecting.len();
+            let redoing = part.redoing_order.len().max(part.redoing.len()).max(part.run_again.len());
+            sizes.redoing += redoing + part.expecting.len();
             sizes.entries += part.table.len();
             sizes.waiting_texts = sizes.waiting_texts.max(part.notes.len()).max(part.log.len());
         }

@@ -242,6 +242,7 @@ impl Host {
             return;
         }
         if spec.redone && spec.lookup_below > spec.depth {
+            part.run_again.note(spec.key.tag());
             // The victim has sent the entries ahead.
             part.expect_below(&spec);
             self.tell_lookups(run);

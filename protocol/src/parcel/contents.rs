@@ -72,7 +72,7 @@ impl Contents {
     /// Whether whoever has received it from one sender most likely needs it from no other: they are pulled one after
     /// another.
     pub fn is_same_from_all(&self) -> bool {
-        matches!(self, Self::Replica { .. })
+        matches!(self, Self::Replica { .. } | Self::Updates { .. })
     }
 
     /// The run that it is about.

@@ -90,10 +90,10 @@ impl<K: Copy + Ord> Incoming<K> {
         Some((*from, arriving.held_bytes(), arriving.total))
     }
 
-    /// All that have announced these contents.
-    pub fn senders(&self, contents: Contents) -> Vec<K> {
-        let with_contents = self.by_contents.keys().filter(|(_, announced)| *announced == contents);
-        with_contents.map(|(from, _)| *from).collect()
+    /// All that have announced such contents.
+    pub fn senders(&self, is_such: impl Fn(&Contents) -> bool) -> BTreeSet<K> {
+        let with_such = self.by_contents.keys().filter(|(_, contents)| is_such(contents));
+        with_such.map(|(from, _)| *from).collect()
     }
 
     /// Whether no parcel is on its way here.
@@ -195,6 +195,20 @@ impl<K: Copy + Ord> Incoming<K> {
         let arriving = self.remove((from, parcel));
         self.pull(now);
         arriving.map(|arriving| arriving.contents)
+    }
+
+    /// Such contents of a sender are not wanted any more; which parcels they were in.
+    pub fn refuse_all(&mut self, now: Time, from: K, is_such: impl Fn(&Contents) -> bool) -> Vec<ParcelId> {
+        let of_sender = self.parcels.range((from, ParcelId(0))..=(from, ParcelId(u64::MAX)));
+        let parcels: Vec<ParcelId> = of_sender
+            .filter(|(_, arriving)| is_such(&arriving.contents))
+            .map(|((_, parcel), _)| *parcel)
+            .collect();
+        for parcel in &parcels {
+            self.remove((from, *parcel));
+        }
+        self.pull(now);
+        parcels
     }
 
     /// These contents are not wanted any more; which parcel they were in.

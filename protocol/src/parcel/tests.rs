@@ -6,8 +6,8 @@ use crate::limits::{
     PARCEL_WINDOW_BYTES_MIN, PARCELS_PULLED_PER_PEER_MAX, PARCELS_WITH_PEER_MAX, REFUSAL_EVERY,
     REFUSALS_AT_ONCE_MAX,
 };
-use crate::shared::ObjectId;
-use crate::{JobNumber, RunId, Time};
+use crate::shared::{ObjectId, Writer};
+use crate::{HostId, JobNumber, RunId, Time};
 
 const ME: u8 = 1;
 const PEER: u8 = 2;
@@ -205,14 +205,22 @@ fn few_are_pulled_at_once_and_all_arrive() {
 }
 
 #[test]
-fn one_replica_of_an_object_is_pulled_at_once() {
-    let replica = |object| Contents::Replica { run: RunId(1), object: ObjectId([object; 16]) };
+fn what_is_the_same_from_all_is_pulled_from_one_at_once() {
+    let run = RunId(1);
+    let replica = |object| Contents::Replica { run, object: ObjectId([object; 16]) };
+    let writer = Writer { host: HostId(1), incarnation: 0 };
+    let updates = |first| Contents::Updates { run, object: ObjectId([1; 16]), writer, first };
+    one_at_once(replica(1), replica(2));
+    one_at_once(updates(1), updates(2));
+}
+
+fn one_at_once(contents: Contents, others: Contents) {
     let mut incoming: Incoming<u8> = Incoming::default();
     for sender in [1, 2, 3] {
-        incoming.announce(Time(0), sender, ParcelId(u64::from(sender)), replica(1), 10).expect("sound");
+        incoming.announce(Time(0), sender, ParcelId(u64::from(sender)), contents, 10).expect("sound");
     }
-    incoming.announce(Time(0), 4, ParcelId(4), replica(2), 10).expect("sound");
-    assert_eq!(incoming.senders(replica(1)), [1, 2, 3]);
+    incoming.announce(Time(0), 4, ParcelId(4), others, 10).expect("sound");
+    assert!(incoming.senders(|known| *known == contents).into_iter().eq([1, 2, 3]));
     let mut pulled = || -> Vec<u8> {
         let messages = std::iter::from_fn(|| incoming.poll_message());
         messages
@@ -220,12 +228,12 @@ fn one_replica_of_an_object_is_pulled_at_once() {
             .map(|(of, _)| of)
             .collect()
     };
-    assert_eq!(pulled(), [1, 4], "of another object at once");
+    assert_eq!(pulled(), [1, 4], "others at once");
     let arrival = incoming.on_chunk(Time(0), 1, ParcelId(1), 0, &[0; 10]).expect("sound");
     assert!(matches!(arrival, Arrival::Whole(..)), "{arrival:?}");
     let next = std::iter::from_fn(|| incoming.poll_message()).last();
     assert!(matches!(next, Some((2, ParcelMessage::Pull { .. }))), "{next:?}");
-    assert_eq!(incoming.refuse(Time(0), 2, replica(1)), Some(ParcelId(2)));
+    assert_eq!(incoming.refuse(Time(0), 2, contents), Some(ParcelId(2)));
     let next = std::iter::from_fn(|| incoming.poll_message()).last();
     assert!(matches!(next, Some((3, ParcelMessage::Pull { .. }))), "{next:?}");
 }

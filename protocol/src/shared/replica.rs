@@ -108,7 +108,8 @@ impl Replica {
         (writer, self.versions.of(writer))
     }
 
-    /// Whether this host has made updates that others with a replica are not known to have.
+    /// Whether this host has made updates that others with a replica were never known to have.
+    #[cfg(test)]
     pub fn is_unstable(&self) -> bool {
         self.own.is_some_and(|(writer, stable)| stable < self.versions.of(writer))
     }

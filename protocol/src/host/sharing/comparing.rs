@@ -118,7 +118,7 @@ impl Host {
         }
         if has_all {
             self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
-            self.decline_replica(now, from, run, object);
+            self.decline_object(now, from, run, object);
         } else if !is_question {
             self.ask_for_updates(run, object, from, SHARED_COMPARE_MIN);
         }

@@ -8,7 +8,6 @@ use crate::host::part::{Owner, Stage};
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
-use crate::parcel::Contents;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
 use crate::{Again, HostId, JobNumber, JobSpec, RunId, Time};
 
@@ -233,7 +232,7 @@ impl Host {
             // All who have one are to know of this one, and send what came meanwhile.
             self.compare(now, run, object, sharers);
             // And those that wait with theirs are to say whether these are needed still.
-            for other in self.incoming.senders(Contents::Replica { run, object }) {
+            for other in self.incoming.senders(|contents| contents.object() == Some((run, object))) {
                 self.tell_versions(run, object, other, true);
             }
         }

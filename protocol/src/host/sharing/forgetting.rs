@@ -8,7 +8,7 @@ use crate::limits::{
     SHARED_UNUSED,
 };
 use crate::message::PeerMessage;
-use crate::shared::{Missing, ObjectId, Replica, Versions};
+use crate::shared::{Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
 impl Host {
@@ -27,8 +27,7 @@ impl Host {
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;
             }
-            let is_unstable = sharing.replica.with(|place| place.as_ref().is_some_and(Replica::is_unstable));
-            if (sharing.sharers.is_empty() || !is_unstable) && !sharing.is_owed() {
+            if !sharing.has_lagging() && !sharing.is_owed() {
                 unused.push(*object);
             } else {
                 unstable_bytes += sharing.counted;

@@ -224,6 +224,12 @@ impl Sharing {
         true
     }
 
+    /// Whether some host with a replica is not known to have all of this host's updates. One that was given up and is
+    /// back may not, though all others had them meanwhile.
+    fn has_lagging(&self) -> bool {
+        self.own_log().is_some_and(|(_, count)| self.sharers.values().any(|has| *has < count))
+    }
+
     /// Hosts that have not come back for long are not kept anything for.
     fn expire_former(&mut self, now: Time) {
         self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);

@@ -3,8 +3,8 @@
 use super::Unsent;
 use crate::host::{Command, Host, Receiver, Repeated};
 use crate::limits::{
-    SHARED_ASK, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES,
-    SHARERS_PER_MESSAGE_MAX,
+    SHARED_ASK, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX,
+    SHARED_UPDATE_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::Contents;
@@ -138,8 +138,27 @@ impl Host {
         if received.is_full {
             self.end_for_writers(now, run, object);
         }
+        if received.applied > 0 {
+            self.ask_whether_needed(run, object, writer);
+        }
         if received.has_gap {
             self.ask(now, from, run, object);
+        }
+    }
+
+    /// Updates of a writer have come. Others that wait with parcels of these are to say whether they have any more.
+    fn ask_whether_needed(&mut self, run: RunId, object: ObjectId, writer: Writer) {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        let has =
+            sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().of(writer)));
+        let others = self.incoming.senders(|contents| match *contents {
+            Contents::Updates { run: of, object: what, writer: whose, first } => {
+                (of, what, whose) == (run, object, writer) && first < has
+            }
+            _ => false,
+        });
+        for other in others {
+            self.ask_for_updates(run, object, other, SHARED_COMPARE_MIN);
         }
     }
 

@@ -156,6 +156,32 @@ fn an_update_is_stable_when_all_others_have_it() {
     assert!(!is_unstable(sharing));
 }
 
+/// While a host was given up, all others had what was made here. It is back, and has not.
+#[test]
+fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
+    let mut host = host();
+    create(&mut host, OBJECT);
+    let back = HostId(2);
+    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("created");
+    sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
+    sharing.sharers.insert(HostId(1), 1);
+    sharing.note_stable();
+    sharing.sharers.insert(back, 0);
+    for time in 1..=4 {
+        host.sweep(NOW + SHARED_UNUSED * time, RUN);
+        assert_eq!(host.shared(RUN).0, 1);
+    }
+    let asked = host.transmits.iter().any(|sent| match sent {
+        Transmit::ToPeer(to, PeerMessage::Versions { is_question, .. }) => *is_question && *to == back,
+        _ => false,
+    });
+    assert!(asked);
+    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("it stays");
+    sharing.sharers.insert(back, 1);
+    host.sweep(NOW + SHARED_UNUSED * 5, RUN);
+    assert_eq!(host.shared(RUN).0, 0, "all have it");
+}
+
 #[test]
 fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
     let mut host = host();
@@ -279,5 +305,75 @@ fn the_logs_of_forgotten_objects_are_bounded() {
         }
         assert_eq!(host.shared(RUN), (0, 0));
         assert_eq!(host.runs[&RUN].logs_before.contains_key(&OBJECT), is_kept, "{before} before it");
+    }
+}
+
+/// Several hosts find that this one lacks large updates, and each announces them. They come from one after another, and
+/// from no second one if the first has sent all.
+#[test]
+fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
+    use crate::host::tests::{PEER, info, said};
+    use crate::message::ToHost;
+    use crate::parcel::{ParcelId, ParcelMessage};
+
+    const OTHER: HostId = HostId(21);
+    let writer = Writer { host: HostId(31), incarnation: 0 };
+    let update = Bytes::from(vec![5; 100_000]);
+    let message =
+        PeerMessage::Updates { run: RUN, object: OBJECT, writer, first: 0, updates: vec![update.clone()] };
+    let bytes = postcard::to_allocvec(&message).expect("encodable");
+    let contents = Contents::Updates { run: RUN, object: OBJECT, writer, first: 0 };
+    for has_more in [false, true] {
+        let mut host = crate::host::tests::host();
+        let joined = vec![info(OTHER)];
+        host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+        let new = Replica::new(vec![0].into());
+        let mut other = new.clone();
+        let replica = Arc::new(SharedReplica::new(new));
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        said(&mut host);
+        let parcel = ParcelId(1);
+        for from in [PEER, OTHER] {
+            let announce = ParcelMessage::Announce { parcel, contents, bytes: bytes.len() as u64 };
+            host.handle_from_peer(NOW, from, PeerMessage::Parcel(announce));
+        }
+        let pulled: Vec<HostId> = said(&mut host)
+            .into_iter()
+            .filter_map(|sent| match sent {
+                Transmit::ToPeer(from, PeerMessage::Parcel(ParcelMessage::Pull { .. })) => Some(from),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(pulled, [PEER]);
+        for (chunk, bytes) in bytes.chunks(crate::limits::CHUNK_BYTES_MAX).enumerate() {
+            let offset = (chunk * crate::limits::CHUNK_BYTES_MAX) as u64;
+            let chunk = ParcelMessage::Chunk { parcel, offset, bytes: bytes.into() };
+            host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(chunk));
+        }
+        let asked = |sent: &Transmit| {
+            matches!(sent, Transmit::ToPeer(OTHER, PeerMessage::Versions { is_question: true, .. }))
+        };
+        assert!(said(&mut host).iter().any(asked), "whether its parcel is needed still");
+        // What it answers.
+        other.receive(writer, 0, std::slice::from_ref(&update));
+        if has_more {
+            other.receive(writer, 1, &[vec![6].into()]);
+        }
+        let (versions, digest) = (other.versions().clone(), other.digest());
+        let answer = PeerMessage::Versions {
+            run: RUN,
+            object: OBJECT,
+            versions,
+            digest,
+            sharers: Vec::new(),
+            is_question: false,
+        };
+        host.handle_from_peer(NOW, OTHER, answer);
+        let has_declined = |sent: &Transmit| {
+            let received = PeerMessage::Parcel(ParcelMessage::Received { parcel });
+            *sent == Transmit::ToPeer(OTHER, received)
+        };
+        assert_eq!(said(&mut host).iter().any(has_declined), !has_more);
+        assert_eq!(host.awaits_object(RUN, OBJECT), has_more);
     }
 }
