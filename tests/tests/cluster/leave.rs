@@ -90,7 +90,7 @@ fn a_paused_host_says_why_and_takes_nothing() {
 /// In the middle of a run: what it has is handed back, and nothing of it is lost.
 #[test]
 fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
-    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob"], 0.3);
     let before = cluster.host_status("bob")["id"].clone();

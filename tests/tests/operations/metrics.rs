@@ -121,7 +121,7 @@ fn no_label_names_a_host_or_a_job() {
 
 #[test]
 fn a_run_that_is_suspended_and_resumed_loses_no_count() {
-    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob"], 0.2);
     assert_eq!(cluster.api().order(&format!("/api/v1/runs/{run}/suspend")).0, 202);
