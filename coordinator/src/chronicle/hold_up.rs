@@ -418,7 +418,10 @@ mod tests {
         shares.others_s = 9.0;
         is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
         shares.others_s = 1.0;
-        is(&shares, HoldUpKind::Parallelism, &[]);
+        is(&shares, HoldUpKind::Sharing, &["Pauses and other runs", "for 50 % of their time"]);
+        let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
+        seeks.others_s = 1.0;
+        is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
     }
 
     /// They computed for a while on a busy machine, and results have been on their way ever since.

@@ -22,7 +22,7 @@ fn a_run_ends_with_the_roots_result() {
     assert_eq!((&hosts[0]["name"], &hosts[0]["connected"]), (&"one".into(), &true.into()));
 
     let jobs = Jobs { spawned: 9, executed: 8, ..Jobs::default() };
-    let counts = Counts { jobs, busy: 1, workers: 2, work_ns: 500_000_000, ..Counts::default() };
+    let counts = Counts { jobs, busy: 1, workers: 2, work_ns: 5_000_000_000, ..Counts::default() };
     let counts = Box::new(counts);
     let note = |job, kind, what| JobNote {
         job: JobTag(job),
