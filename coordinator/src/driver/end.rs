@@ -1,8 +1,8 @@
 //! How a run's end is shown.
 
-use sateen_protocol::{Counts, JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
+use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use crate::api::types::{Figures, RunFailure, seconds};
+use crate::api::types::{Counted, Figures, RunFailure, seconds};
 
 /// The state of a run that ended like this, and why it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
@@ -39,31 +39,32 @@ fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Opti
 }
 
 /// Clocks are read at different moments.
-const UNTOLD_S: f64 = 1e-3;
+const APART_S: f64 = 1e-3;
+/// What a worker may have done that nobody has told, where it crashed or counts are not final.
+const UNTOLD_S: f64 = 1.0;
 
 /// Processor time of a run that is behind its result, and that nobody used, in seconds. A result that was used again and
 /// again has its work behind each use, and so there may be more behind the answer than was ever done; then neither is known.
-fn accounts(work_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+/// `untold_s` of the work may not have been told.
+fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
         return (None, Some(work_s));
     }
     let answer_s = seconds(finished.work_ns);
-    if answer_s <= work_s + UNTOLD_S {
+    if answer_s <= work_s + untold_s {
         (Some(answer_s.min(work_s)), Some((work_s - answer_s).max(0.0)))
     } else {
         (None, None)
     }
 }
 
-/// Processor time that nobody used, in seconds, as far as that is known.
-pub fn lost_work_s(counts: &Counts, end: &RunEnd) -> Option<f64> {
-    accounts(seconds(counts.work_ns), end).1
-}
-
 /// The figures of a run that is over.
 pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
-    (figures.answer_work_s, figures.lost_work_s) = accounts(figures.work_s, end);
+    let has_lost = figures.jobs.lost > 0 || figures.root_losses > 0;
+    let is_all_told = figures.counted == Counted::Final && !has_lost;
+    let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(figures.threads.max(1)) };
+    (figures.answer_work_s, figures.lost_work_s) = accounts(figures.work_s, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, figures.answer_work_s) {
         // The chain goes through the work behind results, too.
         figures.span_s = Some(seconds(finished.span_ns));
@@ -86,7 +87,7 @@ mod tests {
             let outcome = Outcome::Done(encoded(result));
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
             close(
-                Figures { work_s: 2.0, ..Figures::default() },
+                Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
                 &RunEnd::Finished(Finished { outcome, work_ns, span_ns }),
                 None,
             )
@@ -100,7 +101,11 @@ mod tests {
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
         // Where there is no result, nothing is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
-        let cancelled = close(Figures { work_s: 2.0, ..Figures::default() }, &RunEnd::Cancelled, None);
+        let cancelled = close(
+            Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
+            &RunEnd::Cancelled,
+            None,
+        );
         assert_eq!(of(&cancelled), (2.0, None, Some(2.0), None));
     }
 

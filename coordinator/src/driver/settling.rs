@@ -60,11 +60,11 @@ impl Drive {
     /// that is the store's thread.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
         let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
-        self.ended.add(self.since_start(run, &counts), end::lost_work_s(&counts, &end));
-        self.restored.remove(&run);
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
         let sums = Figures { hosts: account.by_host.len(), ..end::close(sums, &end, failure) };
+        self.ended.add(self.since_start(run, &counts), sums.lost_work_s);
+        self.restored.remove(&run);
         let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
         let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
         let of_all = sums.clone();

@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(words(&narrow), words(&wide), "{width}");
         }
         let narrow = status.to_text(Some(40));
-        assert!(narrow.contains("\n          stolen, 0 lost"), "{narrow}");
+        assert!(narrow.contains("\n          executed, 0 stolen"), "{narrow}");
     }
 
     #[test]
