@@ -51,7 +51,8 @@ fn an_app_says_who_published_it() {
         let about = &cluster.api().get("/api/v1/apps")[0];
         assert_eq!((&about["published_by"], &about["published_from"]), (&by.into(), &"127.0.0.1".into()));
     }
-    for by in ["", "two\nlines", &"x".repeat(65)] {
+    publish(&cluster, "").fails_with(2, &["a value is required for '--by <WHO>'"]);
+    for by in ["two\nlines", &"x".repeat(65)] {
         publish(&cluster, by).fails_with(2, &["who publishes is said in 1 to 64 bytes on one line"]);
     }
     cluster.kill_coordinator();

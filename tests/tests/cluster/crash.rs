@@ -17,7 +17,12 @@ fn assert_recovered(about: &Value) {
     let gone =
         about["by_host"].as_array().into_iter().flatten().filter(|host| host["there"] == false).count();
     let figure = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name} in {about:#}"));
-    let (redone, lost) = (figure("redone_work_s"), figure("lost_work_s"));
+    let redone = figure("redone_work_s");
+    let Some(lost) = about["lost_work_s"].as_f64() else {
+        // Equal jobs that used one result have more behind them than was computed.
+        assert!(count(about, "reused") > 0 && about["answer_work_s"].is_null(), "{about:#}");
+        return;
+    };
     assert!(
         redone <= lost + REDONE_S_MAX * gone.max(1) as f64,
         "{redone} s are said to be done again, and {lost} s were lost: {about:#}"

@@ -66,7 +66,7 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
     assert!(object["elapsed_s"].as_f64() > Some(0.0), "{object}");
     assert!(object["jobs"]["spawned"].as_u64() > Some(0), "{object}");
 
-    cluster.sateen(["replay", &key, "--run", "99"]).fails_with(2, &["run 99", "sateen tree"]);
+    cluster.sateen(["replay", &key, "--run", "99"]).fails_with(2, &["run 99", "sateen ps"]);
     // Of 16 digits, the last is another.
     let last = if key.ends_with('0') { '1' } else { '0' };
     let unknown = format!("{}{last}", &key[..15]);
