@@ -141,11 +141,11 @@ fn what_sandboxes_of_sample_apps_make_for_themselves_counts_once_however_many_th
     let apps = [
         ("barneshut", "1000 2"),
         ("barneshut", "1000 2 --shared"),
-        ("knapsack", "60 1"),
+        ("knapsack", "200 1"),
         ("othello", "search 6"),
-        ("qap", "8 1"),
+        ("qap", "11 1"),
         ("raytracer", "2"),
-        ("sat", "random 100 1"),
+        ("sat", "random 200 1"),
         ("tsp", "14 1"),
     ];
     for (name, words) in apps {
