@@ -153,8 +153,9 @@ impl Page {
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
             found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
-            // Nothing is lost with the host of the root that leaves, and what it had lent is adopted by the next one.
-            if list(&self.run["by_host"]).all(|host| host["there"] == true) {
+            // Nothing is lost with the host of the root that leaves, and what it had lent is adopted by the next one; and what
+            // is below a job that was given back may go on elsewhere.
+            if is("given_back") == 0.0 && list(&self.run["by_host"]).all(|host| host["there"] == true) {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
             }
         }
