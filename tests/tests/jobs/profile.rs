@@ -107,10 +107,11 @@ fn what_each_sandbox_makes_for_itself_counts_once() {
 }
 
 #[test]
-fn what_each_replica_does_counts_once() {
+fn what_each_replica_does_counts_at_most_once() {
+    // Eight jobs, and four updates that are applied where somebody reads the object next.
     for setting in [profiled(1), EACH] {
         let pieces = pieces("slow_replicas", &["4", "8", STEPS], setting);
-        assert!((9.0..16.0).contains(&pieces), "with {setting:?}: {pieces}");
+        assert!((6.5..16.0).contains(&pieces), "with {setting:?}: {pieces}");
     }
 }
 
