@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { sentence, stopped } from '../src/lib/api.ts';
-import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short, withMoments } from '../src/lib/format.ts';
+import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
@@ -39,12 +39,6 @@ describe('figures', () => {
     const at = (...when: [number, number, number, number, number]) => moment(new Date(...when).toISOString(), now);
     expect([at(2026, 10, 21, 9, 5), at(2026, 10, 20, 9, 5), at(2025, 10, 20, 9, 5)]).toEqual(['09:05:00', '20 Nov, 09:05', '20 Nov 2025, 09:05']);
     expect([moment(null), moment('soon')]).toEqual(['–', 'soon']);
-  });
-  it('moments in a sentence are local', () => {
-    const at = new Date(2026, 10, 21, 17, 30);
-    const told = `paused by its user until ${at.toISOString()}, and 2026 stays`;
-    expect(withMoments(told, new Date(2026, 10, 21, 9))).toBe('paused by its user until 17:30:00, and 2026 stays');
-    expect(withMoments(told, new Date(2026, 10, 20, 9))).toBe('paused by its user until 21 Nov, 17:30, and 2026 stays');
   });
   it('marks of an axis are told apart', () => {
     for (const step of CLOCK_STEPS_S) {

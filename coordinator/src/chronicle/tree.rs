@@ -96,6 +96,8 @@ pub struct Tree {
     host_places: HashMap<HostId, u32>,
     /// Jobs that run, by the places of their hosts, as far as they are kept.
     running_at: HashMap<u32, BTreeSet<u32>>,
+    /// The run is over: nothing runs any more, whatever is told late.
+    is_over: bool,
     /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
     ending: VecDeque<(u32, Ending, u32)>,
     parameters: HashMap<u32, Box<[u8]>>,
@@ -276,6 +278,12 @@ impl Tree {
                 let host = node.host;
                 node.ended_ms = NEVER;
                 self.change(place, JobState::Adopted, host);
+            }
+        }
+        if self.is_over && matches!(note.what, NoteKind::Begun { .. } | NoteKind::Adopted) {
+            let is_running = self.get(place).is_some_and(|node| node.state.group() == Group::Running);
+            if is_running {
+                self.end(place, JobState::Aborted, t_ms);
             }
         }
         self.touch(place);
@@ -487,6 +495,7 @@ impl Tree {
 
     /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.
     pub fn abort_all(&mut self, t_ms: u32) {
+        self.is_over = true;
         let mut hosts: Vec<u32> = self.running_at.keys().copied().collect();
         hosts.sort_unstable();
         self.ending.extend(hosts.into_iter().map(|host| (host, Ending::Aborted, t_ms)));

@@ -83,11 +83,6 @@ export function moment(text: string | null | undefined, now = new Date()): strin
   return date.toLocaleString('en-GB', { day: 'numeric', month: 'short', year, hour: '2-digit', minute: '2-digit' });
 }
 
-/** What the coordinator says, with the moments in it, which are in UTC, as local ones. */
-export function withMoments(text: string, now = new Date()): string {
-  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (found) => moment(found, now));
-}
-
 /** 12:34:56. */
 export function timeOfDay(ms: number): string {
   return new Date(ms).toLocaleTimeString('en-GB');

@@ -189,6 +189,7 @@ impl Tree {
         let is_done = known.as_ref().is_some_and(|rolled| rolled.group == Group::Done);
         let group = match note.what {
             NoteKind::Aborted | NoteKind::Adopted if is_done => return,
+            NoteKind::Begun { .. } | NoteKind::Adopted if self.is_over => Group::Other,
             NoteKind::Begun { .. } | NoteKind::Adopted => Group::Running,
             NoteKind::Done { .. } | NoteKind::Reused => Group::Done,
             NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost | NoteKind::GivenBack => Group::Other,

@@ -313,3 +313,19 @@ fn a_million_jobs_have_room() {
     let bytes = chunks + tree.places.allocation_size();
     assert!(bytes < 64 * tree.len(), "{} bytes a job", bytes / tree.len());
 }
+
+/// Hosts tell of what happened just before a run's end when it is over.
+#[test]
+fn nothing_that_is_told_after_the_end_runs() {
+    let mut tree = Tree::default();
+    let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
+    tree.note(0, 1, &note(1, None, 0, begun));
+    tree.note(0, 1, &note(2, Some(1), 1, begun));
+    tree.abort_all(5);
+    while tree.end_some(10) {}
+    tree.note(0, 6, &note(2, Some(1), 1, NoteKind::Adopted));
+    tree.note(0, 6, &note(3, Some(1), 1, begun));
+    assert_eq!(total(&tree), DepthCounts { running: 0, done: 0, other: 3 });
+    tree.note(0, 7, &note(3, Some(1), 1, NoteKind::Done { work_ns: 1 }));
+    assert_eq!(total(&tree), DepthCounts { running: 0, done: 1, other: 2 });
+}
