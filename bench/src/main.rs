@@ -117,8 +117,10 @@ fn main() -> ExitCode {
         return ended(doors::run_here(orders));
     }
     if words.iter().any(|word| ["help", "--help", "-h"].contains(&word.as_str())) {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
+        return match std::io::stdout().lock().write_all(USAGE.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
     }
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
