@@ -106,7 +106,8 @@ fn submit(grid: &Cluster, workload: &Workload, words: &[String]) -> Result<u64> 
     grid::submit(grid, &format!("apps/{}.wasm", workload.name), &words)
 }
 
-/// Notes what is said of a run, of which a host is killed after so many seconds; how long it took.
+/// Takes down what is said of a run until it is over; `kill` has the seconds after which a host is killed, and its name.
+/// Gives how long the run took, in seconds.
 fn watch(
     grid: &mut Cluster,
     workload: &Workload,

@@ -19,7 +19,7 @@ impl Columns {
         Self { rows: vec![headings.iter().map(ToString::to_string).collect()], cut: None }
     }
 
-    /// In a table, cells of this column, counted from 0, have no more than so many columns of a terminal.
+    /// Cells of the column with this index are at most so wide in a table.
     pub fn cutting(mut self, column: usize, columns_max: usize) -> Self {
         self.cut = Some((column, columns_max));
         self

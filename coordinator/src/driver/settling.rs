@@ -56,8 +56,7 @@ impl Drive {
         self.saver.save(Change::End { run, state, end });
     }
 
-    /// Hosts have said what they counted of a run. The figures of each host are worked out by whoever needs them first, and
-    /// that is the store's thread.
+    /// Hosts have said what they counted of a run. The store's thread works out each host's figures, as it needs them first.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
         let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };

@@ -3,8 +3,10 @@
 //! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. All
 //! feeds do so at the same moments; a client takes the newest of all its topics a moment later and sends it in one
 //! piece, since to wake a client and to write to its socket is most of what it costs. One that is slow is told less
-//! often, and nothing is ever queued for it: it gets the next message when it has taken the last, and what is long comes in
-//! parts or counts until it was taken. Of what was taken nothing is kept. Feeds read the chronicles under locks that are held for microseconds,
+//! often, and nothing is ever queued for it: it gets the next message when it has taken the last. What is long comes in
+//! parts, or counts until it was taken; then nothing of it is kept.
+//!
+//! Feeds read the chronicles under locks that are held for microseconds,
 //! and ask the driver what pages ask it anyway: the driver waits for none of this.
 
 mod client;

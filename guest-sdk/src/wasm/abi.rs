@@ -53,7 +53,7 @@ pub enum Moment {
     Made = 9,
     /// A shared object is updated: the address and, as `depth`, the length of its type's name.
     Updated = 10,
-    /// So many jobs of a set, as `depth`, are dropped; they are of this kind.
+    /// Jobs of a set are dropped: `kind` is theirs, and `depth` is their number.
     Dropped = 11,
 }
 

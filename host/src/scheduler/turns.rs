@@ -51,7 +51,6 @@ struct Waiting {
 pub struct TurnsOfRun {
     turns: Turns,
     held: Held,
-    waiting: AtomicUsize,
 }
 
 /// A turn, until it is dropped.
@@ -75,7 +74,7 @@ impl Turns {
 
     /// Another run takes part.
     pub fn join(&self) -> TurnsOfRun {
-        TurnsOfRun { turns: self.clone(), held: Held::default(), waiting: AtomicUsize::new(0) }
+        TurnsOfRun { turns: self.clone(), held: Held::default() }
     }
 }
 
@@ -131,14 +130,12 @@ impl TurnsOfRun {
             let woken = Arc::new(Condvar::new());
             state.queue.push(Waiting { run: self.held.clone(), ticket, woken: woken.clone() });
             all.waiting.fetch_add(1, SeqCst);
-            self.waiting.fetch_add(1, SeqCst);
             // A turn that came free between the two looks.
             state.pass_on(&all.waiting);
             let place = |state: &State| state.queue.iter().position(|one| one.ticket == ticket);
             while place(&state).is_some() && !is_over() {
                 woken.wait(&mut state);
             }
-            self.waiting.fetch_sub(1, SeqCst);
             if let Some(place) = place(&state) {
                 state.queue.swap_remove(place);
                 all.waiting.fetch_sub(1, SeqCst);
@@ -150,13 +147,7 @@ impl TurnsOfRun {
         OWN.set(Some(turn));
     }
 
-    /// So many of the run's workers wait for a turn.
-    #[cfg(test)]
-    fn waiting(&self) -> usize {
-        self.waiting.load(SeqCst)
-    }
-
-    /// So many of them have one.
+    /// So many of the run's workers have a turn.
     pub fn held(&self) -> usize {
         self.held.load(SeqCst)
     }
@@ -302,7 +293,7 @@ mod tests {
                 second.begin(|| {}, || over.load(SeqCst));
                 OWN.with_borrow(Option::is_some)
             });
-            while second.waiting() == 0 {
+            while turns.0.waiting.load(SeqCst) == 0 {
                 thread::yield_now();
             }
             over.store(true, SeqCst);
