@@ -167,6 +167,23 @@ fn only_what_was_lost_is_redone() {
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
 
+/// Jobs with equal keys are one in the tree.
+#[test]
+fn a_lost_job_is_redone_although_an_equal_one_was_done_in_between() {
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let done = NoteKind::Done { work_ns: 5 };
+    for (found, redone) in [(None, 1), (Some(NoteKind::Reused), 0), (Some(NoteKind::Adopted), 0)] {
+        let mut chronicle = Chronicle::default();
+        chronicle.note(host(1), &[note(1, begun(false)), note(2, NoteKind::Lost)]);
+        chronicle.note(host(2), &[note(2, begun(false)), note(2, done)]);
+        assert_eq!(chronicle.redone(), 0);
+        let found: Vec<JobNote> = found.map(|what| note(2, what)).into_iter().collect();
+        chronicle.note(host(1), &found);
+        chronicle.note(host(1), &[note(2, done), note(2, begun(true)), note(2, done)]);
+        assert_eq!(chronicle.redone(), redone, "{found:?}");
+    }
+}
+
 /// After a power cut, say: hosts come back as others, and what they ran before runs no more.
 #[test]
 fn what_runs_at_hosts_that_do_not_come_back_is_lost() {

@@ -3,7 +3,7 @@
 //! Jobs that there is no room for are rolled up: they count at their depth, and at the nearest job above them
 //! that is kept, so that no sum is ever wrong because something is left out. `room` says who that is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
@@ -98,6 +98,9 @@ pub struct Tree {
     running_at: HashMap<u32, BTreeSet<u32>>,
     /// The run is over: nothing runs any more, whatever is told late.
     is_over: bool,
+    /// Jobs that were lost, and of which an equal one was begun elsewhere since: that they are not begun again yet does
+    /// not show in their state.
+    lost_beside: HashSet<JobTag>,
     /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
     ending: VecDeque<(u32, Ending, u32)>,
     parameters: HashMap<u32, Box<[u8]>>,
@@ -233,7 +236,7 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
-        let is_redone = matches!(note.what, NoteKind::Begun { redone: true, .. }) && self.was_lost(note.job);
+        let is_redone = self.is_redone(note);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         if matches!(note.what, NoteKind::Begun { .. }) && note.kind != ROOT_KIND {

@@ -1,15 +1,40 @@
 //! Jobs that were lost with their hosts, and those of them that were begun again.
 
-use sateen_protocol::{HostId, JobTag};
+use sateen_protocol::message::{JobNote, NoteKind};
+use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 
 use super::node::{GIVEN_BACK, REDONE};
 use super::{Ending, Tree};
 use crate::chronicle::state::JobState;
+use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
 
 impl Tree {
+    /// Whether this is a job that was lost and is begun again. Equal jobs are one here, and one that nobody lost may be
+    /// begun or done in between.
+    pub(super) fn is_redone(&mut self, note: &JobNote) -> bool {
+        match note.what {
+            NoteKind::Begun { redone: true, .. } => {
+                self.lost_beside.remove(&note.job) || self.was_lost(note.job)
+            }
+            NoteKind::Begun { redone: false, .. } => {
+                let is_full = self.lost_beside.len() >= TREE_ROLLED_REMEMBERED_MAX;
+                let is_kept = self.place(note.job).is_some();
+                if note.kind != ROOT_KIND && is_kept && !is_full && self.was_lost(note.job) {
+                    self.lost_beside.insert(note.job);
+                }
+                false
+            }
+            NoteKind::Reused | NoteKind::Adopted => {
+                self.lost_beside.remove(&note.job);
+                false
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a job was begun, and lost. Below one that is redone there are others: new ones, and those that have
     /// an equal one elsewhere in the tree.
-    pub(super) fn was_lost(&self, tag: JobTag) -> bool {
+    fn was_lost(&self, tag: JobTag) -> bool {
         let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
             return self.is_lost_rolled(tag);
         };
