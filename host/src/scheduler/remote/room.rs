@@ -64,7 +64,7 @@ impl Shared {
     pub fn put_back(&self, job: &Arc<Job>, ancestry: Option<&Ancestry>) {
         let Some(remote) = &self.remote else { return };
         if let Some(ancestry) = ancestry {
-            remote.note(job, ancestry, NoteKind::Lost, None);
+            remote.note(job, ancestry, NoteKind::GivenBack, None);
         }
         if job.kind == ROOT {
             // It counts when it is begun again.
