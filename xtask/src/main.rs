@@ -2,6 +2,7 @@
 
 mod build;
 mod checks;
+mod corpus;
 mod demo;
 mod docs;
 mod fuzz;
@@ -22,7 +23,8 @@ cargo xtask TASK
   test                every test
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from the world (check does this as well)
-  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
+  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew; --add FILE puts
+                      a file that broke a target into it
   types               the dashboard's types, from the coordinator's
   docs                the book under docs/, built to target/book
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
