@@ -76,6 +76,8 @@ pub enum Command {
     Watch(Watch),
     /// Run one job of a run again on this machine, from its key
     Replay(Replay),
+    #[command(flatten)]
+    Generate(values::Generate),
 }
 
 #[derive(Args)]
@@ -269,6 +271,11 @@ pub struct LimitFlags {
     /// Processor time of the run, over all workers [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
+}
+
+/// The program with all its flags, for what is made from them.
+pub fn program() -> clap::Command {
+    Sateen::command()
 }
 
 /// The command, or the exit code after help was shown or an error said.
