@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::Api;
 use super::extract::Query;
 use super::problem::Problem;
+use super::ranges;
 use super::types::Host;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
@@ -92,7 +93,7 @@ fn no_room(full: Full, what: &str) -> Problem {
 #[derive(Deserialize)]
 pub struct Page {
     after: Option<String>,
-    limit: Option<usize>,
+    limit: Option<String>,
 }
 
 /// Hosts by their ids. Where there are more, the header `Link` has the next page.
@@ -101,7 +102,8 @@ pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Re
         Some(text) => Some(HostId::parse(text).ok_or_else(|| not_a_host(text))?),
         None => None,
     };
-    let limit = page.limit.unwrap_or(HOSTS_LISTED_MAX).clamp(1, HOSTS_LISTED_MAX);
+    let limit =
+        ranges::HOSTS_LIMIT.whole(page.limit.as_deref())?.map_or(HOSTS_LISTED_MAX, |limit| limit as usize);
     let mut hosts = api.driver.ask(Request::Hosts).await?;
     hosts.retain(|host| after.is_none_or(|after| host.view.id > after));
     hosts.sort_unstable_by_key(|host| host.view.id);
