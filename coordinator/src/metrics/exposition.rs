@@ -179,8 +179,8 @@ impl All {
         }
         out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
         out.histograms(
-            "steal_latency",
-            "From a steal request to the arrival of the job that it gave",
+            "steal_wait",
+            "From a steal request to the arrival of the job that it gave, the time for which its victim had none included",
             &latencies,
         )
     }
@@ -355,11 +355,11 @@ mod tests {
         let before = written(&counters, counts);
         assert_eq!(value(&before, "sateen_jobs_spawned_total"), 7.0);
         assert_eq!(value(&before, "sateen_work_seconds_total"), 2.5);
-        let bucket = r#"sateen_steal_latency_seconds_bucket{le="0.00005",scope="site"}"#;
+        let bucket = r#"sateen_steal_wait_seconds_bucket{le="0.00005",scope="site"}"#;
         let bucket = if before.contains(bucket) {
             bucket
         } else {
-            r#"sateen_steal_latency_seconds_bucket{scope="site",le="0.00005"}"#
+            r#"sateen_steal_wait_seconds_bucket{scope="site",le="0.00005"}"#
         };
         let first = value(&before, bucket);
         let after = written(&counters, Counts { jobs: spawned(3), ..Counts::default() });

@@ -86,7 +86,7 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
     let lost = last.sum("sateen_lost_work_seconds_total", &[]);
     assert!((lost - time("lost_work_s")).abs() < 1e-6, "{lost}: {about:#}");
 
-    let timed = last.sum("sateen_steal_latency_seconds_count", &[]);
+    let timed = last.sum("sateen_steal_wait_seconds_count", &[]);
     let given = last.sum("sateen_steals_total", &["outcome=\"job\""]);
     assert!(timed > 0.0 && timed == given, "{timed} of {given}");
     let within_site = last.sum("sateen_steals_total", &["scope=\"site\""]);

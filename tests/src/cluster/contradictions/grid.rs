@@ -134,12 +134,12 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
         }
     }
     let stolen = after.metric("sateen_steals_total", "outcome=\"job\"");
-    let timed = after.metric("sateen_steal_latency_seconds_count", "");
+    let timed = after.metric("sateen_steal_wait_seconds_count", "");
     found.same(
         "the grid",
         "steals that gave a job",
         ("sateen_steals_total", stolen),
-        ("sateen_steal_latency_seconds", timed),
+        ("sateen_steal_wait_seconds", timed),
     );
     for (metric, name) in
         [("sateen_work_seconds_total", "work_s"), ("sateen_redone_work_seconds_total", "redone_work_s")]
