@@ -128,10 +128,10 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
     Ok(hosts.into_iter().map(|host| shown(api, host)).collect())
 }
 
-fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
+fn shown(api: &Api, HostSeen { view, since_ms, service, rtt, speed }: HostSeen) -> Host {
     let (state, why_idle) = match &view.paused {
         _ if !view.connected => {
-            ("away", Some("its link is broken; it has some seconds to come back".to_owned()))
+            ("away", Some("its link is broken; it is given up unless it is back in a moment".to_owned()))
         }
         Some(why) => ("paused", Some(why.clone())),
         None if view.counts.busy > 0 => ("working", None),
@@ -148,7 +148,7 @@ fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
         version: view.report.version.clone(),
         connected: view.connected,
         paused: view.paused,
-        since: written(api.clock.unix_ms(view.since)),
+        since: written(since_ms.unwrap_or_else(|| api.clock.unix_ms(view.since))),
         runs: view.ready.iter().map(|run| run.0).collect(),
         jobs: service.jobs,
         busy: view.counts.busy,
