@@ -122,13 +122,21 @@ impl All {
             ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             ("jobs_aborted", "Jobs that nobody wanted any more", counts.jobs.aborted),
-            ("jobs_lost", "Stolen jobs that were lost with a thief that crashed", counts.jobs.lost),
+            (
+                "jobs_lost",
+                "Stolen jobs that were lost with a thief that crashed; root jobs are in root_losses",
+                counts.jobs.lost,
+            ),
             (
                 "jobs_given_back",
                 "Stolen jobs that their thieves had begun and gave back, as they left or paused",
                 counts.jobs.given_back,
             ),
-            ("jobs_redone", "Jobs that were lost with a host and begun again", self.totals.redone),
+            (
+                "jobs_redone",
+                "Jobs that were lost with a host and begun again, each once, root jobs and jobs below lost ones included",
+                self.totals.redone,
+            ),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
             ("orphans_adopted", "Orphans that went on, and whose results were used", counts.jobs.adopted),
