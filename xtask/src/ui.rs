@@ -58,7 +58,7 @@ pub fn test() -> Result<()> {
     run(browser)
 }
 
-/// Writes the dashboard's types anew, from the coordinator's.
+/// Writes the dashboard's types and the tables of fields in docs/api.md anew, from the coordinator's types.
 pub fn types() -> Result<()> {
     let test =
         ["test", "--release", "--locked", "--package", "sateen-coordinator", "--lib", "the_pages_types"];

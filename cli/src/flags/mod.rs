@@ -15,8 +15,8 @@ use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
 pub use grid::{
-    GetResult, GridLimits, List, OfRun, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree, Unpublish,
-    Wait, Watch,
+    GetResult, GridLimits, List, OfRun, OfRuns, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree,
+    Unpublish, Wait, Watch,
 };
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
@@ -62,12 +62,12 @@ pub enum Command {
     Wait(Wait),
     /// Print a run's result
     Result(GetResult),
-    /// Cancel a run
-    Cancel(OfRun),
-    /// Save a run's work and stop working on it
-    Suspend(OfRun),
-    /// Continue a suspended run
-    Resume(OfRun),
+    /// Cancel runs
+    Cancel(OfRuns),
+    /// Save the work of runs and stop working on them
+    Suspend(OfRuns),
+    /// Continue suspended runs
+    Resume(OfRuns),
     /// Delete finished runs with their results, trees and logs
     Rm(Remove),
     /// List the grid's hosts

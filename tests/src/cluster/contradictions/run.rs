@@ -105,6 +105,7 @@ impl Page {
         self.check_tree(found);
         self.check_timeline(found);
         self.check_series(found);
+        self.check_events(found);
     }
 
     fn check_pages(&self, found: &mut Found) {
@@ -174,11 +175,17 @@ impl Page {
                 ("the sum of its hosts", all),
             );
         }
-        let redone = sum(&|host| number(host, "redone_work_s"));
-        let (name, told) = ("redone_work_s", number(&self.run, "redone_work_s"));
-        found.same(of, name, ("its status", told), ("the sum of its hosts", redone));
-        let work = sum(&|host| number(host, "work_s"));
-        found.same(of, "work_s", ("its status", number(&self.run, "work_s")), ("the sum of its hosts", work));
+        for name in ["work_s", "redone_work_s"] {
+            let all: Vec<f64> = hosts.iter().map(|host| number(host, name)).collect();
+            let told = ("its status", number(&self.run, name));
+            found.same_time(of, name, told, ("the sum of its hosts", &all));
+        }
+        let worked = |host: &Value| number(host, "work_s") > 0.0 || number(&host["jobs"], "executed") > 0.0;
+        let worked: Vec<&Value> = hosts.iter().copied().filter(|host| worked(host)).collect();
+        let count = ("rows of hosts that did something", worked.len() as f64);
+        found.same(of, "hosts", ("its status", number(&self.run, "hosts")), count);
+        let workers = worked.iter().map(|host| number(host, "workers")).sum::<f64>();
+        found.same(of, "threads", ("its status", number(&self.run, "threads")), ("these rows", workers));
         for host in &hosts {
             let name = format!("{of}, host {}", host["name"]);
             found.at_most(&name, ("busy", number(host, "busy")), ("its workers", number(host, "workers")));
@@ -284,6 +291,17 @@ impl Page {
         let redone = number(&self.run, "redone_work_s");
         let told = ("time in which its timeline's workers recovered", recovered_s + slack_s);
         found.at_most(of, ("work done again", redone), told);
+    }
+
+    fn check_events(&self, found: &mut Found) {
+        let (of, run) = (&self.name, &self.details["run"]);
+        let events: Vec<&Value> = list(&self.details["events"]).collect();
+        // Of very many only the newest are kept.
+        if self.details["is_kept"] == true && events.iter().any(|event| event["kind"] == "submitted") {
+            let losses = events.iter().filter(|event| event["kind"] == "root_lost").count() as f64;
+            let told = ("its page", number(run, "root_losses"));
+            found.same(of, "how often the root was lost", told, ("its events", losses));
+        }
     }
 
     fn check_series(&self, found: &mut Found) {
