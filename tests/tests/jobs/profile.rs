@@ -1,6 +1,8 @@
 //! `--profile`: work and span are the program's, whatever the schedule. What is compared is processor time of threads
 //! of the same run, so other processes do not matter; the bars are wide all the same.
 
+use std::time::Duration;
+
 use sateen_host::{App, Engine, Finished, ProgramProfile, Run, RunError, RunOptions};
 use sateen_tests::grid::{Setting, call, finish, pristine, profiled, shared, usual};
 use sateen_tests::wat::{FRAME, GOOD, app, bytes, tight};
@@ -138,6 +140,25 @@ fn work_that_depends_on_the_schedule_is_named() {
     assert_eq!(depends("slow_replicas", &["2", "2", "100"]), all("", ""));
     assert_eq!(depends("told_by_jobs", &["4"]), all("Slow", ""));
     assert_eq!(depends("first_of_pieces", &["8", "100"]), all("", "stretch"));
+}
+
+#[test]
+fn no_more_workers_compute_than_there_are_cores() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = RunOptions {
+        function: "pieces".to_owned(),
+        arguments: ["64", STEPS].map(str::to_owned).into(),
+        threads: 4 * cores,
+        profile: true,
+        ..RunOptions::default()
+    };
+    let run = Run::start(&usual(), options).expect("it starts");
+    let mut busy = Vec::new();
+    while !run.wait_for(Duration::from_millis(1)) {
+        busy.push(run.snapshot().busy);
+    }
+    assert!(busy.contains(&cores) && busy.iter().all(|busy| *busy <= cores), "{cores} cores: {busy:?}");
+    assert_eq!(finish(run).expect("it runs").threads, 4 * cores);
 }
 
 /// Runs a module in text, profiled.
