@@ -111,10 +111,12 @@ fn what_each_sandbox_makes_for_itself_counts_once() {
 #[test]
 fn what_each_replica_does_counts_at_most_once() {
     // Eight jobs, and four updates that are applied where somebody reads the object next.
-    for setting in [profiled(1), EACH] {
+    for setting in [profiled(1), profiled(8), EACH] {
         let pieces = pieces("slow_replicas", &["4", "8", STEPS], setting);
-        assert!((6.5..16.0).contains(&pieces), "with {setting:?}: {pieces}");
+        assert!((9.0..16.0).contains(&pieces), "with {setting:?}: {pieces}");
     }
+    let unread = pieces("slow_replicas", &["8", "0", STEPS], profiled(1));
+    assert!(unread < 4.0, "{unread}: nobody applies them");
 }
 
 #[test]
@@ -188,9 +190,13 @@ fn what_hostile_modules_tell_harms_nobody() {
     assert!(run_profiled(&app(&all)).is_ok());
     let attached = format!("(call $attach (i32.const -4)) {all} (call $attach (i32.const 65528)) {all}");
     assert!(run_profiled(&app(&attached)).is_ok());
-    for (moment, expected) in
-        [(4, "has not called"), (8, "not begun"), (9, "did not begin"), (12, "which is none")]
-    {
+    for (moment, expected) in [
+        (4, "has not called"),
+        (8, "not begun"),
+        (9, "did not begin"),
+        (12, "not opened"),
+        (13, "which is none"),
+    ] {
         let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
         assert!(error.contains(expected), "{error}");
     }
