@@ -414,7 +414,8 @@ impl Drive {
     fn identified(&mut self, link: LinkId, host: HostId) {
         self.links.identify(link, host);
         if let Some(name) = self.hellos.remove(&link) {
-            self.names.came(host, name);
+            let address = self.links.get(link).map(|link| link.address);
+            self.names.came(host, name, address);
         }
     }
 }

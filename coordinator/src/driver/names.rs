@@ -1,7 +1,8 @@
-//! What hosts call themselves, and which of them are there. Known to what works out figures behind the driver's back,
-//! too.
+//! What hosts call themselves, from where they come, and which of them are there. Known to what works out figures behind
+//! the driver's back, too.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sateen_protocol::HostId;
@@ -31,6 +32,8 @@ struct Known {
 #[derive(Debug)]
 struct Entry {
     name: Arc<HostName>,
+    /// Of its last link, if that was since the coordinator's start.
+    address: Option<IpAddr>,
     is_there: bool,
 }
 
@@ -39,7 +42,8 @@ impl Names {
     pub fn restore(names: impl IntoIterator<Item = (HostId, String, String)>) -> Self {
         let mut known = Known::default();
         for (host, name, site) in names {
-            known.of.insert(host, Entry { name: Arc::new(HostName { name, site }), is_there: false });
+            let name = Arc::new(HostName { name, site });
+            known.of.insert(host, Entry { name, address: None, is_there: false });
             known.gone.push_back(host);
         }
         Self(Arc::new(RwLock::new(known)))
@@ -53,9 +57,9 @@ impl Names {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is there, and calls itself so.
-    pub fn came(&self, host: HostId, name: HostName) {
-        self.write().of.insert(host, Entry { name: Arc::new(name), is_there: true });
+    /// A host is there, comes from this address, and calls itself so.
+    pub fn came(&self, host: HostId, name: HostName, address: Option<IpAddr>) {
+        self.write().of.insert(host, Entry { name: Arc::new(name), address, is_there: true });
     }
 
     /// A host that had gone is there again.
@@ -85,6 +89,11 @@ impl Names {
         self.read().of.get(&host).map(|entry| Arc::clone(&entry.name))
     }
 
+    /// From where a host came last.
+    pub fn address_of(&self, host: HostId) -> Option<IpAddr> {
+        self.read().of.get(&host).and_then(|entry| entry.address)
+    }
+
     /// Whether a host is there.
     pub fn is_there(&self, host: HostId) -> bool {
         self.read().of.get(&host).is_some_and(|entry| entry.is_there)
@@ -100,14 +109,15 @@ mod tests {
         let names = Names::restore([(HostId(1), "old".to_owned(), "here".to_owned())]);
         assert!(names.of(HostId(1)).is_some_and(|name| name.name == "old") && !names.is_there(HostId(1)));
         let name = |name: &str| HostName { name: name.to_owned(), ..HostName::default() };
-        names.came(HostId(2), name("two"));
+        names.came(HostId(2), name("two"), Some(IpAddr::from([192, 0, 2, 7])));
         names.went(HostId(2));
         names.returned(HostId(2));
         for host in 3..HOST_NAMES_MAX as u64 + 10 {
-            names.came(HostId(host), name("short"));
+            names.came(HostId(host), name("short"), None);
             names.went(HostId(host));
         }
         assert!(names.is_there(HostId(2)) && names.of(HostId(2)).is_some());
+        assert_eq!(names.address_of(HostId(2)), Some(IpAddr::from([192, 0, 2, 7])));
         assert_eq!(names.of(HostId(1)), None);
         assert_eq!(names.read().of.len(), HOST_NAMES_MAX + 1);
     }
