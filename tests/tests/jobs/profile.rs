@@ -110,10 +110,13 @@ fn what_each_sandbox_makes_for_itself_counts_once() {
 
 #[test]
 fn what_each_replica_does_counts_at_most_once() {
-    // Eight jobs, and four updates that are applied where somebody reads the object next.
-    for setting in [profiled(1), profiled(8), EACH] {
-        let pieces = pieces("slow_replicas", &["4", "8", STEPS], setting);
-        assert!((9.0..16.0).contains(&pieces), "with {setting:?}: {pieces}");
+    // Eight jobs, and four updates that are applied where somebody reads the object next, which may be a guard.
+    for (function, setting) in ["slow_replicas", "guarded_replicas"]
+        .into_iter()
+        .flat_map(|function| [profiled(1), profiled(8), EACH].map(|setting| (function, setting)))
+    {
+        let pieces = pieces(function, &["4", "8", STEPS], setting);
+        assert!((9.0..16.0).contains(&pieces), "{function} with {setting:?}: {pieces}");
     }
     let unread = pieces("slow_replicas", &["8", "0", STEPS], profiled(1));
     assert!(unread < 4.0, "{unread}: nobody applies them");
