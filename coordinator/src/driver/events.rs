@@ -50,6 +50,11 @@ impl Drive {
         }
     }
 
+    /// From where it comes, or came last.
+    fn address(&self, host: HostId) -> String {
+        self.names.address_of(host).map_or_else(|| "unknown".to_owned(), |address| address.to_string())
+    }
+
     /// All runs that it had to do with are told.
     fn host_gone(&mut self, host: HostId, how: Going) {
         let name = self.name_of(host);
@@ -71,16 +76,16 @@ impl Drive {
         match event {
             Event::HostJoined(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host joined");
+                tracing::info!(host = %self.named(host), address = self.address(host), "host joined");
             }
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host left");
+                tracing::info!(host = %self.named(host), address = self.address(host), "host left");
                 self.host_gone(host, Going::Left);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
-                tracing::warn!(host = %self.named(host), "host given up");
+                tracing::warn!(host = %self.named(host), address = self.address(host), "host given up");
                 self.host_gone(host, Going::Crashed);
             }
             Event::HostPaused(host) => {
@@ -91,10 +96,11 @@ impl Drive {
                 counters.hosts_joined.fetch_add(1, Relaxed);
                 self.names.returned(host);
                 self.save_presence(host);
-                tracing::info!(host = %self.named(host), "a host that was given up came back in time");
+                tracing::info!(host = %self.named(host), address = self.address(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
-                tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
+                let address = self.address(is);
+                tracing::info!(%was, host = %self.named(is), address, "a host that was given up came back");
             }
             Event::Unready(run, host, reason) => {
                 let named = self.named(host);

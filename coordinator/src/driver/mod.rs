@@ -420,7 +420,8 @@ impl Drive {
     fn identified(&mut self, link: LinkId, host: HostId) {
         self.links.identify(link, host);
         if let Some(name) = self.hellos.remove(&link) {
-            self.names.came(host, name, unix_ms());
+            let address = self.links.get(link).map(|link| link.address);
+            self.names.came(host, name, address, unix_ms());
             self.awaited.remove(&host);
             self.save_presence(host);
         }
