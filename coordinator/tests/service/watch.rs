@@ -300,14 +300,15 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
         (format!("{:?}", page.tree(run).records), page.value(topics[0])["depths"].clone())
     };
     let before = look(&server);
-    // Charts are saved every other second, or when the disk has time: once under way, and once with all that was seen.
+    // Charts are saved every other second, or when the disk has time: one may be under way, one wait for its turn, and the
+    // third has all that was seen.
     let database = server.folder.path().join("state.sqlite");
     let charts = || {
         let connection = rusqlite::Connection::open(&database).ok()?;
         let sql = "SELECT looks FROM looks WHERE run = ?1";
         connection.query_row(sql, [run as i64], |row| row.get::<_, Vec<u8>>(0)).ok()
     };
-    for _ in 0..2 {
+    for _ in 0..3 {
         let saved = charts();
         eventually("the charts are saved again", || charts().filter(|now| Some(now) != saved.as_ref()));
     }
