@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::Api;
-use super::{Found, ROUNDING_S, is_over, list, number};
+use super::{Asked, Found, ROUNDING_S, is_over, list, number};
 
 /// Counters of jobs.
 const JOBS: [&str; 13] = [
@@ -54,12 +53,9 @@ pub struct Page {
 
 impl Page {
     /// Asks for a run that is in the list; `None` if it is gone, or nobody answers.
-    pub fn of(api: &Api, listed: &Value) -> Option<Self> {
+    pub fn of(asked: &mut impl Asked, listed: &Value) -> Option<Self> {
         let path = format!("/api/v1/runs/{}", listed["run"]);
-        let get = |part: &str| match api.try_get(&format!("{path}{part}")) {
-            Some((200, value)) => Some(value),
-            _ => None,
-        };
+        let mut get = |part: &str| asked.json(&format!("{path}{part}"));
         let run = get("")?;
         let details = get("/overview")?;
         let is_kept = details["is_kept"] == true;
@@ -105,6 +101,7 @@ impl Page {
         self.check_tree(found);
         self.check_timeline(found);
         self.check_series(found);
+        self.check_events(found);
     }
 
     fn check_pages(&self, found: &mut Found) {
@@ -284,6 +281,22 @@ impl Page {
         let redone = number(&self.run, "redone_work_s");
         let told = ("time in which its timeline's workers recovered", recovered_s + slack_s);
         found.at_most(of, ("work done again", redone), told);
+    }
+
+    fn check_events(&self, found: &mut Found) {
+        let (of, events) = (&self.name, &self.details["events"]);
+        let count = |kind: &str| list(events).filter(|event| event["kind"] == kind).count() as f64;
+        if self.details["is_kept"] == true {
+            let ends = f64::from(u8::from(is_over(&self.details["run"])));
+            found.same(of, "ends", ("its events", count("ended")), ("its state", ends));
+        }
+        // One event may be that of several jobs.
+        for name in ["reused", "adopted"] {
+            let told = number(&self.after["jobs"], name);
+            found.at_most(of, (&format!("{name} in its events"), count(name)), ("its page", told));
+        }
+        let losses = number(&self.after, "root_losses");
+        found.at_most(of, ("lost roots in its events", count("root_lost")), ("its page", losses));
     }
 
     fn check_series(&self, found: &mut Found) {
