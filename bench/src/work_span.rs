@@ -1,7 +1,7 @@
 //! `sateen run --profile`: what it costs, and whether work and span are the program's, whatever the number of
 //! workers.
 //!
-//! With many more workers than cores most of them wait, are preempted and steal: nothing of that is the program's. Where
+//! With many more workers than cores most of them wait for a turn, and many steal: nothing of that is the program's. Where
 //! the work itself depends on the schedule, the profile must say so, and its figures have no bar.
 
 use anyhow::{Context, Result, ensure};

@@ -1,4 +1,5 @@
 //! `sateen`, the developer's command.
+#![forbid(unsafe_code)]
 
 mod build;
 mod check;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Hosts(flags) => grid::hosts(&flags),
         Command::Watch(flags) => grid::watch(&flags),
         Command::Replay(flags) => grid::replay(&flags),
+        Command::Generate(what) => what.run(flags::program()).map_err(exit::Failure::usage),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,13 +1,15 @@
 //! What Sateen's programs have in common on the command line: values of flags and their ranges, errors in one line,
-//! local times, text that fits a terminal, and the system's errors with what to do about them.
+//! local times, text that fits a terminal, the system's errors with what to do about them, completions and man pages.
 #![forbid(unsafe_code)]
 
+mod generate;
 mod moment;
 mod range;
 mod system;
 mod usage;
 pub mod wrap;
 
+pub use generate::Generate;
 pub use moment::{local, local_with_zone, localised, time_of_day};
 pub use range::{name, number, size, time};
 pub use system::{explained, refused};

@@ -11,7 +11,7 @@ use sateen_log::LogFlags;
 /// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
 /// passes on what hosts say to one another.
 #[derive(Debug, Parser)]
-#[command(name = "sateen-coordinator", version)]
+#[command(name = "sateen-coordinator", version, args_conflicts_with_subcommands = true)]
 pub struct Flags {
     /// The address to listen on; port 0 stands for any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7700")]
@@ -43,6 +43,13 @@ pub struct Flags {
     pub new_grid: bool,
     #[command(flatten)]
     pub log: LogFlags,
+    #[command(subcommand)]
+    pub generate: Option<values::Generate>,
+}
+
+/// The program with all its flags, for what is made from them.
+pub fn program() -> clap::Command {
+    Flags::command()
 }
 
 /// An error of the command line, on one line.

@@ -195,6 +195,7 @@ pub async fn run(
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let known = Known {
         names: restored.names,
+        hosts: restored.hosts,
         chronicles: restored.chronicles,
         trees_kept: config.trees_kept,
         submitters: restored.submitters,

@@ -31,6 +31,12 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if let Some(what) = flags.generate {
+        return match what.run(flags::program()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(USAGE, &anyhow!(error)),
+        };
+    }
     sateen_log::start(flags.log);
     if let Err(error) = check_address(flags.listen, flags.trusted_network) {
         return fail(USAGE, &error.into());

@@ -63,6 +63,8 @@
 //! Tests that are marked with [`#[sateen::test]`](macro@crate::test) run in sandboxes as well: `sateen test` compares what they
 //! return on one worker, on several, and with every job in an instance of its own, with what they return here.
 
+#![deny(unsafe_code)] // elsewhere than in `wasm`
+
 // The proc-macros name this crate by its public path, also in its own tests and examples.
 extern crate self as sateen;
 
@@ -86,6 +88,7 @@ pub mod testing;
 mod native;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
+#[allow(unsafe_code)]
 pub mod wasm;
 
 pub use argument::{Argument, Arguments};

@@ -21,6 +21,7 @@
 //! * [`Run`] runs an entry point on some threads; `scheduler/README.md` tells how.
 //! * [`Portion`] is this host's portion of a run that is spread over many.
 //! * [`grid`] is how a volunteer's host takes part in a grid.
+#![deny(unsafe_code)] // but for two calls, each with its reason
 
 mod engine;
 mod failure;

@@ -1,4 +1,5 @@
 //! `sateen-host`, the volunteer's host.
+#![forbid(unsafe_code)]
 
 mod command;
 

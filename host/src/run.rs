@@ -13,7 +13,7 @@ use crate::limits::LimitExceeded;
 use crate::module::App;
 use crate::scheduler::{
     Ending, JobCounts, Metronome, ObjectFigures, Priority, Shared, SharedParts, Snapshot, Task, Threads,
-    start_task,
+    Turns, start_task,
 };
 
 /// How to run an app.
@@ -187,6 +187,9 @@ impl Run {
                     .to_owned(),
             ));
         }
+        // Workers that took a core from one another would measure what that costs.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let turns = (options.profile && options.threads > cores).then(|| Turns::of_one_run(cores));
         let threads = Threads::new(SharedParts {
             app: app.clone(),
             threads: options.threads,
@@ -198,7 +201,7 @@ impl Run {
             log: options.log,
             remote: None,
             memory: None,
-            turns: None,
+            turns,
         })?;
         let shared = threads.shared.clone();
         let mut run = Self { shared: shared.clone(), threads, is_whole };

@@ -283,12 +283,12 @@ pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 8;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts that one event of the coordinator tells others about; what is more follows at once.
-pub const NEWS_AT_A_TIME_MAX: usize = 32;
+pub const NEWS_AT_A_TIME_MAX: usize = 16;
 /// Acquaintances that one event of the coordinator tells of a host that has come or is gone; the others follow at
 /// once.
 pub const SHOWN_AT_ONCE_MAX: usize = 32;
 /// Maximum hosts that one message introduces to another; the others follow in the next.
-pub const JOINED_PER_MESSAGE_MAX: usize = 128;
+pub const JOINED_PER_MESSAGE_MAX: usize = 40;
 /// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.
 pub const KNOWN_AT_ONCE_MAX: usize = 64;
 /// Searches of a host that end without an answer in one event; the others follow at once.

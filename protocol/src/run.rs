@@ -255,6 +255,11 @@ impl HeldCounts {
 }
 
 impl Counts {
+    /// Whether the host has computed anything of the run. One that only asked for jobs, and got none, has not.
+    pub fn has_computed(&self) -> bool {
+        self.work_ns > 0 || self.jobs.executed > 0
+    }
+
     /// Whether a host that said `last` before has begun to count anew.
     pub fn began_anew_after(&self, last: &Self) -> bool {
         self.work_ns < last.work_ns
@@ -420,6 +425,8 @@ mod tests {
         let fewer = |counts: Counts| counts.began_anew_after(&one);
         assert!(fewer(Counts { work_ns: 12, ..one }) && fewer(Counts { steal_requests: 11, ..one }));
         assert!(fewer(Counts { jobs: Jobs { spawned: 0, ..one.jobs }, ..one }));
+        let asked = Counts { steal_requests: 9, workers: 4, ..Counts::default() };
+        assert!(one.has_computed() && !asked.has_computed());
     }
 
     #[test]

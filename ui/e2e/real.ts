@@ -59,7 +59,8 @@ export class Grid {
   /** Gives the address of its own page. */
   async addHost(name: string, site: string): Promise<string> {
     const page = `127.0.0.1:${await freePort()}`;
-    const flags = ['--coordinator', this.url, '--name', name, '--site', site, '--threads', '1', '--page', page];
+    // A busy machine must not keep a test from its end, so the host has the priority of other programs.
+    const flags = ['--coordinator', this.url, '--name', name, '--site', site, '--priority', 'normal', '--threads', '1', '--page', page];
     this.#hosts.set(name, this.#spawn('sateen-host', name, flags));
     const isThere = async () => (await this.api<{ name: string; connected: boolean }[]>('hosts')).some((host) => host.name === name && host.connected);
     await until(`${name} has joined`, isThere, () => this.log(name));

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
+import eventKinds from '../src/lib/api/EventKind.ts?raw';
 import { counted, marksOf, placed } from '../src/lib/marks.ts';
+import { isBad, signOf } from '../src/lib/signs.ts';
 import type { RunEvent } from '../src/lib/types.ts';
 
 const event = (number: number, t_ms: number, kind: string): RunEvent => ({ number, t_ms, kind, host: null, job: null, text: `${kind} ${number}` });
@@ -31,5 +33,18 @@ describe('marks', () => {
 
   it('are counted by what they mean', () => {
     expect(counted(marks).map(({ name, count }) => `${count} ${name}`)).toEqual(['2 host joined', '1 host lost', '1 coordinator restarted', '1 root lost']);
+  });
+});
+
+describe('signs', () => {
+  const kinds = [...eventKinds.matchAll(/"(\w+)"/g)].map(([, kind]) => kind);
+
+  it('there is one for each kind of event', () => {
+    expect(kinds).toContain('submitted');
+    expect(kinds.filter((kind) => signOf(kind) === '·')).toEqual([]);
+  });
+
+  it('what was lost is bad', () => {
+    expect(kinds.filter(isBad)).toEqual(['host_lost', 'jobs_interrupted', 'root_lost']);
   });
 });

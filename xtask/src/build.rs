@@ -8,9 +8,11 @@ use anyhow::{Context, Result};
 use crate::languages::build_app;
 use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
-use crate::ui;
+use crate::{figures, ui};
 
 const BINARIES: [&str; 4] = ["sateen", "cargo-sateen", "sateen-host", "sateen-coordinator"];
+/// The packages of these programs.
+pub const PROGRAMS: [&str; 3] = ["sateen-cli", "sateen-host", "sateen-coordinator"];
 
 /// Where a built binary is.
 pub fn dist(name: &str) -> PathBuf {
@@ -19,60 +21,76 @@ pub fn dist(name: &str) -> PathBuf {
 
 /// Builds the dashboard, the binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
-    build_with("--bins", false)
+    build_programs(&["--workspace", "--bins"])?;
+    build_apps("sample-apps", "apps", false)
 }
 
-/// As `build`, with everything else that tests need.
+/// As `build`, with everything else that tests need; compilers that only some apps need are installed where that can be
+/// done.
 pub fn build_with_tests() -> Result<()> {
-    build_with("--all-targets", true)
+    build_programs(&["--workspace", "--all-targets"])?;
+    build_apps("sample-apps", "apps", true)?;
+    // The tests' own app in Rust is built by them, as a user would.
+    fs::create_dir_all(root().join("dist/tests"))?;
+    build_app(&root().join("tests/apps/conformance-c"), &root().join("dist/tests/conformance-c.wasm"), true)
 }
 
-/// The workspace's `targets`, and all of it each time, for cargo settles the features of what is built
-/// together: so the engine, which takes minutes, has the same ones for every task and is built once.
-/// With `install`, compilers that only some apps need are installed where that can be done.
-fn build_with(targets: &str, install: bool) -> Result<()> {
+/// Builds the dashboard and the programs with one app, for the integration test `test`. With a test among the targets, cargo
+/// settles on the features that it has for all tests, so nothing is built twice.
+pub fn build_for_test(test: &str, app: &str) -> Result<()> {
+    build_programs(&["--workspace", "--bins", "--test", test])?;
+    build_rust_app("sample-apps", "apps", app)
+}
+
+/// Builds the dashboard, the programs and one app, and nothing of tests and benches. A test sees to it that the features
+/// are those of the whole workspace, so that the engine is not built again for it.
+pub fn build_to_show(app: &str) -> Result<()> {
+    let packages: Vec<&str> = PROGRAMS.iter().flat_map(|package| ["--package", package]).collect();
+    build_programs(&[&packages[..], &["--bins"]].concat())?;
+    build_rust_app("sample-apps", "apps", app)
+}
+
+/// Builds the dashboard and what `words` tell cargo to, then copies the programs to `dist/`.
+fn build_programs(words: &[&str]) -> Result<()> {
     wasm_target()?;
     // First, for the coordinator has it in itself.
     ui::build()?;
-    aside(cargo(["build", "--release", "--locked", "--workspace", targets]))?;
-    fs::create_dir_all(root().join("dist/apps"))?;
+    aside(cargo(["build", "--release", "--locked"].iter().chain(words)))?;
+    fs::create_dir_all(root().join("dist"))?;
     for binary in BINARIES {
         let from = built(binary)?;
         // Not over a file that may be running: a new one in its place.
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
     }
-    build_apps("sample-apps", "apps", install)?;
-    if !install {
-        return Ok(());
-    }
-    // The tests' own app in Rust is built by them, as a user would.
-    fs::create_dir_all(root().join("dist/tests"))?;
-    build_app(&root().join("tests/apps/conformance-c"), &root().join("dist/tests/conformance-c.wasm"), true)
+    Ok(())
 }
 
-/// Builds every app in `folder` to `dist/OUTPUT/NAME.wasm`.
+/// Builds every app in `folder` to `dist/OUTPUT/NAME.wasm`. With `install`, compilers that only some apps need are
+/// installed where that can be done.
 fn build_apps(folder: &str, output: &str, install: bool) -> Result<()> {
-    fs::create_dir_all(root().join("dist").join(output))?;
     for app in apps(folder)? {
-        let module = root().join("dist").join(output).join(format!("{app}.wasm"));
-        let manifest = root().join(folder).join(&app).join("Cargo.toml");
-        if !manifest.is_file() {
-            build_app(&root().join(folder).join(&app), &module, install)?;
-            continue;
+        if root().join(folder).join(&app).join("Cargo.toml").is_file() {
+            build_rust_app(folder, output, &app)?;
+        } else {
+            build_app(&root().join(folder).join(&app), &module(output, &app)?, install)?;
         }
-        aside(command(
-            dist("sateen"),
-            [
-                "build".as_ref(),
-                "--manifest-path".as_ref(),
-                manifest.as_os_str(),
-                "--output".as_ref(),
-                module.as_os_str(),
-            ],
-        ))?;
     }
     Ok(())
+}
+
+/// Builds one app as its developer would.
+fn build_rust_app(folder: &str, output: &str, app: &str) -> Result<()> {
+    let mut build = command(dist("sateen"), ["build", "--manifest-path"]);
+    build.arg(root().join(folder).join(app).join("Cargo.toml")).arg("--output").arg(module(output, app)?);
+    aside(build)
+}
+
+/// The file of an app's module, in a folder that exists.
+fn module(output: &str, app: &str) -> Result<PathBuf> {
+    let folder = root().join("dist").join(output);
+    fs::create_dir_all(&folder)?;
+    Ok(folder.join(format!("{app}.wasm")))
 }
 
 /// Builds the sample apps in Rust once more, without the checks of what travels.
@@ -123,5 +141,38 @@ pub fn bench(arguments: &[&str]) -> Result<()> {
     if arguments.iter().any(|argument| ["checks", "all"].contains(argument)) {
         build_unchecked()?;
     }
-    run(command(built("bench")?, arguments))
+    run(command(built("bench")?, arguments))?;
+    // What was saved is on the bench's own page; the README has some of it.
+    figures::write()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The packages that cargo builds for `words`, each with its features behind a bar.
+    fn packages(words: &[&str]) -> BTreeSet<String> {
+        let mut tree = cargo(["tree", "--locked", "--edges", "normal,build", "--prefix", "none"]);
+        tree.args(["--format", "{p}|{f}"]).args(words);
+        let output = tree.output().expect("cargo starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+    }
+
+    /// Otherwise `demo` and the tests each build an engine of their own.
+    #[test]
+    fn what_is_shown_has_the_features_of_the_workspace() {
+        let words: Vec<&str> = PROGRAMS.iter().flat_map(|package| ["--package", package]).collect();
+        let (shown, all) = (packages(&words), packages(&["--workspace"]));
+        let other: Vec<_> = shown.difference(&all).collect();
+        assert!(other.is_empty(), "{other:?}");
+        let has = |package: &str| shown.iter().any(|line| line.starts_with(&format!("{package} ")));
+        assert!(has("wasmtime"), "{shown:?}");
+        for package in ["sateen-tests", "sateen-simulator", "bench", "wat", "nqueens"] {
+            assert!(!has(package), "{package} is built");
+        }
+    }
 }

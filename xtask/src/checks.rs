@@ -5,11 +5,12 @@ use anyhow::Result;
 use crate::purity::purity;
 use crate::setup::{cargo_tool, wasm_target};
 use crate::shell::{cargo, run};
+use crate::{docs, figures, prose};
 
 /// The SDK and an app that uses all of it, as wasm.
 const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
 
-/// Formatting, lints for both targets, documentation, the protocol's purity, licences and advisories.
+/// Formatting, lints for both targets, documentation, pages, the protocol's purity, licences and advisories.
 pub fn check() -> Result<()> {
     wasm_target()?;
     run(cargo(["fmt", "--all", "--check"]))?;
@@ -20,6 +21,9 @@ pub fn check() -> Result<()> {
         cargo(["doc", "--release", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run(doc)?;
+    docs::check()?;
+    prose::check()?;
+    figures::check()?;
     purity()?;
     deny()
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::build::{build, dist};
+use crate::build::{build_to_show, dist};
 use crate::shell::{command, root};
 
 const QUEENS: &str = "17";
@@ -31,7 +31,7 @@ const USUAL_PORT: u16 = 7700;
 /// Builds what is needed, starts a coordinator and three hosts, counts the ways to place 17 queens, and
 /// kills a host half way. Nothing is left running, unless it is told to `stay`.
 pub fn demo(stay: bool) -> Result<()> {
-    build()?;
+    build_to_show("nqueens")?;
     eprintln!();
     let mut grid = Grid::start()?;
     let app = root().join("dist/apps/nqueens.wasm").display().to_string();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::figures;
 use crate::setup::cargo_tool;
 use crate::shell::{command, root, run};
 
@@ -25,6 +26,7 @@ pub fn docs() -> Result<()> {
         }
     }
     check()?;
+    figures::write()?;
     cargo_tool("mdbook", MDBOOK)?;
     run(command("mdbook", ["build", "docs"]))?;
     eprintln!("the book is target/book/index.html");

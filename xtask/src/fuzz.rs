@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
+use crate::corpus;
 use crate::shell::{cargo, command, root, run};
 
 const TARGETS: [&str; 3] = ["frames", "host", "coordinator"];
@@ -18,7 +19,8 @@ const INPUT_BYTES_MAX: usize = 16 << 10;
 /// A module with fewer counters was built without instrumentation.
 const COUNTERS_MIN: usize = 1000;
 
-/// Runs each target, or those that are named, for so many seconds, all at once; `--seeds` makes the corpus anew.
+/// Runs each target, or those that are named, for so many seconds, all at once; `--seeds` makes the corpus anew, and
+/// `--add` puts a file into it.
 pub fn fuzz(arguments: &[&str]) -> Result<()> {
     let mut seconds = 60;
     let mut named = Vec::new();
@@ -27,6 +29,7 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     while let Some(word) = rest.next() {
         match *word {
             "--seeds" => makes_seeds = true,
+            "--add" => return add(Path::new(rest.next().context("--add is followed by a file")?)),
             "--seconds" => {
                 let number = rest.next().and_then(|word| word.parse().ok());
                 seconds = number.context("--seconds is followed by a number")?;
@@ -40,6 +43,7 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     if makes_seeds {
         return make_seeds(&targets);
     }
+    corpus::unpack(&corpus::archive(), &unpacked())?;
     // All at once, one thread each; the results of all of them are told.
     let failures: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -80,8 +84,9 @@ fn binary(target: &str) -> Result<PathBuf> {
     Ok(folder().join(triple()?).join("release").join(target))
 }
 
-fn corpus(target: &str) -> PathBuf {
-    root().join("tests/fuzz/corpus").join(target)
+/// Where the corpus is unpacked.
+fn unpacked() -> PathBuf {
+    folder().join("unpacked")
 }
 
 fn run_target(target: &str, seconds: u64) -> Result<()> {
@@ -89,7 +94,7 @@ fn run_target(target: &str, seconds: u64) -> Result<()> {
     let artifacts = folder().join("artifacts");
     fs::create_dir_all(&found)?;
     fs::create_dir_all(&artifacts)?;
-    let mut fuzz = command(binary(target)?, [found, corpus(target)]);
+    let mut fuzz = command(binary(target)?, [found, unpacked().join(target)]);
     fuzz.args([
         format!("-max_total_time={seconds}"),
         format!("-max_len={INPUT_BYTES_MAX}"),
@@ -128,11 +133,20 @@ fn make_seeds(targets: &[&str]) -> Result<()> {
     let mut stories = cargo(["test", "--locked", "--package", "sateen-protocol", "--test", "stories"]);
     stories.env("SATEEN_TOLD", &seeds);
     run(stories)?;
+    corpus::unpack(&corpus::archive(), &unpacked())?;
     for target in targets {
-        fs::create_dir_all(corpus(target))?;
-        let mut merge = command(binary(target)?, [corpus(target), seeds.join(target)]);
+        let corpus = unpacked().join(target);
+        fs::create_dir_all(&corpus)?;
+        let mut merge = command(binary(target)?, [corpus, seeds.join(target)]);
         merge.args(["-merge=1".to_owned(), format!("-max_len={INPUT_BYTES_MAX}")]);
         run(merge)?;
     }
-    Ok(())
+    corpus::pack(&unpacked(), &corpus::archive())
+}
+
+/// Puts what broke a target into the corpus.
+fn add(file: &Path) -> Result<()> {
+    corpus::unpack(&corpus::archive(), &unpacked())?;
+    corpus::add(file, &TARGETS, &unpacked())?;
+    corpus::pack(&unpacked(), &corpus::archive())
 }

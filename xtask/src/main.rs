@@ -2,11 +2,14 @@
 
 mod build;
 mod checks;
+mod corpus;
 mod demo;
 mod docs;
+mod figures;
 mod fuzz;
 mod harness;
 mod languages;
+mod prose;
 mod purity;
 mod setup;
 mod shell;
@@ -19,12 +22,14 @@ const USAGE: &str = "\
 cargo xtask TASK
   build               the dashboard, the binaries and the apps, under dist/
   demo                a grid, a real problem, a host that is killed halfway, the answer; --stay keeps the grid
-  test                every test
+  test                every test, those of the pages in Node and Chromium; --without-pages leaves these out
+  test --quick        unit tests, stories, golden bytes, some fixed seeds and one small cluster: some minutes
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from the world (check does this as well)
-  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew
-  types               the dashboard's types, from the coordinator's
-  docs                the book under docs/, built to target/book
+  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew; --add FILE puts
+                      a file that broke a target into it
+  types               the dashboard's types and the book's tables of fields, from the coordinator's types
+  docs                the book under docs/, built to target/book, with the code and figures that pages show written anew
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
         ["build"] => build::build(),
         ["demo"] => demo::demo(false),
         ["demo", "--stay"] => demo::demo(true),
-        ["test"] => test::test(),
+        ["test", flags @ ..] => test::test(flags),
         ["check"] => checks::check(),
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),

@@ -1,11 +1,11 @@
-//! `cargo xtask test`: every test.
+//! `cargo xtask test`: every test, or with `--quick` those that take little time and find most.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::build::build_with_tests;
+use crate::build::{build_for_test, build_with_tests};
 use crate::shell::{cargo, run};
 use crate::ui;
 
@@ -22,8 +22,45 @@ const BLOCKS: u64 = 1_000_000;
 /// A test of one thread that takes minutes: it runs beside others.
 const LONG: (&str, &str) = ("thousand", "a_thousand_hosts_work_for_an_hour");
 
-/// Builds the apps, which tests run, then tests everything.
-pub fn test() -> Result<()> {
+/// Schedules of faults that a quick test simulates, the first of the fixed ones.
+const QUICK_SEEDS: u32 = 200;
+/// The app and the test of a quick test's cluster: three hosts, of which one is killed.
+const QUICK_CLUSTER: (&str, &str) = ("nqueens", "crash::the_host_of_the_root_job_is_killed");
+/// The test of seeds.
+const SEEDS_TEST: &str = "all_laws_hold_under_random_faults";
+
+/// `cargo xtask test` with these flags.
+pub fn test(flags: &[&str]) -> Result<()> {
+    match flags {
+        [] => test_all(true),
+        ["--without-pages"] => test_all(false),
+        ["--quick"] => test_quickly(),
+        _ => bail!("flags of `test` are --quick or --without-pages, not `{}`", flags.join(" ")),
+    }
+}
+
+/// Unit tests, stories, golden bytes, some seeds and one small cluster. Nothing is built that only other tests need.
+fn test_quickly() -> Result<()> {
+    let (app, cluster) = QUICK_CLUSTER;
+    build_for_test("cluster", app)?;
+    let tests = |words: &[&str]| {
+        let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]);
+        tests.args(words);
+        tests
+    };
+    run(tests(&["--lib", "--bins", "--test", "stories", "--test", "golden", "--test", "corpus"]))?;
+    let mut seeds = tests(&["--test", "seeds", "--", "--exact", SEEDS_TEST]);
+    seeds.env_remove("SATEEN_FIRST_SEED").env("SATEEN_SEEDS", QUICK_SEEDS.to_string());
+    run(seeds)?;
+    run(tests(&["--test", "cluster", "--", "--exact", cluster]))
+}
+
+/// Builds the apps, which tests run, then tests everything; the pages last, if they are to be tested.
+fn test_all(with_pages: bool) -> Result<()> {
+    if with_pages {
+        // Before all else: whoever lacks something should not learn it in half an hour.
+        ui::check_tools()?;
+    }
     build_with_tests()?;
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
     // would otherwise take minutes over each module.
@@ -40,7 +77,11 @@ pub fn test() -> Result<()> {
         long.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(drawn)
     })?;
     run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;
-    ui::test()
+    if with_pages {
+        return ui::test();
+    }
+    eprintln!("xtask: the pages were NOT tested, as --without-pages says");
+    Ok(())
 }
 
 /// A test of the simulator, as all tests of the workspace are built: cargo would settle on other features for this crate
@@ -67,4 +108,33 @@ fn drawn_seeds() -> Result<()> {
     narrow.env(NAME, &first).env("SATEEN_SEEDS", DRAWN_NARROW_SEEDS.to_string());
     narrow.env("SATEEN_FAULTS", "bandwidth");
     run(narrow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::root;
+
+    /// A test that was renamed would not run, and nothing would fail.
+    #[test]
+    fn tests_that_are_named_are_there() {
+        let (module, cluster) = QUICK_CLUSTER.1.split_once("::").expect("a module and a test");
+        for (file, name) in [
+            (format!("tests/tests/cluster/{module}.rs"), cluster),
+            ("tests/simulator/tests/seeds.rs".to_owned(), SEEDS_TEST),
+            (format!("tests/simulator/tests/{}.rs", LONG.0), LONG.1),
+        ] {
+            let text =
+                std::fs::read_to_string(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert!(text.contains(&format!("#[test]\nfn {name}()")), "{file} has no test {name}");
+        }
+    }
+
+    #[test]
+    fn other_flags_are_refused() {
+        for flags in [&["--quik"][..], &["--quick", "--without-pages"]] {
+            let error = test(flags).expect_err("there is no such flag").to_string();
+            assert!(error.contains("--quick") && error.contains(flags[flags.len() - 1]), "{error}");
+        }
+    }
 }

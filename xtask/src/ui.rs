@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::build::dist;
 use crate::setup::has;
@@ -34,26 +34,31 @@ pub fn build() -> Result<()> {
     aside(npm(["run", "--silent", "build"]))
 }
 
+/// Fails if something is missing that tests of the pages need.
+pub fn check_tools() -> Result<()> {
+    let leave_out = "or leave the pages out: cargo xtask test --without-pages";
+    if !is_ready()? {
+        bail!("the pages cannot be tested; install Node, 20 or later, with npm, {leave_out}");
+    }
+    if !has_chromium() {
+        bail!(
+            "the pages cannot be tested in a browser; install Chromium \
+             (Debian and Ubuntu: apt install chromium), {leave_out}"
+        );
+    }
+    Ok(())
+}
+
 /// Types, lints and unit tests; then the built dashboard in a browser, on the grid that is under `dist/`.
 pub fn test() -> Result<()> {
-    if !is_ready()? {
-        return Ok(());
-    }
     run(npm(["run", "--silent", "check"]))?;
     run(npm(["test", "--silent"]))?;
-    if !has_chromium() {
-        eprintln!(
-            "xtask: WARNING: the dashboard was NOT tested in a browser: that needs Chromium \
-             (Debian and Ubuntu: apt install chromium)"
-        );
-        return Ok(());
-    }
     let mut browser = npm(["run", "--silent", "e2e"]);
     browser.env("SATEEN_DIST", dist("sateen").parent().unwrap_or(Path::new(".")));
     run(browser)
 }
 
-/// Writes the dashboard's types anew, from the coordinator's.
+/// Writes the dashboard's types and the tables of fields in docs/api.md anew, from the coordinator's types.
 pub fn types() -> Result<()> {
     let test =
         ["test", "--release", "--locked", "--package", "sateen-coordinator", "--lib", "the_pages_types"];

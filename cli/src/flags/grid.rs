@@ -199,6 +199,19 @@ pub struct OfRun {
     pub grid: Grid,
 }
 
+/// Commands that do something to runs.
+#[derive(Args)]
+pub struct OfRuns {
+    /// The runs' numbers
+    #[arg(value_name = "RUN", value_parser = parse_run, required = true)]
+    pub runs: Vec<u64>,
+    /// Print one JSON object, or a list of them for several runs
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub grid: Grid,
+}
+
 #[derive(Args)]
 pub struct Remove {
     /// The runs' numbers

@@ -15,8 +15,8 @@ use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
 pub use grid::{
-    GetResult, GridLimits, List, OfRun, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree, Unpublish,
-    Wait, Watch,
+    GetResult, GridLimits, List, OfRun, OfRuns, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree,
+    Unpublish, Wait, Watch,
 };
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
@@ -62,12 +62,12 @@ pub enum Command {
     Wait(Wait),
     /// Print a run's result
     Result(GetResult),
-    /// Cancel a run
-    Cancel(OfRun),
-    /// Save a run's work and stop working on it
-    Suspend(OfRun),
-    /// Continue a suspended run
-    Resume(OfRun),
+    /// Cancel runs
+    Cancel(OfRuns),
+    /// Save the work of runs and stop working on them
+    Suspend(OfRuns),
+    /// Continue suspended runs
+    Resume(OfRuns),
     /// Delete finished runs with their results, trees and logs
     Rm(Remove),
     /// List the grid's hosts
@@ -76,6 +76,8 @@ pub enum Command {
     Watch(Watch),
     /// Run one job of a run again on this machine, from its key
     Replay(Replay),
+    #[command(flatten)]
+    Generate(values::Generate),
 }
 
 #[derive(Args)]
@@ -269,6 +271,11 @@ pub struct LimitFlags {
     /// Processor time of the run, over all workers [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
+}
+
+/// The program with all its flags, for what is made from them.
+pub fn program() -> clap::Command {
+    Sateen::command()
 }
 
 /// The command, or the exit code after help was shown or an error said.

@@ -148,20 +148,11 @@ impl Client {
         path: impl Fn(&T) -> String,
         done: impl Fn(&T) -> String,
     ) -> Result<(), Failure> {
-        let mut first = None;
-        for thing in things {
-            match self.delete(&path(thing)) {
-                Ok(()) => say(done(thing)),
-                Err(refusal) => {
-                    let failure = Failure::from(refusal);
-                    if first.is_some() {
-                        say(&failure.message);
-                    }
-                    first.get_or_insert(failure);
-                }
-            }
-        }
-        first.map_or(Ok(()), Err)
+        to_each(things, |thing| {
+            self.delete(&path(thing))?;
+            say(done(thing));
+            Ok(())
+        })
     }
 
     /// The answer to POST of bytes.
@@ -330,6 +321,21 @@ impl From<Refusal> for Failure {
             }
         }
     }
+}
+
+/// Does the same to each of `things`, also after it failed with one of them. Fails as the first does that fails; what the others
+/// fail of is said.
+pub fn to_each<T>(things: &[T], mut what: impl FnMut(&T) -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut first = None;
+    for thing in things {
+        if let Err(failure) = what(thing) {
+            if first.is_some() {
+                say(&failure.message);
+            }
+            first.get_or_insert(failure);
+        }
+    }
+    first.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

@@ -39,11 +39,36 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
 /// What a host does, in words.
 pub fn state(host: &Host) -> String {
     match &host.paused {
-        _ if !host.connected => "gone".to_owned(),
+        _ if !host.connected => "away".to_owned(),
         Value::String(why) if why.starts_with("paused") => localised(why),
         Value::String(why) => format!("paused: {}", localised(why)),
         Value::Bool(true) => "paused".to_owned(),
         _ if host.busy > 0 => "working".to_owned(),
         _ => "idle".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The coordinator's own words, so that pages, the API and the commands have the same.
+    #[test]
+    fn states_are_called_as_the_coordinator_calls_them() {
+        for (connected, paused, busy, expected) in [
+            (true, Value::Null, 2, "working"),
+            (true, Value::Null, 0, "idle"),
+            (true, json!("paused by its user"), 2, "paused by its user"),
+            (true, json!("somebody works here"), 0, "paused: somebody works here"),
+            (false, Value::Null, 2, "away"),
+            (false, json!("paused by its user"), 0, "away"),
+        ] {
+            let host = json!({
+                "id": "h1", "name": "a", "site": "s", "connected": connected, "paused": paused, "busy": busy,
+            });
+            assert_eq!(state(&read(&host).expect("a host")), expected, "{host}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use sateen_command_line::localised;
 use serde_json::Value;
 
-use super::client::Client;
+use super::client::{Client, to_each};
 use super::columns::{Columns, seconds};
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
@@ -11,7 +11,7 @@ use super::view::{Fraction, Run, read};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
-use crate::flags::{GetResult, OfRun, Ps, Remove, Wait};
+use crate::flags::{GetResult, OfRuns, Ps, Remove, Wait};
 
 /// Maximum runs of one answer of a coordinator.
 const PAGE_MAX: usize = 1000;
@@ -92,15 +92,15 @@ pub fn result(flags: &GetResult) -> Result<(), Failure> {
     deliver(&client, &run, Wanted { inputs: &[], json: flags.of.json, verbose: false, output })
 }
 
-pub fn cancel(flags: &OfRun) -> Result<(), Failure> {
+pub fn cancel(flags: &OfRuns) -> Result<(), Failure> {
     order(flags, "cancel")
 }
 
-pub fn suspend(flags: &OfRun) -> Result<(), Failure> {
+pub fn suspend(flags: &OfRuns) -> Result<(), Failure> {
     order(flags, "suspend")
 }
 
-pub fn resume(flags: &OfRun) -> Result<(), Failure> {
+pub fn resume(flags: &OfRuns) -> Result<(), Failure> {
     order(flags, "resume")
 }
 
@@ -114,13 +114,25 @@ pub fn remove(flags: &Remove) -> Result<(), Failure> {
     )
 }
 
-fn order(flags: &OfRun, what: &str) -> Result<(), Failure> {
+/// Changes those that it can, and fails as the first does that it cannot.
+fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
-    let answer = client.order(&format!("/api/v1/runs/{}/{what}", flags.run))?;
+    let mut answers = Vec::new();
+    let done = to_each(&flags.runs, |run| {
+        let answer = client.order(&format!("/api/v1/runs/{run}/{what}"))?;
+        if !flags.json {
+            let run: Run = read(&answer)?;
+            say(format!("run {} is {}", run.run, run.state));
+        }
+        answers.push(answer);
+        Ok(())
+    });
     if flags.json {
-        return print_json(&answer);
+        match (flags.runs.as_slice(), answers.pop()) {
+            ([_], Some(answer)) => print_json(&answer)?,
+            ([_], None) => {}
+            (_, last) => print_json(&Value::from_iter(answers.into_iter().chain(last)))?,
+        }
     }
-    let run: Run = read(&answer)?;
-    say(format!("run {} is {}", run.run, run.state));
-    Ok(())
+    done
 }

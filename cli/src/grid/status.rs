@@ -12,6 +12,7 @@ use super::view::{Run, id, read};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
+use crate::progress::counted;
 
 /// Of a shorter time, nothing is said of the share that workers got of their processors: figures come twice a second.
 const COMPUTED_S_MIN: f64 = 2.0;
@@ -73,10 +74,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
-    let mut after = format!(
-        "{} lost, {} redone, {} reused, {} adopted",
-        jobs.lost, jobs.redone, jobs.reused, jobs.adopted
-    );
+    let mut after = losses(run);
     if run.redone_work_s > 0.0 {
         let _ = write!(after, "; {} of work done again", seconds(run.redone_work_s));
     }
@@ -119,12 +117,35 @@ fn page(run: &Run, width: Option<usize>) -> String {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
     let threads = if run.threads == 1 { "thread" } else { "threads" };
-    row("hosts", format!("{} worked on it, {} {threads}", run.hosts, run.threads));
+    let idle = run.by_host.iter().filter(|host| !host.has_computed()).count();
+    let idle = match idle {
+        0 => String::new(),
+        count => format!("; {} took part and found nothing to do", counted(count as u64, "more", "more")),
+    };
+    row("hosts", format!("{} worked on it, {} {threads}{idle}", run.hosts, run.threads));
     if !run.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
     }
     text
+}
+
+/// What was lost and what became of it. Lost jobs are those that had been stolen; others can be redone as well.
+pub fn losses(run: &Run) -> String {
+    let jobs = &run.jobs;
+    let root = match run.root_losses {
+        0 => String::new(),
+        1 => " and the root once".to_owned(),
+        times => format!(" and the root {times} times"),
+    };
+    let more = if jobs.redone > 0 { " (with the root and what was below lost jobs)" } else { "" };
+    format!(
+        "{} lost{root}; {} redone{more}, {} reused, {} adopted",
+        counted(jobs.lost, "stolen job", "stolen jobs"),
+        jobs.redone,
+        jobs.reused,
+        jobs.adopted
+    )
 }
 
 /// By the name that people know, where the host is among those that worked on the run.
@@ -192,7 +213,7 @@ mod tests {
     fn a_page_tells_the_story() {
         let run: Run = read(&json!({
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
-            "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 3, "threads": 6,
+            "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 2, "threads": 4,
             "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
             "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "redone_work_s": 0.25, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
@@ -200,6 +221,7 @@ mod tests {
             "by_host": [
                 {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
                 {"host": 2, "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
+                {"host": 3, "name": "c", "site": "there", "there": true, "jobs": {}, "work_s": 0.0, "busy": 0, "workers": 2},
             ],
         }))
         .expect("a run");
@@ -218,11 +240,12 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
-            "after losses 4 lost, 2 redone, 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
+            "after losses 4 stolen jobs lost and the root once; 2 redone (with the root and what was below lost jobs), 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
+            "hosts        2 worked on it, 4 threads; 1 more took part and found nothing to do\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }

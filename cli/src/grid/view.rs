@@ -120,9 +120,9 @@ pub struct Jobs {
     pub stolen_local: u64,
     pub stolen: u64,
     pub stolen_wide: u64,
-    /// Lost with the hosts that had them.
+    /// Stolen, and lost with the hosts that had stolen them; not the root.
     pub lost: u64,
-    /// Lost and begun again, each once.
+    /// Lost and begun again, each once; the root and jobs below lost ones as well.
     pub redone: u64,
     pub reused: u64,
     pub adopted: u64,
@@ -219,6 +219,13 @@ pub struct HostOfRun {
     pub busy: u64,
     #[serde(default)]
     pub workers: u64,
+}
+
+impl HostOfRun {
+    /// It has done something, and not only looked for work.
+    pub fn has_computed(&self) -> bool {
+        self.work_s > 0.0 || self.jobs.executed > 0
+    }
 }
 
 /// A host of the grid.

@@ -101,7 +101,7 @@ pub async fn unpublish(
             Ok(StatusCode::NO_CONTENT)
         }
         Unpublished::Unknown => Err(Problem::not_found(format!(
-            "no app is published under the name `{}`; `sateen apps` lists them",
+            "no app is published under the name `{}`; `sateen apps` lists those that are",
             name.escape_debug()
         ))),
         Unpublished::OfAnother(owner) => Err(Problem::new(
@@ -144,8 +144,10 @@ pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
         return Err(Problem::conflict(format!("several apps' hashes begin with `{app}`; give more digits")));
     }
     found.pop().ok_or_else(|| {
+        let what = if looks_like_hash(app) { "with the name or hash" } else { "under the name" };
         Problem::not_found(format!(
-            "no app `{app}` is published; `sateen publish` does that, `sateen apps` lists them"
+            "no app is published {what} `{}`; `sateen apps` lists those that are, and `sateen publish` publishes one",
+            app.escape_debug()
         ))
     })
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::Api;
 use super::extract::Query;
 use super::problem::Problem;
+use super::ranges;
 use super::types::Host;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
@@ -92,7 +93,7 @@ fn no_room(full: Full, what: &str) -> Problem {
 #[derive(Deserialize)]
 pub struct Page {
     after: Option<String>,
-    limit: Option<usize>,
+    limit: Option<String>,
 }
 
 /// Hosts by their ids. Where there are more, the header `Link` has the next page.
@@ -101,7 +102,8 @@ pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Re
         Some(text) => Some(HostId::parse(text).ok_or_else(|| not_a_host(text))?),
         None => None,
     };
-    let limit = page.limit.unwrap_or(HOSTS_LISTED_MAX).clamp(1, HOSTS_LISTED_MAX);
+    let limit =
+        ranges::HOSTS_LIMIT.whole(page.limit.as_deref())?.map_or(HOSTS_LISTED_MAX, |limit| limit as usize);
     let mut hosts = api.driver.ask(Request::Hosts).await?;
     hosts.retain(|host| after.is_none_or(|after| host.view.id > after));
     hosts.sort_unstable_by_key(|host| host.view.id);
@@ -126,10 +128,10 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
     Ok(hosts.into_iter().map(|host| shown(api, host)).collect())
 }
 
-fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
+fn shown(api: &Api, HostSeen { view, since_ms, service, rtt, speed }: HostSeen) -> Host {
     let (state, why_idle) = match &view.paused {
         _ if !view.connected => {
-            ("away", Some("its link is broken; it has some seconds to come back".to_owned()))
+            ("away", Some("its link is broken; it is given up unless it is back in a moment".to_owned()))
         }
         Some(why) => ("paused", Some(why.clone())),
         None if view.counts.busy > 0 => ("working", None),
@@ -146,7 +148,7 @@ fn shown(api: &Api, HostSeen { view, service, rtt, speed }: HostSeen) -> Host {
         version: view.report.version.clone(),
         connected: view.connected,
         paused: view.paused,
-        since: written(api.clock.unix_ms(view.since)),
+        since: written(since_ms.unwrap_or_else(|| api.clock.unix_ms(view.since))),
         runs: view.ready.iter().map(|run| run.0).collect(),
         jobs: service.jobs,
         busy: view.counts.busy,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::extract::{Path, Query};
 use super::problem::Problem;
 use super::types::{AppOfRun, Job, RunLimits};
-use super::{Api, runs};
+use super::{Api, ranges, runs};
 use crate::chronicle::{FoundJob, hex};
 use crate::driver::Gone;
 use crate::store::sql;
@@ -34,7 +34,7 @@ pub async fn show(
     Query(of): Query<Of>,
 ) -> Result<Json<Job>, Problem> {
     let (from, to) = tags(&key)?;
-    let run = of.run.as_deref().map(runs::parse).transpose()?;
+    let run = ranges::RUN.whole(of.run.as_deref())?.map(RunId);
     if let Some(run) = run {
         runs::chronicle(&api, run).await?;
     }

@@ -12,6 +12,7 @@ mod operations;
 mod origin;
 mod pages;
 mod problem;
+mod ranges;
 mod runs;
 mod service;
 pub mod types;

@@ -7,6 +7,7 @@ use axum::Json;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use super::ranges::{self, Range};
 use super::types;
 
 /// What an operation takes or gives.
@@ -28,20 +29,22 @@ struct Parameter {
     description: &'static str,
     /// Its type in JSON's words.
     kind: &'static str,
+    /// Of a number.
+    range: Option<Range>,
     is_required: bool,
 }
 
 impl Parameter {
     const fn text(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, kind: "string", is_required: false }
+        Self { name, description, kind: "string", range: None, is_required: false }
     }
 
-    const fn whole(name: &'static str, description: &'static str) -> Self {
-        Self { kind: "integer", ..Self::text(name, description) }
+    const fn whole(range: Range, description: &'static str) -> Self {
+        Self { kind: "integer", range: Some(range), ..Self::text(range.name, description) }
     }
 
-    const fn number(name: &'static str, description: &'static str) -> Self {
-        Self { kind: "number", ..Self::text(name, description) }
+    const fn number(range: Range, description: &'static str) -> Self {
+        Self { kind: "number", ..Self::whole(range, description) }
     }
 
     const fn flag(name: &'static str, description: &'static str) -> Self {
@@ -93,7 +96,7 @@ const OPERATIONS: [Operation; 36] = [
     Operation {
         query: &[
             Parameter::text("after", "Only hosts with greater ids than this."),
-            Parameter::whole("limit", "Maximum hosts of the answer, 1000 if not given."),
+            Parameter::whole(ranges::HOSTS_LIMIT, "Maximum hosts of the answer, 1000 if not given."),
         ],
         ..get(
             "/api/v1/hosts",
@@ -146,8 +149,8 @@ const OPERATIONS: [Operation; 36] = [
                 "Only runs in this state, or in one of several, with commas between them.",
             ),
             Parameter::text("q", "Only runs whose number, app, entry point or arguments contain this."),
-            Parameter::whole("before", "Only runs with smaller numbers."),
-            Parameter::whole("limit", "Maximum runs of the answer, 100 if not given."),
+            Parameter::whole(ranges::BEFORE, "Only runs with smaller numbers."),
+            Parameter::whole(ranges::RUNS_LIMIT, "Maximum runs of the answer, 100 if not given."),
         ],
         ..get(
             "/api/v1/runs",
@@ -169,7 +172,7 @@ const OPERATIONS: [Operation; 36] = [
     },
     Operation {
         query: &[
-            Parameter::number("timeout_s", "Answers after this time at the latest, 30 s if not given."),
+            Parameter::number(ranges::TIMEOUT_S, "Answers after this time at the latest, 30 s if not given."),
             Parameter::flag("figures", "Waits until its counts are final or partial, too."),
         ],
         ..get(
@@ -186,17 +189,20 @@ const OPERATIONS: [Operation; 36] = [
     ),
     get("/api/v1/runs/{run}/tree", "The first jobs of a run's tree.", Content::Json("Tree")),
     Operation {
-        query: &[Parameter::whole("after", "The number of the last line that is known; 0 if not given.")],
+        query: &[Parameter::whole(
+            ranges::AFTER,
+            "The number of the last line that is known; 0 if not given.",
+        )],
         ..get("/api/v1/runs/{run}/log", "The newest lines of the app's log.", Content::Json("Log"))
     },
     Operation {
         query: &[
             Parameter::whole(
-                "from_ms",
+                ranges::FROM_MS,
                 "From this moment on, counted from the run's submission; from the first if not given.",
             ),
-            Parameter::whole("to_ms", "To this one; to the last if not given."),
-            Parameter::whole("buckets", "Maximum stretches of time, 1 to 600; 600 if not given."),
+            Parameter::whole(ranges::TO_MS, "To this one; to the last if not given."),
+            Parameter::whole(ranges::BUCKETS, "Maximum stretches of time; 600 if not given."),
         ],
         ..get("/api/v1/runs/{run}/timeline", "What each worker did when.", Content::Json("Timeline"))
     },
@@ -211,7 +217,7 @@ const OPERATIONS: [Operation; 36] = [
     change("/api/v1/runs/{run}/suspend", "Lets a run rest."),
     change("/api/v1/runs/{run}/resume", "Lets it go on."),
     Operation {
-        query: &[Parameter::whole("run", "Of this run only; of the newest that has it if not given.")],
+        query: &[Parameter::whole(ranges::RUN, "Of this run only; of the newest that has it if not given.")],
         ..get("/api/v1/jobs/{key}", "All that is needed to run one job again.", Content::Json("Job"))
     },
     get("/", "The dashboard.", Content::Other("text/html")),
@@ -247,12 +253,16 @@ fn operation(operation: &Operation) -> Value {
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
     parameters.extend(operation.query.iter().map(|parameter| {
+        let mut schema = json!({"type": parameter.kind});
+        if let Some(Range { least, most, .. }) = parameter.range {
+            (schema["minimum"], schema["maximum"]) = (least.into(), most.into());
+        }
         json!({
             "name": parameter.name,
             "in": "query",
             "required": parameter.is_required,
             "description": parameter.description,
-            "schema": {"type": parameter.kind},
+            "schema": schema,
         })
     }));
     let mut good = json!({"description": operation.summary});

@@ -5,12 +5,15 @@
 //! (DNS rebinding) has that name as `Host`. So the names are listed, and both are checked, whatever the network.
 //! An address of which `Host` consists needs no list: no name was made to point anywhere, and the page that has it as
 //! its origin came from this very address.
+//!
+//! A request says what it is for as `Host`, and may say it in its URI as well (RFC 9112, 3.2.2). What stands between a
+//! client and this coordinator may go by the one or the other, so each must be right.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -84,37 +87,43 @@ fn without_port(host: &str) -> &str {
 
 /// Lets a request pass, or refuses it.
 pub async fn check(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match refusal(request.headers(), &api.names) {
+    match refusal(request.uri(), request.headers(), &api.names) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     }
 }
 
-fn refusal(headers: &HeaderMap, names: &PublicNames) -> Option<Problem> {
+fn refusal(uri: &Uri, headers: &HeaderMap, names: &PublicNames) -> Option<Problem> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    if headers.get_all(header::HOST).iter().nth(1).is_some() {
+        return Some(Problem::bad_request("the request has more than one Host header"));
+    }
     let Some(host) = text(header::HOST).filter(|host| !host.is_empty()) else {
         let why = "the request has no Host header, or an empty one; it must name the coordinator as the URL does, for \
                    example, Host: 127.0.0.1:7700";
         return Some(Problem::bad_request(why));
     };
-    if !names.knows(&host) {
-        let name = without_port(&host).chars().take(NAME_BYTES_MAX).collect::<String>();
-        let name = name.escape_debug();
-        return Some(Problem::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            format!(
-                "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start \
-                 it with --public-name {name}"
-            ),
-        ));
+    let authority = uri.authority().map(|authority| authority.as_str());
+    if let Some(unknown) = [Some(&*host), authority].into_iter().flatten().find(|host| !names.knows(host)) {
+        return Some(misdirected(unknown));
     }
     let origin = text(header::ORIGIN)?;
-    if names.is_own(&origin, &host) {
+    if names.is_own(&origin, authority.unwrap_or(&host)) {
         return None;
     }
     let origin = origin.chars().take(NAME_BYTES_MAX).collect::<String>();
     let why = format!("a web page from `{}` may not use this coordinator", origin.escape_debug());
     Some(Problem::new(StatusCode::FORBIDDEN, why))
+}
+
+fn misdirected(host: &str) -> Problem {
+    let name = without_port(host).chars().take(NAME_BYTES_MAX).collect::<String>();
+    let name = name.escape_debug();
+    let why = format!(
+        "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start it with \
+         --public-name {name}"
+    );
+    Problem::new(StatusCode::MISDIRECTED_REQUEST, why)
 }
 
 #[cfg(test)]
@@ -127,7 +136,8 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().expect("a value"));
         }
-        refusal(&headers, names).map(|problem| problem.into_response().status().as_u16())
+        refusal(&Uri::from_static("/"), &headers, names)
+            .map(|problem| problem.into_response().status().as_u16())
     }
 
     #[test]
@@ -152,7 +162,7 @@ mod tests {
             for origin in [None, Some("http://127.0.0.1:7700"), Some("http://")] {
                 assert_eq!(status("", origin, &names), Some(400), "{origin:?}");
             }
-            let problem = refusal(&HeaderMap::new(), &names).expect("it is refused");
+            let problem = refusal(&Uri::from_static("/"), &HeaderMap::new(), &names).expect("it is refused");
             assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
             assert!(problem.json()["detail"].as_str().is_some_and(|why| why.contains("no Host header")));
         }

@@ -181,13 +181,13 @@ impl Chronicle {
             0 => {}
             _ if self.was_suspended => {}
             1 => self.add_event(
-                EventKind::JobsLost,
+                EventKind::JobsInterrupted,
                 None,
-                "a job is lost whose host did not come back".to_owned(),
+                "a job was running at a host that did not come back".to_owned(),
             ),
-            lost => {
-                let text = format!("{lost} jobs are lost whose hosts did not come back");
-                self.add_event(EventKind::JobsLost, None, text);
+            jobs => {
+                let text = format!("{jobs} jobs were running at hosts that did not come back");
+                self.add_event(EventKind::JobsInterrupted, None, text);
             }
         }
     }
@@ -222,7 +222,7 @@ impl Chronicle {
         let now_ms = self.now_ms();
         // What rests runs nowhere.
         let is_given_back = how != Going::Crashed || self.was_suspended;
-        let lost = self.tree.lose_host(source.id, now_ms, is_given_back);
+        let running = self.tree.lose_host(source.id, now_ms, is_given_back);
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
             Going::Paused => (EventKind::HostLeft, "paused"),
@@ -230,13 +230,14 @@ impl Chronicle {
         };
         let named = format!("host {} ({})", source.name, source.site);
         self.add_event(kind, Some(source.id), format!("{named} {how}"));
-        let text = match lost {
+        // Hosts that had lent it jobs count those as lost, which are others: see `EventKind::JobsInterrupted`.
+        let text = match running {
             0 => return,
             _ if is_given_back => return,
-            1 => format!("a job that {named} was at is lost"),
-            lost => format!("{lost} jobs that {named} was at are lost"),
+            1 => format!("a job was running at {named}"),
+            jobs => format!("{jobs} jobs were running at {named}"),
         };
-        self.add_event(EventKind::JobsLost, Some(source.id), text);
+        self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
 
     /// The run's state has changed.

@@ -205,7 +205,7 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
     assert_eq!(states(&mut chronicle, settles_ms - 1), ["running", "running"]);
     assert_eq!(states(&mut chronicle, settles_ms), ["lost", "running"]);
     let text = chronicle.events().pop().map(|event| event.text);
-    assert_eq!(text.as_deref(), Some("a job is lost whose host did not come back"));
+    assert_eq!(text.as_deref(), Some("a job was running at a host that did not come back"));
 }
 
 fn row(host: u64) -> HostOfRun {
@@ -255,13 +255,14 @@ fn a_flood_of_reuses_hides_no_crash() {
         EventKind::HostJoined,
         EventKind::HostJoined,
         EventKind::HostLost,
-        EventKind::JobsLost,
+        EventKind::JobsInterrupted,
         EventKind::Ended,
     ];
     assert_eq!(kinds, expected);
     let events = chronicle.events();
-    let lost = events.iter().find(|event| event.kind == EventKind::JobsLost).map(|event| event.text.as_str());
-    assert_eq!(lost, Some("a job that host two (here) was at is lost"));
+    let lost =
+        events.iter().find(|event| event.kind == EventKind::JobsInterrupted).map(|event| event.text.as_str());
+    assert_eq!(lost, Some("a job was running at host two (here)"));
     assert!(events.len() <= crate::limits::RUN_EVENTS_MAX);
     assert!(events.windows(2).all(|pair| pair[0].number < pair[1].number));
     // All in one moment: one event.

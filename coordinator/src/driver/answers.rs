@@ -104,7 +104,8 @@ impl Drive {
         }
         let (Settling { state, end, failure }, view) =
             (self.settling.get(&run)?, self.machine.run_over(run)?);
-        let figures = end::close(Figures::of_view(&view, Vec::new()), end, failure.clone());
+        let workers = view.counts().workers;
+        let figures = end::close(Figures::of_view(&view, Vec::new()), workers, end, failure.clone());
         Some(self.over(run, *state, figures))
     }
 

@@ -59,11 +59,11 @@ fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f6
     }
 }
 
-/// The figures of a run that is over.
-pub fn close(mut figures: Figures, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
+/// The figures of a run that is over, in which hosts with so many workers took part.
+pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
     let has_lost = figures.jobs.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
-    let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(figures.threads.max(1)) };
+    let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
     (figures.answer_work_s, figures.lost_work_s) = accounts(figures.work_s, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, figures.answer_work_s) {
         // The chain goes through the work behind results, too.
@@ -88,6 +88,7 @@ mod tests {
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
             close(
                 Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
+                1,
                 &RunEnd::Finished(Finished { outcome, work_ns, span_ns }),
                 None,
             )
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
         let cancelled = close(
             Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
+            1,
             &RunEnd::Cancelled,
             None,
         );

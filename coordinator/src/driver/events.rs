@@ -1,5 +1,6 @@
 //! What the machine tells: into logs, counters and chronicles.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use sateen_protocol::HostId;
@@ -12,6 +13,9 @@ use crate::api::types::EventKind;
 use crate::chronicle::{Going, Source};
 use crate::locked;
 use crate::store::sql::state_word;
+
+/// Hosts that have not come back and are given up in one event.
+const AWAITED_AT_ONCE_MAX: usize = 64;
 
 impl Drive {
     pub(super) fn who(&self, link: LinkId) -> String {
@@ -26,8 +30,33 @@ impl Drive {
         }
     }
 
+    /// Has it saved whether a host is there.
+    pub(super) fn save_presence(&mut self, host: HostId) {
+        self.saver.add_host(host, self.names.saved(host));
+    }
+
+    /// Hosts from before a restart that have had their time to come back are lost, like others that are given up.
+    pub(super) fn give_up_awaited(&mut self) {
+        if self.machine.waits_for_hosts() {
+            return;
+        }
+        for _ in 0..AWAITED_AT_ONCE_MAX {
+            let Some(host) = self.awaited.pop_first() else { break };
+            // It had joined before; that it was there is what is counted here.
+            self.links.counters.hosts_joined.fetch_add(1, Relaxed);
+            self.links.counters.hosts_crashed.fetch_add(1, Relaxed);
+            tracing::warn!(host = %self.named(host), "host did not come back after the coordinator's restart");
+            self.host_gone(host, Going::Crashed);
+        }
+    }
+
+    /// From where it comes, or came last.
+    fn address(&self, host: HostId) -> String {
+        self.names.address_of(host).map_or_else(|| "unknown".to_owned(), |address| address.to_string())
+    }
+
     /// All runs that it had to do with are told.
-    fn host_gone(&self, host: HostId, how: Going) {
+    fn host_gone(&mut self, host: HostId, how: Going) {
         let name = self.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
@@ -35,26 +64,28 @@ impl Drive {
         }
         if how != Going::Paused {
             self.names.went(host);
+            self.save_presence(host);
             locked(&self.speeds).forget(host);
             locked(&self.served).forget(host);
         }
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        let counters = &self.links.counters;
+        let links = Arc::clone(&self.links);
+        let counters = &links.counters;
         match event {
             Event::HostJoined(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host joined");
+                tracing::info!(host = %self.named(host), address = self.address(host), "host joined");
             }
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "host left");
+                tracing::info!(host = %self.named(host), address = self.address(host), "host left");
                 self.host_gone(host, Going::Left);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
-                tracing::warn!(host = %self.named(host), "host given up");
+                tracing::warn!(host = %self.named(host), address = self.address(host), "host given up");
                 self.host_gone(host, Going::Crashed);
             }
             Event::HostPaused(host) => {
@@ -62,12 +93,14 @@ impl Drive {
                 self.host_gone(host, Going::Paused);
             }
             Event::HostReturned(host) => {
-                self.names.returned(host);
                 counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), "a host that was given up came back in time");
+                self.names.returned(host);
+                self.save_presence(host);
+                tracing::info!(host = %self.named(host), address = self.address(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
-                tracing::info!(%was, host = %self.named(is), "a host that was given up came back");
+                let address = self.address(is);
+                tracing::info!(%was, host = %self.named(is), address, "a host that was given up came back");
             }
             Event::Unready(run, host, reason) => {
                 let named = self.named(host);

@@ -194,6 +194,7 @@ impl New {
         let (to_driver, from_links) = mpsc::unbounded_channel();
         let known = Known {
             names: Vec::new(),
+            hosts: Vec::new(),
             chronicles: Vec::new(),
             trees_kept: crate::limits::TREES_KEPT,
             submitters: Vec::new(),

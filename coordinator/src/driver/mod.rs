@@ -20,7 +20,7 @@ mod speed;
 mod tests;
 mod totals;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,13 +32,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::chronicle::{Chronicle, Chronicles};
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_ms};
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
 use crate::links::{FromLink, Links};
 use crate::locked;
 use crate::peer::Peer;
+use crate::store::chronicle::SavedHost;
 use crate::store::{Store, StoreError};
 use names::Names;
 use places::Submitters;
@@ -71,6 +72,8 @@ pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
 pub struct Known {
     /// Names and sites of hosts.
     pub names: Vec<(HostId, String, String)>,
+    /// Hosts that were there.
+    pub hosts: Vec<(HostId, SavedHost)>,
     /// Trees and logs of runs, and whether the runs are over; those that ended first come first.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Maximum runs that are over and whose chronicles are kept.
@@ -118,6 +121,8 @@ pub struct Drive {
     /// What a link's hello said, until the machine says who it is.
     hellos: HashMap<LinkId, HostName>,
     names: Names,
+    /// Hosts from before a restart that have not come back.
+    awaited: BTreeSet<HostId>,
     submitters: Submitters,
     /// Runs that are over, and of which hosts have not said what they counted last.
     settling: HashMap<RunId, Settling>,
@@ -167,7 +172,8 @@ impl Drive {
             submitted: mpsc::unbounded_channel(),
             from_links,
             hellos: HashMap::new(),
-            names: Names::restore(known.names),
+            awaited: known.hosts.iter().map(|(host, _)| *host).collect(),
+            names: Names::restore(known.names, known.hosts),
             submitters: Submitters::restore(known.submitters),
             rounds: Rounds::default(),
             scans: Scans::default(),
@@ -415,7 +421,10 @@ impl Drive {
     fn identified(&mut self, link: LinkId, host: HostId) {
         self.links.identify(link, host);
         if let Some(name) = self.hellos.remove(&link) {
-            self.names.came(host, name);
+            let address = self.links.get(link).map(|link| link.address);
+            self.names.came(host, name, address, unix_ms());
+            self.awaited.remove(&host);
+            self.save_presence(host);
         }
     }
 }

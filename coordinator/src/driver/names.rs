@@ -1,12 +1,14 @@
-//! What hosts call themselves, and which of them are there. Known to what works out figures behind the driver's back,
-//! too.
+//! What hosts call themselves, from where they come, which of them are there, and since when. Known to what works out figures
+//! behind the driver's back, too.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sateen_protocol::HostId;
 
 use crate::limits::HOST_NAMES_MAX;
+use crate::store::chronicle::SavedHost;
 
 /// What a host calls itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,16 +33,27 @@ struct Known {
 #[derive(Debug)]
 struct Entry {
     name: Arc<HostName>,
+    /// Of its last link, if that was since the coordinator's start.
+    address: Option<IpAddr>,
     is_there: bool,
+    /// When it joined, in milliseconds since 1970; 0 if that is not known.
+    since_ms: u64,
 }
 
 impl Names {
-    /// Those of hosts from before a restart.
-    pub fn restore(names: impl IntoIterator<Item = (HostId, String, String)>) -> Self {
+    /// Those of hosts from before a restart; some of them were there and may come back.
+    pub fn restore(
+        names: impl IntoIterator<Item = (HostId, String, String)>,
+        hosts: impl IntoIterator<Item = (HostId, SavedHost)>,
+    ) -> Self {
+        let names = names.into_iter().map(|(host, name, site)| (host, Arc::new(HostName { name, site }), 0));
+        let hosts = hosts.into_iter().map(|(host, saved)| (host, saved.name, saved.since_ms));
         let mut known = Known::default();
-        for (host, name, site) in names {
-            known.of.insert(host, Entry { name: Arc::new(HostName { name, site }), is_there: false });
-            known.gone.push_back(host);
+        for (host, name, since_ms) in names.chain(hosts) {
+            let entry = Entry { name, address: None, is_there: false, since_ms };
+            if known.of.insert(host, entry).is_none() {
+                known.gone.push_back(host);
+            }
         }
         Self(Arc::new(RwLock::new(known)))
     }
@@ -53,9 +66,12 @@ impl Names {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is there, and calls itself so.
-    pub fn came(&self, host: HostId, name: HostName) {
-        self.write().of.insert(host, Entry { name: Arc::new(name), is_there: true });
+    /// A host is there, comes from this address, and calls itself so. If it was there before, it joined then.
+    pub fn came(&self, host: HostId, name: HostName, address: Option<IpAddr>, now_ms: u64) {
+        let mut known = self.write();
+        let before = known.of.get(&host).map(|entry| entry.since_ms).filter(|since_ms| *since_ms > 0);
+        let since_ms = before.unwrap_or(now_ms);
+        known.of.insert(host, Entry { name: Arc::new(name), address, is_there: true, since_ms });
     }
 
     /// A host that had gone is there again.
@@ -85,6 +101,18 @@ impl Names {
         self.read().of.get(&host).map(|entry| Arc::clone(&entry.name))
     }
 
+    /// A host that is there, as it is saved.
+    pub fn saved(&self, host: HostId) -> Option<SavedHost> {
+        let known = self.read();
+        let entry = known.of.get(&host).filter(|entry| entry.is_there)?;
+        Some(SavedHost { name: Arc::clone(&entry.name), since_ms: entry.since_ms })
+    }
+
+    /// From where a host came last.
+    pub fn address_of(&self, host: HostId) -> Option<IpAddr> {
+        self.read().of.get(&host).and_then(|entry| entry.address)
+    }
+
     /// Whether a host is there.
     pub fn is_there(&self, host: HostId) -> bool {
         self.read().of.get(&host).is_some_and(|entry| entry.is_there)
@@ -97,18 +125,36 @@ mod tests {
 
     #[test]
     fn names_of_the_gone_are_bounded_and_those_who_are_there_keep_theirs() {
-        let names = Names::restore([(HostId(1), "old".to_owned(), "here".to_owned())]);
+        let names = Names::restore([(HostId(1), "old".to_owned(), "here".to_owned())], []);
         assert!(names.of(HostId(1)).is_some_and(|name| name.name == "old") && !names.is_there(HostId(1)));
         let name = |name: &str| HostName { name: name.to_owned(), ..HostName::default() };
-        names.came(HostId(2), name("two"));
+        names.came(HostId(2), name("two"), Some(IpAddr::from([192, 0, 2, 7])), 1);
         names.went(HostId(2));
         names.returned(HostId(2));
         for host in 3..HOST_NAMES_MAX as u64 + 10 {
-            names.came(HostId(host), name("short"));
+            names.came(HostId(host), name("short"), None, 1);
             names.went(HostId(host));
         }
         assert!(names.is_there(HostId(2)) && names.of(HostId(2)).is_some());
+        assert_eq!(names.address_of(HostId(2)), Some(IpAddr::from([192, 0, 2, 7])));
         assert_eq!(names.of(HostId(1)), None);
         assert_eq!(names.read().of.len(), HOST_NAMES_MAX + 1);
+    }
+
+    #[test]
+    fn a_host_has_joined_when_it_first_came_whatever_was_started_again_since() {
+        let name = || HostName { name: "two".to_owned(), site: "here".to_owned() };
+        let names = Names::default();
+        names.came(HostId(2), name(), None, 17);
+        names.came(HostId(2), name(), None, 20);
+        let saved = names.saved(HostId(2)).expect("it is there");
+        assert_eq!(saved.since_ms, 17);
+        let known = [(HostId(2), "two".to_owned(), "here".to_owned())];
+        let again = Names::restore(known, [(HostId(2), saved.clone())]);
+        assert_eq!((again.saved(HostId(2)), again.read().gone.len()), (None, 1), "it has not come back");
+        again.came(HostId(2), name(), None, 99);
+        again.came(HostId(3), name(), None, 99);
+        assert_eq!(again.saved(HostId(2)), Some(saved));
+        assert_eq!(again.saved(HostId(3)).map(|saved| saved.since_ms), Some(99));
     }
 }

@@ -100,6 +100,8 @@ pub struct Live {
 pub struct HostSeen {
     /// As the machine has it.
     pub view: HostView,
+    /// When it joined, in milliseconds since 1970; none if it has gone meanwhile.
+    pub since_ms: Option<u64>,
     /// What it has done, in runs that are under way and in those that have ended while it was there.
     pub service: Service,
     /// To the coordinator and back.

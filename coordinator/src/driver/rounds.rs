@@ -41,6 +41,7 @@ impl Drive {
 
     /// Does the next part of what is to be done.
     pub(super) fn next_part(&mut self) {
+        self.give_up_awaited();
         self.sample_some();
         self.collect_rows(ROWS_AT_ONCE_MAX);
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);

@@ -21,7 +21,7 @@ use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
 use crate::limits::{CHANGES_AT_ONCE_MAX, SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
-use crate::store::chronicle::{self, Batch, SavedRow};
+use crate::store::chronicle::{self, Batch, SavedHost, SavedRow};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
 
@@ -97,6 +97,7 @@ pub struct Saver {
 struct Standings {
     of_runs: HashMap<RunId, Standing>,
     rows: HashMap<(RunId, HostId), Option<SavedRow>>,
+    hosts: HashMap<HostId, Option<SavedHost>>,
 }
 
 impl Standings {
@@ -107,6 +108,9 @@ impl Standings {
         }
         for (host, row) in older.rows {
             self.rows.entry(host).or_insert(row);
+        }
+        for (host, saved) in older.hosts {
+            self.hosts.entry(host).or_insert(saved);
         }
     }
 }
@@ -301,6 +305,11 @@ impl Saver {
         self.next.rows.insert((run, host), row);
     }
 
+    /// A host that came, or nothing in place of one that went.
+    pub fn add_host(&mut self, host: HostId, saved: Option<SavedHost>) {
+        self.next.hosts.insert(host, saved);
+    }
+
     /// The run is over.
     pub fn forget_standing(&mut self, run: RunId) {
         self.standings.remove(&run);
@@ -375,15 +384,15 @@ fn save_all(
 ) -> Result<(), StoreError> {
     let jobs_max = if is_last { usize::MAX } else { SAVED_JOBS_MAX };
     let (changes, dropped) = chronicles.changes(jobs_max, is_last);
-    let Standings { of_runs, rows } = standings;
-    if of_runs.is_empty() && rows.is_empty() && changes.is_empty() && dropped.is_empty() {
+    let Standings { of_runs, rows, hosts } = standings;
+    if of_runs.is_empty() && rows.is_empty() && hosts.is_empty() && changes.is_empty() && dropped.is_empty() {
         return Ok(());
     }
-    let batch = Batch { standings: of_runs, rows, chronicles: changes, dropped };
+    let batch = Batch { standings: of_runs, rows, chronicles: changes, dropped, hosts };
     let saved = chronicle::save(connection, &batch);
     if saved.is_err() {
         chronicles.save_again(&batch.chronicles, batch.dropped);
-        let unsaved = Standings { of_runs: batch.standings, rows: batch.rows };
+        let unsaved = Standings { of_runs: batch.standings, rows: batch.rows, hosts: batch.hosts };
         failed.lock().unwrap_or_else(PoisonError::into_inner).add_older(unsaved);
     }
     saved

@@ -215,6 +215,7 @@ impl Drive {
         let mut left = HOSTS_AT_ONCE_MAX;
         if let Some(next) = scan.next {
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
+                since_ms: None,
                 service: Service::default(),
                 speed: None,
                 rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
@@ -275,6 +276,7 @@ impl Drive {
                 let (speeds, served) = (locked(&speeds), locked(&served));
                 for host in &mut part {
                     let id = host.view.id;
+                    host.since_ms = names.saved(id).map(|saved| saved.since_ms);
                     host.service = served.of(id);
                     let Told { lent, redone } = told.get(&id).copied().unwrap_or_default();
                     host.service.jobs.add(&JobCounts { redone, ..host.view.counts.jobs.into() });

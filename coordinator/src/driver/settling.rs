@@ -61,7 +61,7 @@ impl Drive {
         let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
-        let sums = Figures { hosts: account.by_host.len(), ..end::close(sums, &end, failure) };
+        let sums = end::close(sums, counts.workers, &end, failure);
         self.ended.add(self.since_start(run, &counts), sums.lost_work_s);
         self.restored.remove(&run);
         let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));

@@ -115,6 +115,7 @@ impl Simulated {
         let grid = config.grid;
         let known = Known {
             names: restored.names,
+            hosts: restored.hosts,
             chronicles: restored.chronicles,
             trees_kept: crate::limits::TREES_KEPT,
             submitters: restored.submitters,

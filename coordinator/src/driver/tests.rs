@@ -165,7 +165,7 @@ async fn answers_about_many_hosts_leave_none_out() {
             until(&link, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
         }
         bed.say(&link, ToCoordinator::Ready { run });
-        let counts = Box::new(Counts { workers: 1, busy: 1, ..Counts::default() });
+        let counts = Box::new(Counts { workers: 1, busy: 1, work_ns: 1, ..Counts::default() });
         let (notes, workers) = (Vec::new(), Vec::new());
         let (progress, notes_dropped) = (None, 0);
         let counted =
@@ -184,7 +184,7 @@ async fn answers_about_many_hosts_leave_none_out() {
     });
     let live = live.await.expect("all have counted");
     let names: BTreeSet<&str> = live.figures.by_host.iter().map(|host| host.name.as_str()).collect();
-    assert_eq!((names.len(), live.figures.hosts), (HOSTS, HOSTS));
+    assert_eq!((names.len(), live.figures.hosts as usize), (HOSTS, HOSTS));
 
     drop(timeout(Duration::ZERO, bed.driver.ask(Request::Hosts)).await);
     let asked = join_all((0..8).map(|_| bed.driver.ask(Request::Hosts)));

@@ -122,13 +122,21 @@ impl All {
             ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             ("jobs_aborted", "Jobs that nobody wanted any more", counts.jobs.aborted),
-            ("jobs_lost", "Stolen jobs that were lost with a thief that crashed", counts.jobs.lost),
+            (
+                "jobs_lost",
+                "Stolen jobs that were lost with a thief that crashed; root jobs are in root_losses",
+                counts.jobs.lost,
+            ),
             (
                 "jobs_given_back",
                 "Stolen jobs that their thieves had begun and gave back, as they left or paused",
                 counts.jobs.given_back,
             ),
-            ("jobs_redone", "Jobs that were lost with a host and begun again", self.totals.redone),
+            (
+                "jobs_redone",
+                "Jobs that were lost with a host and begun again, each once, root jobs and jobs below lost ones included",
+                self.totals.redone,
+            ),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
             ("orphans_adopted", "Orphans that went on, and whose results were used", counts.jobs.adopted),
@@ -179,8 +187,8 @@ impl All {
         }
         out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
         out.histograms(
-            "steal_latency",
-            "From a steal request to the arrival of the job that it gave",
+            "steal_wait",
+            "From a steal request to the arrival of the job that it gave, the time for which its victim had none included",
             &latencies,
         )
     }
@@ -355,11 +363,11 @@ mod tests {
         let before = written(&counters, counts);
         assert_eq!(value(&before, "sateen_jobs_spawned_total"), 7.0);
         assert_eq!(value(&before, "sateen_work_seconds_total"), 2.5);
-        let bucket = r#"sateen_steal_latency_seconds_bucket{le="0.00005",scope="site"}"#;
+        let bucket = r#"sateen_steal_wait_seconds_bucket{le="0.00005",scope="site"}"#;
         let bucket = if before.contains(bucket) {
             bucket
         } else {
-            r#"sateen_steal_latency_seconds_bucket{scope="site",le="0.00005"}"#
+            r#"sateen_steal_wait_seconds_bucket{scope="site",le="0.00005"}"#
         };
         let first = value(&before, bucket);
         let after = written(&counters, Counts { jobs: spawned(3), ..Counts::default() });

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Statement, params};
-use sateen_protocol::coordinator::{self, Account, Standing};
+use sateen_protocol::coordinator::{self, Account, AtWork, Standing};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,11 +41,13 @@ pub struct NamedStanding {
 impl NamedStanding {
     /// The figures of a run that ended like this.
     pub fn figures(&self, end: &RunEnd) -> Figures {
-        let Standing { root_host, root_losses, by_host, progress, .. } = &self.standing;
+        let Standing { root_host, root_losses, by_host, progress, long_gone, .. } = &self.standing;
+        let at_work = AtWork::of(by_host.iter().copied());
         let account = Account {
             root_host: *root_host,
             root_losses: *root_losses,
             progress: *progress,
+            at_work: AtWork { hosts: at_work.hosts + long_gone, ..at_work },
             ..Account::default()
         };
         let mut sum = Counts::default();
@@ -57,7 +59,7 @@ impl NamedStanding {
             let name = names.get(host).cloned().unwrap_or_default();
             HostOfRun::new(*host, &name, false, counts)
         });
-        close(Figures::of_account(&account, &sum, rows.collect()), end, judge(end).1)
+        close(Figures::of_account(&account, &sum, rows.collect()), sum.workers, end, judge(end).1)
     }
 }
 
@@ -72,6 +74,17 @@ pub struct Batch {
     pub chronicles: Vec<ChronicleChanges>,
     /// Nobody looks at these any more.
     pub dropped: Vec<RunId>,
+    /// Hosts that came, and nothing in place of those that went.
+    pub hosts: HashMap<HostId, Option<SavedHost>>,
+}
+
+/// A host that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedHost {
+    /// What it calls itself.
+    pub name: Arc<HostName>,
+    /// When it joined, in milliseconds since 1970.
+    pub since_ms: u64,
 }
 
 /// Saves a batch, all of it or nothing.
@@ -81,12 +94,12 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
         {
             // A batch may come after the end of its run.
             let mut standing = transaction.prepare(
-                "INSERT OR REPLACE INTO standings SELECT ?1, ?2
+                "INSERT OR REPLACE INTO standings SELECT ?1, ?2, ?3
                  WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
             )?;
             for (run, stands) in &batch.standings {
                 let named = NamedStanding { standing: stands.clone(), names: Vec::new() };
-                standing.execute(params![run.0 as i64, encode(&named)?])?;
+                standing.execute(params![run.0 as i64, encode(&named)?, stands.long_gone as i64])?;
             }
             let mut counted = transaction.prepare(
                 "INSERT OR REPLACE INTO standing_rows SELECT ?1, ?2, ?3
@@ -122,6 +135,17 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                     looks.execute(params![run, encode(new)?])?;
                 }
             }
+            let mut came = transaction.prepare("INSERT OR REPLACE INTO hosts VALUES (?1, ?2, ?3, ?4)")?;
+            let mut went = transaction.prepare("DELETE FROM hosts WHERE host = ?1")?;
+            for (host, saved) in &batch.hosts {
+                let host = host.0 as i64;
+                match saved {
+                    Some(SavedHost { name, since_ms }) => {
+                        came.execute(params![host, name.name, name.site, *since_ms as i64])?
+                    }
+                    None => went.execute([host])?,
+                };
+            }
             for run in &batch.dropped {
                 for table in ["chronicles", "tree_jobs", "log_lines", "looks"] {
                     transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0 as i64])?;
@@ -135,9 +159,14 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
 
 /// How a run stood. What cannot be read is not known.
 pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
-    let mut statement = connection.prepare("SELECT standing FROM standings WHERE run = ?1")?;
+    let mut statement = connection.prepare("SELECT standing, long_gone FROM standings WHERE run = ?1")?;
     let what = || format!("how run {run} stands, whose counts begin anew");
-    let found = readable(statement.query([run.0 as i64])?, |row| blob(row, 0, "how a run stands"), what)?;
+    let read = |row: &Row<'_>| {
+        let mut named = blob::<NamedStanding>(row, 0, "how a run stands")?;
+        named.standing.long_gone = row.get::<_, i64>(1)? as u64;
+        Ok(named)
+    };
+    let found = readable(statement.query([run.0 as i64])?, read, what)?;
     let mut named: NamedStanding = found.into_iter().next().unwrap_or_default();
     let mut statement = connection.prepare("SELECT host, row FROM standing_rows WHERE run = ?1")?;
     let read = |row: &Row<'_>| {
@@ -160,6 +189,17 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
         named.names.push((host, name, site));
     }
     Ok(named)
+}
+
+/// The hosts that were there.
+pub fn hosts(connection: &Connection) -> Result<Vec<(HostId, SavedHost)>> {
+    let mut statement = connection.prepare("SELECT host, name, site, since_ms FROM hosts ORDER BY host")?;
+    let read = |row: &Row<'_>| {
+        let name = Arc::new(HostName { name: row.get(1)?, site: row.get(2)? });
+        let since_ms = row.get::<_, i64>(3)? as u64;
+        Ok((HostId(row.get::<_, i64>(0)? as u64), SavedHost { name, since_ms }))
+    };
+    readable(statement.query([])?, read, || "a host, which is not waited for".to_owned())
 }
 
 /// A run that has a chronicle.

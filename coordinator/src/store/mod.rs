@@ -37,6 +37,7 @@ use crate::clock::unix_ms;
 use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;
+use chronicle::SavedHost;
 use lane::Lane;
 
 pub use blobs::{Blobs, Incoming};
@@ -120,6 +121,8 @@ pub struct Restored {
     pub submitters: Vec<(RunId, Option<Peer>)>,
     /// Names and sites of hosts that work on them.
     pub names: Vec<(HostId, String, String)>,
+    /// Hosts that were there.
+    pub hosts: Vec<(HostId, SavedHost)>,
     /// Trees and logs, and whether their runs are over; those that ended first come first.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Modules and inputs that are needed and not there, each in a sentence.
@@ -178,6 +181,7 @@ impl Store {
                 chronicles.iter().find(|(known, ..)| *known == run).map(|(.., chronicle)| chronicle);
             settle(&mut connection, run, chronicle)?;
         }
+        let hosts = chronicle::hosts(&connection)?;
         let uploaded = sql::uploads(&connection)?;
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join(BLOBS), opening.blobs_bytes_max, &uploaded)?);
@@ -194,7 +198,9 @@ impl Store {
             folder: folder.to_owned(),
             _lock: lock,
         };
-        Ok((store, Restored { grid, secret, restarted, seed, runs, submitters, names, chronicles, missing }))
+        let restored =
+            Restored { grid, secret, restarted, seed, runs, submitters, names, hosts, chronicles, missing };
+        Ok((store, restored))
     }
 
     /// Reads from the database.

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -118,6 +118,16 @@ const MIGRATIONS: [&str; 8] = [
     ALTER TABLE runs ADD COLUMN submitted_from TEXT;
     CREATE INDEX runs_by_app ON runs (app);
     CREATE INDEX name_owners_by_letters ON name_owners (name COLLATE NOCASE);
+",
+    "
+    -- Hosts that are there: should they not come back after a restart, they are lost.
+    CREATE TABLE hosts (
+        host INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        site TEXT NOT NULL,
+        since_ms INTEGER NOT NULL
+    );
+    ALTER TABLE standings ADD COLUMN long_gone INTEGER NOT NULL DEFAULT 0; -- hosts without a row that worked on it
 ",
 ];
 

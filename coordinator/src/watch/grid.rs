@@ -68,13 +68,13 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
     }
     let mut away = hosts.iter().filter(|host| !host.connected);
     for host in away.by_ref().take(HOST_ALERTS_MAX) {
-        let text = format!("host {} is not connected", host.name);
+        let text = format!("host {} is away: its link is broken", host.name);
         found.push(("warn", text, None, Some(host.id.clone())));
     }
     match away.count() {
         0 => {}
-        1 => found.push(("warn", "another host is not connected".to_owned(), None, None)),
-        more => found.push(("warn", format!("{more} more hosts are not connected"), None, None)),
+        1 => found.push(("warn", "another host is away".to_owned(), None, None)),
+        more => found.push(("warn", format!("{more} more hosts are away"), None, None)),
     }
     let now_ms = unix_ms();
     let mut still = HashMap::new();

@@ -505,3 +505,61 @@ fn a_name_that_was_made_to_point_here_is_refused_on_a_trusted_network_too() {
     host.send(&[hello("honest", None, Vec::new())]);
     host.until(|message| matches!(message, ToHost::Welcome { .. }).then_some(()));
 }
+
+/// What stands before a coordinator may go by another of the names that a request gives than this does.
+#[test]
+fn each_name_that_a_request_gives_is_looked_at() {
+    let server = Server::start();
+    let own = &*server.address;
+    let ask = |target: &str, headers: &str| {
+        let mut raw = RawRequest::open(own, "127.0.0.1");
+        raw.send(format!("GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").as_bytes());
+        raw.answer()
+    };
+    let (good, evil) = (format!("Host: {own}\r\n"), "Host: evil.example\r\n");
+    for path in ["/api/v1/runs", "/ws/host", "/ws/watch", "/"] {
+        for hosts in [format!("{good}{evil}"), format!("{evil}{good}"), good.repeat(2)] {
+            let (status, why) = detail(ask(path, &hosts));
+            assert!(status == 400 && why.contains("more than one Host"), "{path}, {hosts:?}: {status} {why}");
+        }
+        for elsewhere in ["evil.example", &format!("evil.example@{own}"), "localhost.evil.example"] {
+            let (status, why) = detail(ask(&format!("http://{elsewhere}{path}"), &good));
+            assert!(status == 421 && why.contains("evil.example"), "{path}, {elsewhere}: {status} {why}");
+        }
+        assert_eq!(detail(ask(&format!("http://{own}{path}"), evil)).0, 421, "{path}");
+    }
+    let absolute = format!("http://{own}/api/v1/runs");
+    assert_eq!(ask(&absolute, &good).0, 200);
+    assert_eq!(ask(&absolute, &format!("{good}Origin: http://{own}\r\n")).0, 200);
+    // The page is that of the name in the URI, which goes before the header's.
+    let port = own.rsplit_once(':').expect("a port").1;
+    let other = format!("http://localhost:{port}");
+    assert_eq!(ask(&absolute, &format!("{good}Origin: {other}\r\n")).0, 403);
+    assert_eq!(ask(&format!("{other}/api/v1/runs"), &format!("{good}Origin: {other}\r\n")).0, 200);
+}
+
+#[test]
+fn the_log_says_from_where_hosts_come_and_came() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let child = crate::server::command(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).expect("our folder"))
+        .spawn()
+        .expect("it starts");
+    let server = Server::from_child(child, folder);
+    let logged = |what: &str| {
+        eventually(what, || {
+            let text = std::fs::read_to_string(&log).expect("it is there");
+            text.lines().find(|line| line.contains(what)).map(str::to_owned)
+        })
+    };
+    let (host, _) = Host::join(&server.address, "visitor");
+    assert!(logged("host joined").contains("address=127.0.0.1"), "{}", logged("host joined"));
+    // Its link is gone by then.
+    drop(host);
+    assert!(logged("host given up").contains("address=127.0.0.1"), "{}", logged("host given up"));
+    let (mut host, _) = Host::join(&server.address, "leaver");
+    host.send(&[ToCoordinator::Leaving]);
+    assert!(logged("host left").contains("address=127.0.0.1"), "{}", logged("host left"));
+}

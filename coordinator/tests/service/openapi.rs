@@ -258,6 +258,51 @@ fn what_is_required_is_what_cannot_be_left_out() {
     }
 }
 
+/// Every number in a query has a range in the document. What is outside is refused with that range, and what is at its ends is
+/// not.
+#[test]
+fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
+    let (server, _host, words) = furnished();
+    let document = server.json("/api/v1/openapi.json");
+    let mut looked_at = 0;
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let mut url = path.clone();
+        for (name, word) in &words {
+            url = url.replace(name, word);
+        }
+        for parameter in operations["get"]["parameters"].as_array().into_iter().flatten() {
+            let schema = &parameter["schema"];
+            if parameter["in"] != "query" || !["integer", "number"].iter().any(|kind| schema["type"] == *kind)
+            {
+                continue;
+            }
+            looked_at += 1;
+            let name = parameter["name"].as_str().expect("a name");
+            let [least, most] = ["minimum", "maximum"].map(|end| schema[end].as_u64().expect("an end"));
+            for wrong in [least as i64 - 1, most as i64 + 1].map(|number| number.to_string()) {
+                let (status, why) = detail(server.get(&format!("{url}?{name}={wrong}")));
+                let range = format!("from {least} to {most}");
+                assert!(status == 400 && why.contains(name) && why.contains(&range), "{url} {wrong}: {why}");
+            }
+            for wrong in ["x", "", "1e", "NaN", "0x10"] {
+                let (status, why) = detail(server.get(&format!("{url}?{name}={wrong}")));
+                assert!(status == 400 && why.contains(name), "{url} {wrong}: {status} {why}");
+            }
+            if schema["type"] == "integer" {
+                let (status, why) = detail(server.get(&format!("{url}?{name}=1.5")));
+                assert!(status == 400 && why.contains("whole number"), "{url}: {status} {why}");
+            }
+            for right in [least, most] {
+                let (status, body) = server.get(&format!("{url}?{name}={right}"));
+                // There may be no such run.
+                let is_taken = status == 200 || (status == 404 && name == "run");
+                assert!(is_taken, "{url} {right}: {}", String::from_utf8_lossy(&body));
+            }
+        }
+    }
+    assert_eq!(looked_at, 9);
+}
+
 #[test]
 fn nothing_is_answered_where_nothing_is() {
     let server = Server::start();

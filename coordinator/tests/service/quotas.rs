@@ -101,7 +101,10 @@ fn a_name_can_be_given_up_by_its_owner_alone() {
     assert!(status == 403 && why.contains("127.66.0.1"), "{status} {why}");
     assert_eq!(unpublish(&server, "127.66.0.1", "probe").0, 204);
     assert_eq!(server.json("/api/v1/apps"), json!([]));
-    assert_eq!(detail(unpublish(&server, "127.66.0.1", "probe")).0, 404);
+    let (status, why) = detail(unpublish(&server, "127.66.0.1", "probe"));
+    assert!(status == 404 && why.contains("no app is published under the name `probe`"), "{status} {why}");
+    let (status, why) = detail(server.get("/api/v1/apps/probe"));
+    assert!(status == 404 && why.contains("no app is published under the name `probe`"), "{status} {why}");
     // The run has its app still, and its jobs have their names; another may have the name.
     let (mut host, _) = Host::join(&server.address, "one");
     assert_eq!(host.take_root().0, RunId(run));

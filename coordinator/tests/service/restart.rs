@@ -216,6 +216,68 @@ fn a_root_whose_host_went_while_the_coordinator_was_away_is_counted_as_lost() {
     assert_eq!(server.run(run)["root_losses"], 1);
 }
 
+/// As after a power cut of both. Nobody else has to come for that to be known, and it is counted once.
+#[test]
+fn a_host_that_never_comes_back_is_lost_with_its_root() {
+    let mut server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut one, _) = Host::join(&server.address, "one");
+    one.take_root();
+    let (mut two, _) = Host::join(&server.address, "two");
+    two.send(&[ToCoordinator::Leaving]);
+    eventually("the second has left", || {
+        (server.json("/api/v1/hosts").as_array().map(Vec::len) == Some(1)).then_some(())
+    });
+    std::thread::sleep(SAVED_WITHIN);
+    server = server.kill_and_restart();
+    drop(one);
+    let gone =
+        |server: &Server, how: &str| sample(server, &format!("sateen_hosts_gone_total{{how=\"{how}\"}}"));
+    eventually("the loss of the root is counted", || (server.run(run)["root_losses"] == 1).then_some(()));
+    eventually("the loss of the host is counted", || (gone(&server, "crashed") == 1.0).then_some(()));
+    assert_eq!((gone(&server, "left"), sample(&server, "sateen_hosts_joined_total")), (0.0, 1.0));
+    assert_eq!(sample(&server, "sateen_root_losses_total"), 1.0);
+    let kinds = |server: &Server| -> Vec<String> {
+        let overview = server.json(&format!("/api/v1/runs/{run}/overview"));
+        let events = overview["events"].as_array().expect("events");
+        events.iter().filter_map(|event| Some(event["kind"].as_str()?.to_owned())).collect()
+    };
+    let count = |kind: &str, kinds: &[String]| kinds.iter().filter(|known| *known == kind).count();
+    assert_eq!(count("root_lost", &kinds(&server)), 1, "{:?}", kinds(&server));
+    std::thread::sleep(SAVED_WITHIN);
+    server = server.kill_and_restart();
+    std::thread::sleep(sateen_protocol::limits::RESTART_GRACE + SAVED_WITHIN);
+    assert_eq!(server.run(run)["root_losses"], 1);
+    assert_eq!((gone(&server, "crashed"), sample(&server, "sateen_hosts_joined_total")), (0.0, 0.0));
+}
+
+/// A host joined when it first came, and not when the coordinator was started again.
+#[test]
+fn a_host_that_comes_back_after_a_restart_has_joined_before_it() {
+    let mut server = Server::start();
+    let (host, identity) = Host::join(&server.address, "one");
+    // Those whose links break leave nobody behind who could be given up before the next restart.
+    let mut links = vec![host];
+    let since = |server: &Server| server.json("/api/v1/hosts")[0]["since"].clone();
+    let joined = since(&server);
+    assert!(joined.is_string(), "{joined}");
+    for _ in 0..2 {
+        std::thread::sleep(SAVED_WITHIN);
+        server = server.kill_and_restart();
+        let (back, again) = Host::join_as(&server.address, "one", Some(identity), Vec::new());
+        assert_eq!((again, since(&server)), (identity, joined.clone()));
+        links.push(back);
+    }
+}
+
+fn sample(server: &Server, name: &str) -> f64 {
+    let (_, text) = server.get("/metrics");
+    let text = String::from_utf8(text).expect("text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("{name} is not in {text}"))
+}
+
 #[test]
 fn a_root_whose_host_leaves_is_not_lost() {
     let server = Server::start();

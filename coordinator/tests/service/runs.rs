@@ -1,6 +1,6 @@
 //! Runs from their submission to their result, with hosts that only say what hosts say.
 
-use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator};
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, JobFailure, JobTag, Jobs, MainOutcome, Outcome, ROOT_KIND, RunId};
 use serde_json::json;
 
@@ -171,4 +171,45 @@ fn bytes_come_out_as_they_are() {
     host.finish(given, number, main_outcome(&MainOutcome::Bytes(bytes.clone())));
     host.await_acknowledgement(given);
     assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, bytes));
+}
+
+/// One that asked for jobs and got none took part, and did not work on the run.
+#[test]
+fn hosts_that_computed_nothing_are_not_counted_among_those_that_worked() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut one, _) = Host::join(&server.address, "one");
+    let (given, number) = one.take_root();
+    let (mut two, _) = Host::join(&server.address, "two");
+    two.until(|message| matches!(message, ToHost::StartRun { .. }).then_some(()));
+    let counted = |counts: Counts| ToCoordinator::Counts {
+        run: given,
+        series: 1,
+        counts: Box::new(counts),
+        progress: None,
+        notes: Vec::new(),
+        notes_dropped: 0,
+        workers: Vec::new(),
+    };
+    let idle = Counts { workers: 8, steal_requests: 40, ..Counts::default() };
+    two.send(&[ToCoordinator::Ready { run: given }, counted(idle)]);
+    one.send(&[counted(Counts { workers: 2, work_ns: 3, ..Counts::default() })]);
+    let about = eventually("both have counted", || {
+        let about = server.run(run);
+        (about["by_host"].as_array().map(Vec::len) == Some(2) && about["hosts"] == 1).then_some(about)
+    });
+    assert_eq!(about["threads"], 2, "{about:#}");
+    one.finish(given, number, text("42"));
+    one.await_acknowledgement(given);
+    for host in [&mut one, &mut two] {
+        host.send(&[ToCoordinator::Stopped { run: given }]);
+    }
+    let about = eventually("its figures are final", || {
+        let about = server.run(run);
+        (about["counted"] == "final").then_some(about)
+    });
+    assert_eq!((&about["hosts"], &about["threads"]), (&1.into(), &2.into()), "{about:#}");
+    let listed = &server.json("/api/v1/runs")[0];
+    assert_eq!((&listed["hosts"], &listed["threads"]), (&1.into(), &2.into()), "{listed:#}");
 }

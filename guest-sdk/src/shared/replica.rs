@@ -99,7 +99,7 @@ impl<T: SharedObject> Replica<T> {
     pub fn read(&self) -> Rc<T> {
         let place = &*self.0;
         if place.seen.get() != source::news() {
-            source::in_each_replica(|| place.catch_up());
+            place.catch_up();
         }
         match place.value.try_borrow().as_deref() {
             Ok(Some(value)) => value.clone(),
@@ -131,19 +131,30 @@ impl<T: SharedObject> Place<T> {
         }
         // Looked at first: the word may change as soon as the host has answered.
         let seen = source::news();
-        if let Some(news) = source::catch_up(self.number) {
+        // What the first to apply an update does is the program's work. What others do, and the rest of this, is not.
+        let mut at = 0;
+        let news = source::in_each_replica(|| {
+            let news = source::catch_up(self.number)?;
             let mut rest = &*news.bytes;
             if news.anew {
                 *value = Some(Rc::new(decoded(next::<T>(&mut rest))));
             }
-            let Some(current) = value.as_mut().and_then(Rc::get_mut) else {
-                source::fail_update(T::NAME, "updates came before a value");
-            };
+            let mut again = source::applied_before(self.number);
+            while !rest.is_empty() && again > 0 {
+                apply(current(&mut value), next::<T>(&mut rest));
+                again -= 1;
+            }
+            at = news.bytes.len() - rest.len();
+            Some(news)
+        });
+        if let Some(news) = news {
+            let mut rest = &news.bytes[at..];
             while !rest.is_empty() {
-                apply(current, next::<T>(&mut rest));
+                apply(current(&mut value), next::<T>(&mut rest));
             }
             if news.wants_snapshot {
-                source::snapshot(self.number, &codec::encode(current));
+                let value = current(&mut value);
+                source::in_each_replica(|| source::snapshot(self.number, &codec::encode(value)));
             }
         }
         self.seen.set(seen);
@@ -157,7 +168,7 @@ impl<T: SharedObject> Place<T> {
         let Some((applies, wants_snapshot)) = source::update(self.number, update, value.is_some()) else {
             // The first replica is on its way.
             drop(place);
-            source::in_each_replica(|| self.catch_up());
+            self.catch_up();
             return self.update(update);
         };
         match value {
@@ -172,7 +183,7 @@ impl<T: SharedObject> Place<T> {
                 drop(place);
                 self.seen.set(0);
                 if wants_snapshot {
-                    source::in_each_replica(|| self.catch_up());
+                    self.catch_up();
                 }
             }
         }
@@ -209,6 +220,14 @@ impl<T: SharedObject> Drop for Place<T> {
 pub fn forget_readers() {
     let open: Vec<_> = OPEN.with_borrow(|open| open.values().filter_map(Weak::upgrade).collect());
     open.iter().for_each(|slot| slot.forget_readers());
+}
+
+/// The value that updates are applied to, while nobody reads it.
+fn current<T: SharedObject>(value: &mut Option<Rc<T>>) -> &mut T {
+    match value.as_mut().and_then(Rc::get_mut) {
+        Some(value) => value,
+        None => source::fail_update(T::NAME, "updates came before a value"),
+    }
 }
 
 fn decoded<T: SharedObject>(bytes: &[u8]) -> T {

@@ -55,6 +55,9 @@ pub enum Moment {
     Updated = 10,
     /// Jobs of a set are dropped: `kind` is theirs, and `depth` is their number.
     Dropped = 11,
+    /// The updates that came with `catch_up` last will be applied to the object with the number `record`. Answered with how
+    /// many others have applied: these come first, and are no work of the program's.
+    CaughtUp = 12,
 }
 
 mod raw {
@@ -284,7 +287,7 @@ pub fn hold(guard: &str) {
     unsafe { raw::hold(guard.as_ptr(), guard.len()) }
 }
 
-pub fn measure(moment: Moment, record: usize, kind: u32, depth: usize) -> bool {
+pub fn measure(moment: Moment, record: usize, kind: u32, depth: usize) -> u32 {
     // SAFETY: takes and gives plain numbers.
-    unsafe { raw::measure(moment as u32, record, kind, depth) != 0 }
+    unsafe { raw::measure(moment as u32, record, kind, depth) }
 }

@@ -40,12 +40,13 @@ extern "C" fn sateen_attempt(argument: *mut u8) {
 /// result's place, address in the upper half and length in the lower.
 pub fn run_job<J: Job>(length: usize) -> u64 {
     let parameters: J::Parameters = enter(length);
+    // Before the guard: it may be the first to apply updates, which are the program's work.
+    latent::measure::begin();
     if let Some(guard) = J::GUARD {
         while !J::guard(&parameters) {
             abi::hold(guard);
         }
     }
-    latent::measure::begin();
     let result = J::call(parameters);
     latent::measure::end();
     leave(encode_result::<J>(&result))

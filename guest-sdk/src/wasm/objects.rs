@@ -46,9 +46,14 @@ pub fn catch_up(object: u32) -> Option<News> {
     Some(News { bytes, anew: answer.anew, wants_snapshot: answer.wants_snapshot })
 }
 
-/// Does what every replica does for itself.
+/// Does what every replica does for itself, and what counts as nobody's work.
 pub fn in_each_replica<R>(work: impl FnOnce() -> R) -> R {
     latent::measure::aside(work)
+}
+
+/// How many of the updates that have come to the object, the first ones, others have applied.
+pub fn applied_before(object: u32) -> usize {
+    latent::measure::applied_before(object)
 }
 
 /// An object of the type with this name is about to be updated.

@@ -8,23 +8,23 @@ use sateen_command_line::{localised, wrap};
 use sateen_host::grid::DataFolder;
 use sateen_host::grid::control::{Answer, Request, ask};
 
-use super::flags::Command;
+use super::flags::Ask;
 use super::say::{GRID, fail, note, result};
 
 /// A host that has left is gone within this time.
 const ENDED_MAX: Duration = Duration::from_secs(10);
 
 /// Asks the host that runs on this folder.
-pub fn ask_host(folder: &Path, command: &Command) -> ExitCode {
+pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
     let request = match command {
-        Command::Status { .. } => Request::Status,
-        Command::Pause { time } => Request::Pause { for_s: time.map(|time| time.as_secs().max(1)) },
-        Command::Resume => Request::Resume,
-        Command::Leave => Request::Leave,
+        Ask::Status { .. } => Request::Status,
+        Ask::Pause { time } => Request::Pause { for_s: time.map(|time| time.as_secs().max(1)) },
+        Ask::Resume => Request::Resume,
+        Ask::Leave => Request::Leave,
     };
-    let is_json = matches!(command, Command::Status { json: true });
+    let is_json = matches!(command, Ask::Status { json: true });
     let mut refused = None;
-    let is_left = matches!(command, Command::Leave);
+    let is_left = matches!(command, Ask::Leave);
     let mut is_answered = false;
     let asked = ask(folder, &request, |answer| match answer {
         Answer::Status(status) => {

@@ -27,6 +27,15 @@ struct SateenHost {
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Ask(Ask),
+    #[command(flatten)]
+    Generate(values::Generate),
+}
+
+/// What the host that runs on this machine is asked to do.
+#[derive(Subcommand)]
+pub enum Ask {
     /// Show the status of the host on this machine
     Status {
         /// Print one JSON object instead of text
@@ -125,6 +134,11 @@ impl Host {
     pub fn data_folder(&self) -> Option<PathBuf> {
         self.data_dir.clone().or_else(DataFolder::default_path)
     }
+}
+
+/// The program with all its flags, for what is made from them.
+pub fn program() -> clap::Command {
+    SateenHost::command()
 }
 
 /// The command and the flags, or the exit code after help was shown or an error said.
@@ -228,7 +242,7 @@ mod tests {
         let words = ["sateen-host", "pause", "1.5h", "--data-dir", "x"];
         let parsed = SateenHost::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
         assert!(
-            matches!(parsed.command, Some(Command::Pause { time: Some(time) }) if time.as_secs() == 5400)
+            matches!(parsed.command, Some(Command::Ask(Ask::Pause { time: Some(time) })) if time.as_secs() == 5400)
         );
         assert_eq!(parsed.host.data_dir, Some(PathBuf::from("x")));
     }

@@ -11,7 +11,7 @@ use sateen_command_line::explained;
 use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
 
-use flags::{Command, Host};
+use flags::{Ask, Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
 /// Does what the command line says.
@@ -24,13 +24,17 @@ pub fn main() -> ExitCode {
         return compile_module(words);
     }
     match flags::parse() {
-        Ok((Some(command), host)) => ask_host(&command, &host),
+        Ok((Some(Command::Generate(what)), _)) => match what.run(flags::program()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(USAGE, error),
+        },
+        Ok((Some(Command::Ask(command)), host)) => ask_host(&command, &host),
         Ok((None, host)) => take_part(host),
         Err(code) => code,
     }
 }
 
-fn ask_host(command: &Command, host: &Host) -> ExitCode {
+fn ask_host(command: &Ask, host: &Host) -> ExitCode {
     match host.data_folder() {
         Some(folder) => ask::ask_host(&folder, command),
         None => no_home(),

@@ -52,6 +52,7 @@ impl Alarm {
         let timer = timerfd_create(TimerfdClockId::Boottime, flags)?;
         // SAFETY: an `OwnedFd` owns what it names and closes it only when it is dropped, so the descriptor
         // stays what it is as long as it is registered.
+        #[allow(unsafe_code)]
         let timer = unsafe { tokio::io::unix::AsyncFd::register(timer)? };
         Ok(Self { clock, set_for: None, timer })
     }

@@ -3,8 +3,10 @@
 //! Each instance decodes its parameters, brings its replicas up to date and makes tables for itself that do not travel. How
 //! many instances there are follows from the schedule. The guest tells when it begins with such a thing and when it ends. Of
 //! what it says to be the same in all instances (by a digest), the first to be made counts: on one worker it is made, too.
+//! So it is with the updates of a shared object: each counts where it is applied first.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -12,9 +14,12 @@ use parking_lot::Mutex;
 
 use super::Guest;
 use super::memory::broken;
+use crate::scheduler::Object;
 
 /// Things that instances make for themselves and that are told apart; more count each time.
 const MADE_MAX: usize = 1 << 16;
+/// Objects of whose updates one instance remembers that it was the first to apply them.
+const APPLIED_MAX: usize = 1 << 10;
 /// Such things that are made within one another.
 const MAKINGS_MAX: usize = 1 << 10;
 
@@ -66,6 +71,8 @@ pub struct Aside {
     makings: Vec<Making>,
     /// What it was the first to make.
     made: Vec<u64>,
+    /// The objects some of whose updates it was the first to apply, with the position before these.
+    applied: Vec<(Arc<Object>, u64)>,
 }
 
 /// How far a guest was within what does not count.
@@ -94,7 +101,20 @@ impl Aside {
     /// What an instance does before it has its parameters does not count.
     pub fn from_the_start() -> Self {
         let (work, chain) = (Duration::ZERO, Duration::ZERO);
-        Self { within: 1, work, chain, makings: Vec::new(), made: Vec::new() }
+        Self { within: 1, work, chain, makings: Vec::new(), made: Vec::new(), applied: Vec::new() }
+    }
+
+    /// Whether the guest is within so many things that do not count.
+    pub fn is_within(&self, things: usize) -> bool {
+        self.within == things
+    }
+
+    /// The guest is the first to apply the updates of `object` from `position` on.
+    pub fn note_applied(&mut self, object: &Arc<Object>, position: u64) {
+        let is_known = self.applied.iter().any(|(known, _)| Arc::ptr_eq(known, object));
+        if !is_known && self.applied.len() < APPLIED_MAX {
+            self.applied.push((object.clone(), position));
+        }
     }
 
     /// How far the guest is within it.
@@ -146,6 +166,13 @@ impl Guest {
             for digest in profile.aside.made.drain(..) {
                 things.remove(&digest);
             }
+        }
+    }
+
+    /// The instance was aborted, and what it did counts nowhere: others count the updates that it was the first to apply.
+    pub fn forget_applied(&mut self) {
+        if let Some(aside) = self.aside() {
+            aside.applied.drain(..).for_each(|(object, position)| object.forget_applied(position));
         }
     }
 

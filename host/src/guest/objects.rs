@@ -65,11 +65,13 @@ struct Opened {
     object: Arc<Object>,
     /// The updates up to here have been given to it.
     position: u64,
+    /// How many of them it was given last.
+    given: u32,
 }
 
 impl GuestObjects {
     fn add(&mut self, object: Arc<Object>) -> Option<u32> {
-        let opened = Some(Opened { object, position: 0 });
+        let opened = Some(Opened { object, position: 0, given: 0 });
         if let Some(number) = self.free.pop() {
             self.open[number as usize - 1] = opened;
             return Some(number);
@@ -247,12 +249,13 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
         }
     };
     let guest = caller.data_mut();
-    let (anew, pieces) = match catchup {
+    let (anew, given, pieces) = match catchup {
         Catchup::Nothing => return Ok(0),
-        Catchup::Updates(updates) => (0, updates),
+        Catchup::Updates(updates) => (0, updates.len(), updates),
         Catchup::Whole(base, mut updates) => {
+            let given = updates.len();
             updates.insert(0, base);
-            (ANEW, updates)
+            (ANEW, given, updates)
         }
     };
     let offered = Offered::Pieces(pieces);
@@ -264,6 +267,7 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     guest.offered = offered;
     if let Some(opened) = guest.objects.get(number) {
         opened.position = position;
+        opened.given = u32::try_from(given).unwrap_or(u32::MAX);
     }
     Ok(length as u64 | anew | if wants_base { WANTS_SNAPSHOT } else { 0 })
 }
@@ -295,8 +299,38 @@ fn update(
     {
         opened.position = next;
         answer |= APPLY;
+        guest.count_applied(number, 1, 0);
     }
     Ok(answer)
+}
+
+impl Guest {
+    /// In a profile, the guest will apply the last `count` updates of those that it has been given, `within` so many things
+    /// that do not count. How many of them count already as the work of other instances, or of this one.
+    fn count_applied(&mut self, number: u32, count: u32, within: usize) -> u32 {
+        let Some(profile) = &mut self.profile else { return 0 };
+        let Some(opened) = self.objects.get(number) else { return 0 };
+        // What does not count is for others to count.
+        if !profile.aside.is_within(within) {
+            return count;
+        }
+        let begin = opened.position.saturating_sub(count.into());
+        let before = opened.object.count_applied(opened.position);
+        let first = before.clamp(begin, opened.position);
+        if first < opened.position {
+            profile.aside.note_applied(&opened.object, first);
+        }
+        u32::try_from(first - begin).unwrap_or(count)
+    }
+
+    /// The guest has caught up with an object, and is about to apply the updates: how many others have applied, which come
+    /// first and do not count.
+    pub fn applied_before(&mut self, number: u32) -> wasmtime::Result<u32> {
+        opened(self, number, "applies updates of")?;
+        let given = self.objects.get(number).map_or(0, |opened| std::mem::take(&mut opened.given));
+        // It says so within what it does to bring a replica up to date.
+        Ok(self.count_applied(number, given, 1))
+    }
 }
 
 fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32) -> wasmtime::Result<()> {

@@ -3,8 +3,8 @@
 //! The guest tells of spawns, calls in place and returns (the import `measure`), and the instance's clock is read at
 //! each. The chain of a child begins where its parent's stood at the spawn, wherever the child runs and whoever
 //! exposed it: at a call in place the chain goes back to there, and at its return on from the later end of the two.
-//! What only a schedule has is set aside: making an instance, encoding and decoding what is handed over, bringing replicas
-//! up to date, and what each instance makes for itself, as soon as another has made it.
+//! What only a schedule has is set aside: making an instance, encoding and decoding what is handed over, and, as soon as
+//! another instance has done it, what each makes for itself and applying updates to its replicas.
 //!
 //! Some programs have work that depends on the schedule: where jobs read what others have updated, and where what finishes
 //! first makes the rest useless. The profile says which ([`ProgramProfile::shared_objects`], [`ProgramProfile::dropped`]).
@@ -314,6 +314,7 @@ pub fn measure(
     const MADE: u32 = 9;
     const UPDATED: u32 = 10;
     const DROPPED: u32 = 11;
+    const CAUGHT_UP: u32 = 12;
     if moment == UPDATED {
         return note_update(&caller, record, depth);
     }
@@ -382,6 +383,7 @@ pub fn measure(
                 profiler.note_dropped(kind as usize);
             }
         }
+        CAUGHT_UP => return guest.applied_before(record),
         _ => return Err(broken(guest, format!("it tells of a moment {moment}, which is none"))),
     }
     Ok(0)

@@ -242,7 +242,10 @@ impl Guest {
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
-        let Some(remote) = &self.shared.remote else { return end_turn() };
+        let Some(remote) = &self.shared.remote else {
+            end_turn();
+            return self.shared.begin_turn(|| self.check().is_err());
+        };
         let worker = own_index().unwrap_or(usize::MAX);
         // Taken down before the turn ends: whoever gets it may take this very core.
         let stands = if self.shared.is_paused() { Doing::Nothing } else { Doing::Others };

@@ -51,6 +51,10 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
     if result.is_err() {
         guest.forget_made();
     }
+    // What a failed job did counts, unlike what an aborted one did.
+    if matches!(result, Err(Stop::Aborted)) {
+        guest.forget_applied();
+    }
     let (work, span) = guest.profiled().unwrap_or_else(|| (guest.clock.total_work(), guest.clock.span()));
     TaskEnd { result, span, work, objects }
 }

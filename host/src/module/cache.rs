@@ -64,6 +64,7 @@ impl ModuleCache {
         }
         // SAFETY: the bytes were made by `Module::serialize` on this machine: nobody else knows the
         // secret that they are authenticated with, and they were read whole before the check.
+        #[allow(unsafe_code)]
         let module = unsafe { wasmtime::Module::deserialize(&engine.inner, code) }.ok()?;
         let _ = file.set_modified(SystemTime::now());
         Some(module)

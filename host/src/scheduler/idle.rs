@@ -1,8 +1,44 @@
-//! Workers that find nothing: how they sleep, and how they are woken without being missed.
+//! Workers that find nothing: how they sleep, and how they are woken.
 //!
-//! A sleeper announces itself, then looks once more, then sleeps. Whoever brings work makes it
-//! visible, then looks for sleepers. All four steps are sequentially consistent, so one of the two
-//! always sees the other; the lock makes 'then sleeps' one step with the last look.
+//! # No wake-up is lost
+//!
+//! A worker that falls asleep takes three steps, all of them under the lock:
+//!
+//! - S1: it adds itself to `sleepers`;
+//! - S2: it looks for work once more (`is_work`);
+//! - S3: if there is none, it waits on `woken`, which releases the lock.
+//!
+//! A thread that brings work takes three as well:
+//!
+//! - W1: it makes the work visible to `is_work`;
+//! - W2: it reads `sleepers`;
+//! - W3: unless that is zero, it takes the lock and notifies one sleeper.
+//!
+//! *Claim.* If a worker falls asleep in S3 although W1 has happened or happens, some sleeper is notified after W1.
+//!
+//! *Proof.* S1, S2, W1 and W2 are sequentially consistent, so they have one order that all threads agree on. In it, W2 comes
+//! before S1 or after it.
+//!
+//! - W2 before S1: then W1, W2, S1, S2 is the order. S2 comes after W1 and sees the work, so the worker does not
+//!   sleep.
+//! - S1 before W2: then W2 reads at least one, and W3 takes the lock. The worker holds the lock from before S1 until it waits
+//!   or has seen the work. If it waits, W3 happens while it waits, since the lock is free only then. So `woken` has at least
+//!   one waiting worker, and the notification reaches one of them. ∎
+//!
+//! The worker that is notified may be another one than the last to fall asleep. It looks for work itself and takes it, so
+//! one notification for each piece of work is enough. If a third worker has taken the work meanwhile, the one that was woken
+//! finds nothing and falls asleep again in the same three steps.
+//!
+//! # What the proof asks of others
+//!
+//! - Everything that `is_work` reads is written before W1 ends, with sequential consistency: the counts of open jobs, of free
+//!   instances and of tasks, the queues, which are crossbeam's injectors, and the flags for a pause and for the run's end.
+//! - Whatever makes `is_work` true for several workers at once (a pause that ends, the end of the run) calls
+//!   [`Idle::wake_all`], which takes the lock whether it sees sleepers or not.
+//!
+//! A worker is *hungry* from [`Idle::begin`] to [`Idle::end`], asleep or not. Guests are asked to expose jobs while there
+//! are more hungry workers than open jobs, so a worker is counted before it looks for work: a guest that polls in between
+//! exposes a job too many, never one too few.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

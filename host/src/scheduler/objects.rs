@@ -34,6 +34,9 @@ pub struct Object {
     /// after a crash, so that its jobs are the same, too.
     name: OnceLock<ObjectId>,
     pub replica: Arc<SharedReplica>,
+    /// Up to which position some instance's work in a profile has the updates. Who is at a position has had all before it,
+    /// or began with a value that another made of them, so those that count are always the first ones.
+    profiled: AtomicU64,
     /// What it was counted for.
     counted: AtomicUsize,
     totals: Arc<Totals>,
@@ -148,8 +151,14 @@ impl Objects {
         if let Some(object) = known.get(&id).and_then(Weak::upgrade) {
             return (object, false);
         }
-        let (name, counted, totals) = (OnceLock::new(), AtomicUsize::new(0), self.totals.clone());
-        let object = Arc::new(Object { id, name, replica: replica(), counted, totals });
+        let object = Arc::new(Object {
+            id,
+            name: OnceLock::new(),
+            replica: replica(),
+            profiled: AtomicU64::new(0),
+            counted: AtomicUsize::new(0),
+            totals: self.totals.clone(),
+        });
         // Entries of objects that are gone must not pile up.
         if known.len() >= 64 && known.len() == known.capacity() {
             known.retain(|_, object| object.strong_count() > 0);
@@ -239,6 +248,17 @@ impl Object {
     /// Whether it has come, or was created here.
     pub fn has_replica(&self) -> bool {
         self.replica.end() > 0
+    }
+
+    /// An instance applies the updates up to `position`, which counts where no other has applied them. Up to which position
+    /// others have.
+    pub fn count_applied(&self, position: u64) -> u64 {
+        self.profiled.fetch_max(position, SeqCst)
+    }
+
+    /// What an instance has applied from `position` on does not count after all: it is for others to count.
+    pub fn forget_applied(&self, position: u64) {
+        self.profiled.fetch_min(position, SeqCst);
     }
 
     /// Changes the replica, and counts its bytes again.

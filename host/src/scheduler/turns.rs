@@ -5,6 +5,10 @@
 //! finds nothing to do, or when it has lasted for [`SLICE`] and somebody waits. It then goes to the run that has the
 //! fewest, and among equals to who has waited the longest. So runs take turns one by one, and share the machine
 //! equally if all have enough to do.
+//!
+//! A run that is profiled has turns of its own, one for each core. Its workers need not be treated alike, so a turn lasts
+//! until its worker finds nothing to do: workers that took a core from one another would empty its caches, and the
+//! program would seem to have more work.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,6 +31,8 @@ pub const SLICE: Duration = Duration::from_millis(20);
 pub struct Turns(Arc<All>);
 
 struct All {
+    /// How long a turn lasts at least.
+    slice: Duration,
     waiting: AtomicUsize,
     state: Mutex<State>,
 }
@@ -68,8 +74,17 @@ thread_local! {
 impl Turns {
     /// For so many threads that compute at once.
     pub fn new(count: usize) -> Self {
+        Self::lasting(SLICE, count)
+    }
+
+    /// The same for the workers of one run.
+    pub fn of_one_run(count: usize) -> TurnsOfRun {
+        Self::lasting(Duration::MAX, count).join()
+    }
+
+    fn lasting(slice: Duration, count: usize) -> Self {
         let state = State { free: count, last_ticket: 0, queue: Vec::new() };
-        Self(Arc::new(All { waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
+        Self(Arc::new(All { slice, waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
     }
 
     /// Another run takes part.
@@ -162,19 +177,20 @@ impl TurnsOfRun {
 }
 
 impl Shared {
+    /// Whether only those workers compute that have a turn.
+    pub fn has_turns(&self) -> bool {
+        self.parts.turns.is_some()
+    }
+
     /// Before this worker computes: waits for a turn, where there are turns, unless `is_over`. A host that leaves
     /// needs none: its guests are to come to rest soon.
     pub fn begin_turn(&self, is_over: impl Fn() -> bool) {
-        let (Some(turns), Some(remote)) = (&self.parts.turns, &self.remote) else { return };
+        let Some(turns) = &self.parts.turns else { return };
         let worker = own_index().unwrap_or(usize::MAX);
+        let begin = |doing| self.remote.as_ref().map(|remote| remote.activity.begin(worker, doing));
         let mut did = None;
-        turns.begin(
-            || did = Some(remote.activity.begin(worker, Doing::Others)),
-            || self.is_stopping() || self.is_draining() || is_over(),
-        );
-        if let Some(did) = did {
-            remote.activity.begin(worker, did);
-        }
+        turns.begin(|| did = begin(Doing::Others), || self.is_stopping() || self.is_draining() || is_over());
+        did.and_then(begin);
     }
 
     /// Workers that compute, as far as is known.
@@ -207,8 +223,9 @@ pub fn end_turn() {
 /// Whether this worker's turn has lasted for long enough, and somebody waits for it.
 pub fn is_turn_over() -> bool {
     OWN.with_borrow(|own| {
-        own.as_ref()
-            .is_some_and(|turn| turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= SLICE)
+        own.as_ref().is_some_and(|turn| {
+            turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= turn.turns.0.slice
+        })
     })
 }
 
@@ -280,6 +297,25 @@ mod tests {
             assert_eq!(turns.0.state.lock().free, threads);
             assert_eq!(turns.0.waiting.load(SeqCst), 0);
         }
+    }
+
+    #[test]
+    fn a_turn_of_one_run_lasts_until_its_worker_has_nothing_to_do() {
+        let run = Turns::of_one_run(1);
+        run.begin(|| {}, || false);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                run.begin(|| {}, || false);
+                end_turn();
+            });
+            while run.turns.0.waiting.load(SeqCst) == 0 {
+                thread::yield_now();
+            }
+            thread::sleep(2 * SLICE);
+            assert!(!is_turn_over() && !waits.is_finished());
+            end_turn();
+            waits.join().expect("it has had its turn");
+        });
     }
 
     #[test]

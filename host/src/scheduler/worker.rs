@@ -98,14 +98,16 @@ pub fn run_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Arc<Job>>) {
 
 /// Does one thing, if there is one: first what was begun, then what is new.
 fn step(shared: &Arc<Shared>) -> bool {
+    if shared.remote.is_some() || shared.has_turns() {
+        if !shared.is_work() {
+            return false;
+        }
+        shared.begin_turn(|| !shared.is_work());
+        if !shared.is_work() {
+            return false;
+        }
+    }
     let Some(remote) = &shared.remote else { return begin_something(shared) };
-    if !shared.is_work() {
-        return false;
-    }
-    shared.begin_turn(|| !shared.is_work());
-    if !shared.is_work() {
-        return false;
-    }
     // Before anything is claimed: who asks whether guests compute sees this, or this sees the drain.
     remote.begin_computing();
     remote.activity.begin(own_index().unwrap_or(usize::MAX), Doing::Work);

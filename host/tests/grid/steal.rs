@@ -153,8 +153,12 @@ fn steal_all(direct: DirectListen) -> (usize, Vec<Status>) {
     }
     assert_eq!(seen.iter().map(|status| status.steals.count).sum::<u64>(), JOBS);
     for status in &seen {
-        if let (Some(median), Some(p99)) = (status.steals.median_us, status.steals.p99_us) {
-            eprintln!("{direct:?}: median {median:.0} µs, p99 {p99:.0} µs");
+        if let (Some(median), Some(p99)) = (status.steals.wait_median_s, status.steals.wait_p99_s) {
+            eprintln!("{direct:?}: median {median:.6} s, p99 {p99:.6} s");
+            assert!(
+                (0.0..60.0).contains(&median) && (median..60.0).contains(&p99),
+                "in seconds: {median}, {p99}"
+            );
         }
     }
     (coordinator.relayed.load(Relaxed), seen)

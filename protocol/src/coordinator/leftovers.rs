@@ -46,8 +46,8 @@ fn a_run_that_is_over_is_freed_little_by_little() {
     suspending.suspending =
         Some(Suspending { hosts: hosts().collect(), is_asking: false, until: Time::default() });
     let (mut sums, mut anew) = (new(), new());
-    sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new());
-    anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect());
+    sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new(), 0);
+    anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect(), 0);
     parts.extend([suspending, sums, anew]);
     for (case, mut part) in parts.into_iter().enumerate() {
         let is_left: Vec<bool> = (0..4).map(|_| part.shrink(3)).collect();

@@ -76,7 +76,7 @@ pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,
 };
-pub use tally::{LONG_GONE, Row};
+pub use tally::{AtWork, LONG_GONE, Row};
 pub use views::{Account, HostView, RunView, Waiting};
 
 /// Whose dice are not those of host ids and root jobs.
@@ -206,6 +206,11 @@ impl Coordinator {
     /// Whether there is such a host.
     pub fn has_host(&self, host: HostId) -> bool {
         self.hosts.contains_key(&host)
+    }
+
+    /// Whether the coordinator was started again a moment ago, and hosts from before have time to come back.
+    pub fn waits_for_hosts(&self) -> bool {
+        self.waits_until.is_some()
     }
 
     /// Whom a host knows, as far as it was told.

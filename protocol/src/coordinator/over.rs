@@ -112,6 +112,7 @@ impl Coordinator {
             root_host: part.root_host().or(part.assigned_before),
             root_losses: part.root_losses,
             table,
+            at_work: part.tally.at_work(),
             by_host: part.tally.take_rows(),
             is_complete: !is_asking && part.awaited.is_empty() && !is_partial,
         };
@@ -215,9 +216,9 @@ mod tests {
             assert!(say(&mut grid, link, message).is_none());
         }
         let view = grid.machine.run_over(RUN).expect("it settles");
-        assert_eq!((view.counts().jobs.spawned, view.hosts()), (19, 2), "so far");
+        assert_eq!((view.counts().jobs.spawned, view.at_work().hosts), (19, 2), "so far");
         let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
-        assert_eq!((counts.jobs.spawned, counts.busy, account.by_host.len()), (19, 0, 2));
+        assert_eq!((counts.jobs.spawned, counts.busy, account.at_work.hosts), (19, 0, 2));
         assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
         // Nothing changes any more.
         assert!(say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).is_none());

@@ -122,7 +122,7 @@ impl RunPart {
         part.root_losses = standing.root_losses;
         part.progress = standing.progress;
         part.meter.under_way = Duration::from_millis(standing.under_way_ms);
-        part.tally = Tally::restore(standing.by_host, standing.counted);
+        part.tally = Tally::restore(standing.by_host, standing.counted, standing.long_gone);
         part
     }
 

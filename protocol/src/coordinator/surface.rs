@@ -50,7 +50,7 @@ pub struct Standing {
     pub root_host: Option<HostId>,
     /// How often the root was lost.
     pub root_losses: u32,
-    /// The counts of each host that worked on it.
+    /// The counts of each host that took part.
     pub by_host: Vec<(HostId, Counts)>,
     /// Of these, of hosts that have begun to count anew: what they counted before, and what since.
     pub counted: Vec<(HostId, Counts, Counts)>,
@@ -58,6 +58,9 @@ pub struct Standing {
     pub progress: Option<(u64, u64)>,
     /// For how long the run has been under way, in milliseconds, if it has a limit on that.
     pub under_way_ms: u64,
+    /// Hosts that have computed something, and are gone so long that what they counted is added up.
+    #[serde(skip)]
+    pub long_gone: u64,
 }
 
 /// What the driver is to do.

@@ -36,6 +36,15 @@ struct Counted {
     series: Option<u64>,
     /// This series is in the sum of those that are gone, up to a moment ago: it is not added again.
     is_folded: bool,
+    /// It has computed something that is in that sum.
+    has_folded_work: bool,
+}
+
+impl Counted {
+    /// What was said last, of which more is not known.
+    fn of(before: Counts, last: Counts) -> Self {
+        Self { before, last, series: None, is_folded: false, has_folded_work: false }
+    }
 }
 
 /// The counts of one run.
@@ -47,16 +56,53 @@ pub struct Tally {
     gone: VecDeque<HostId>,
     /// The same.
     listed: BTreeSet<HostId>,
-    /// Of these, those without a row of their own, should they come back as others.
-    folded: BTreeSet<HostId>,
+    /// Of these, those without a row of their own, should they come back as others; and whether they have computed
+    /// anything.
+    folded: BTreeMap<HostId, bool>,
     /// Of all rows.
     sum: WideCounts,
     /// Hosts with a row that have counted nothing since they went, or since a restart.
     away: BTreeSet<HostId>,
     /// Of the others.
     workers: u64,
+    /// Hosts with a row that have computed anything, and their workers.
+    at_work: AtWork,
+    /// Hosts without a row of their own that have.
+    long_gone: u64,
     /// Hosts whose rows have changed since they were taken to be saved.
     changed: BTreeSet<HostId>,
+}
+
+/// Hosts that have computed anything, each host process once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtWork {
+    /// How many.
+    pub hosts: u64,
+    /// The workers of those that have a row.
+    pub workers: u64,
+}
+
+impl AtWork {
+    /// Of these rows.
+    pub fn of(rows: impl IntoIterator<Item = (HostId, Counts)>) -> Self {
+        let mut of_rows = Self::default();
+        for (_, counts) in
+            rows.into_iter().filter(|(host, counts)| *host != LONG_GONE && counts.has_computed())
+        {
+            of_rows.add(&counts);
+        }
+        of_rows
+    }
+
+    fn add(&mut self, counts: &Counts) {
+        self.hosts += 1;
+        self.workers += u64::from(counts.workers);
+    }
+
+    fn take(&mut self, counts: &Counts) {
+        self.hosts -= 1;
+        self.workers -= u64::from(counts.workers);
+    }
 }
 
 /// What a host has counted, as it is saved.
@@ -69,14 +115,17 @@ pub struct Row {
 }
 
 impl Tally {
-    /// As it was saved: the sums, and of hosts that began anew what they counted before and what since.
-    pub fn restore(sums: Vec<(HostId, Counts)>, counted: Vec<(HostId, Counts, Counts)>) -> Self {
+    /// As it was saved: the sums, of hosts that began anew what they counted before and what since, and how many hosts
+    /// without a row have computed anything.
+    pub fn restore(
+        sums: Vec<(HostId, Counts)>,
+        counted: Vec<(HostId, Counts, Counts)>,
+        long_gone: u64,
+    ) -> Self {
         // Those that are still there will say so.
         let at_rest = |(host, counts)| (host, Counts { busy: 0, ..counts });
-        let counted = counted
-            .into_iter()
-            .map(|(host, before, last)| (host, Counted { before, last, series: None, is_folded: false }));
-        let mut tally = Self { counted: counted.collect(), ..Self::default() };
+        let counted = counted.into_iter().map(|(host, before, last)| (host, Counted::of(before, last)));
+        let mut tally = Self { counted: counted.collect(), long_gone, ..Self::default() };
         for (host, counts) in sums.into_iter().map(at_rest) {
             tally.away.insert(host);
             tally.set_row(host, counts);
@@ -113,6 +162,22 @@ impl Tally {
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Hosts that have computed anything, each once: those that are gone, and those without a row, as well.
+    pub fn at_work(&self) -> AtWork {
+        AtWork { hosts: self.at_work.hosts + self.long_gone, ..self.at_work }
+    }
+
+    /// Of these, hosts without a row.
+    pub fn long_gone(&self) -> u64 {
+        self.long_gone
+    }
+
+    /// Whether this host, whose row this is, has computed anything.
+    fn has_worked(&self, host: HostId, row: &Counts) -> bool {
+        let has_folded_work = || self.counted.get(&host).is_some_and(|counted| counted.has_folded_work);
+        host != LONG_GONE && (row.has_computed() || has_folded_work())
     }
 
     /// Whether there are rows that have changed since they were taken.
@@ -153,7 +218,14 @@ impl Tally {
     }
 
     fn set_row(&mut self, host: HostId, counts: Counts) {
-        let before = self.rows.insert(host, counts).unwrap_or_default();
+        let known = self.rows.insert(host, counts);
+        if let Some(before) = known.filter(|before| self.has_worked(host, before)) {
+            self.at_work.take(&before);
+        }
+        if self.has_worked(host, &counts) {
+            self.at_work.add(&counts);
+        }
+        let before = known.unwrap_or_default();
         self.sum.replace(&before, &counts);
         self.changed.insert(host);
         if !self.away.contains(&host) {
@@ -164,6 +236,9 @@ impl Tally {
 
     fn remove_row(&mut self, host: HostId) -> Option<Counts> {
         let row = self.rows.remove(&host)?;
+        if self.has_worked(host, &row) {
+            self.at_work.take(&row);
+        }
         self.sum.replace(&row, &Counts::default());
         self.changed.insert(host);
         if !self.away.remove(&host) {
@@ -193,12 +268,7 @@ impl Tally {
         if self.away.remove(&host) {
             self.workers += u64::from(row.workers);
         }
-        let counted = self.counted.entry(host).or_insert_with(|| Counted {
-            before: Counts::default(),
-            last: row,
-            series: None,
-            is_folded: false,
-        });
+        let counted = self.counted.entry(host).or_insert_with(|| Counted::of(Counts::default(), row));
         let is_anew = match counted.series {
             Some(known) => known != series,
             None => !counted.is_folded && counts.began_anew_after(&counted.last),
@@ -224,13 +294,17 @@ impl Tally {
         }
         let row = self.remove_row(was);
         if let Some(row) = row {
+            let counted = self.counted.remove(&was).unwrap_or_else(|| Counted::of(Counts::default(), row));
+            self.counted.insert(is, counted);
             self.set_row(is, row);
-            let counted = self.counted.remove(&was);
-            let unknown = Counted { before: Counts::default(), last: row, series: None, is_folded: false };
-            self.counted.insert(is, counted.unwrap_or(unknown));
-        } else if self.folded.remove(&was) {
-            let (before, last) = Default::default();
-            self.counted.insert(is, Counted { before, last, series: None, is_folded: true });
+        } else if let Some(has_worked) = self.folded.remove(&was) {
+            // It is counted with its own row again.
+            self.long_gone -= u64::from(has_worked);
+            let nothing = Counts::default();
+            let counted =
+                Counted { is_folded: true, has_folded_work: has_worked, ..Counted::of(nothing, nothing) };
+            self.counted.insert(is, counted);
+            self.set_row(is, nothing);
         }
         row
     }
@@ -264,14 +338,17 @@ impl Tally {
     }
 
     fn fold(&mut self, host: HostId) {
+        let Some(row) = self.rows.get(&host) else { return };
+        let has_worked = self.has_worked(host, row);
         let Some(row) = self.remove_row(host) else { return };
         self.counted.remove(&host);
+        self.long_gone += u64::from(has_worked);
         // Its workers are those of nobody.
         let mut long_gone = self.rows.get(&LONG_GONE).copied().unwrap_or_default();
         long_gone.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..row });
         self.set_row(LONG_GONE, long_gone);
         if self.folded.len() < GONE_HOSTS_REMEMBERED_MAX {
-            self.folded.insert(host);
+            self.folded.insert(host, has_worked);
         }
     }
 }
@@ -289,6 +366,46 @@ mod tests {
         Counts { jobs, work_ns, ..Counts::default() }
     }
 
+    /// After a restart of the coordinator.
+    fn again(tally: &Tally) -> Tally {
+        Tally::restore(tally.rows_from(HostId(0)).collect(), tally.begun_anew().collect(), tally.long_gone())
+    }
+
+    #[test]
+    fn hosts_that_have_computed_something_count_once_each() {
+        let mut tally = Tally::default();
+        let asked = Counts { steal_requests: 3, workers: 4, ..Counts::default() };
+        tally.count(HOST, 1, asked);
+        assert_eq!(tally.at_work(), AtWork::default(), "it found nothing to do");
+        tally.count(HOST, 1, Counts { workers: 4, ..counts(5) });
+        tally.count(OTHER, 1, asked);
+        let one = AtWork { hosts: 1, workers: 4 };
+        assert_eq!((tally.at_work(), AtWork::of(tally.rows_from(HostId(0)))), (one, one));
+        // It goes, and its process comes back as another host, before and after the coordinator is started again.
+        let back = HostId(9);
+        tally.leave(HOST, |_| Whereabouts::Gone);
+        tally.rename(HOST, back);
+        assert_eq!((tally.at_work(), again(&tally).at_work()), (one, one));
+        tally.count(back, 2, asked);
+        assert_eq!(tally.at_work(), one);
+        // So many others come and go that it has no row any more.
+        tally.leave(back, |_| Whereabouts::Gone);
+        let others = GONE_HOSTS_LISTED_MAX as u64;
+        for host in 100..100 + others {
+            tally.count(HostId(host), 1, counts(1));
+            tally.leave(HostId(host), |_| Whereabouts::Gone);
+        }
+        assert_eq!((tally.at_work().hosts, tally.long_gone()), (1 + others, 1));
+        assert_eq!(again(&tally).at_work().hosts, 1 + others);
+        tally.rename(back, HOST);
+        assert_eq!((tally.at_work().hosts, tally.long_gone()), (1 + others, 0));
+        tally.count(HOST, 3, counts(8));
+        assert_eq!(tally.at_work().hosts, 1 + others);
+        tally.leave(HOST, |_| Whereabouts::Gone);
+        tally.leave(HostId(100 + others - 1), |_| Whereabouts::Gone);
+        assert_eq!(tally.at_work().hosts, 1 + others);
+    }
+
     #[test]
     fn what_a_host_counts_is_counted_once_whoever_begins_anew() {
         let mut tally = Tally::default();
@@ -296,12 +413,12 @@ mod tests {
         // It was given the run again, after a suspension, and has done more than before when it is heard.
         assert_eq!(tally.count(HOST, 2, counts(150)).work_ns, 250);
         // The coordinator began anew, and the host did not.
-        let mut tally = Tally::restore(tally.rows_from(HostId(0)).collect(), tally.begun_anew().collect());
+        let mut tally = again(&tally);
         assert_eq!(tally.sum().work_ns, 250);
         assert_eq!(tally.count(HOST, 2, counts(160)).work_ns, 260);
         assert_eq!(tally.count(HOST, 3, counts(5)).work_ns, 265);
         // Both did.
-        let mut tally = Tally::restore(tally.rows_from(HostId(0)).collect(), tally.begun_anew().collect());
+        let mut tally = again(&tally);
         assert_eq!(tally.count(HOST, 4, counts(1)).work_ns, 266);
     }
 
@@ -359,6 +476,14 @@ mod tests {
                 let mut sum = Counts::default();
                 tally.rows_from(HostId(0)).for_each(|(_, row)| sum.add(&row));
                 assert_eq!(tally.sum(), sum);
+                let mut at_work = AtWork::of(tally.rows_from(HostId(0)));
+                at_work.hosts += tally.long_gone();
+                // Those that are known to have worked before they had their rows have more than their rows say.
+                let more = tally
+                    .rows_from(HostId(0))
+                    .filter(|(host, row)| !row.has_computed() && tally.has_worked(*host, row));
+                more.for_each(|(_, row)| at_work.add(&row));
+                assert_eq!(tally.at_work(), at_work);
                 let there = tally.rows_from(HostId(0)).filter(|(host, _)| !tally.away.contains(host));
                 let workers = there.map(|(_, row)| u64::from(row.workers)).sum::<u64>();
                 assert_eq!(tally.workers, workers);

@@ -9,7 +9,7 @@ use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
 
 use super::hosts::HostState;
 use super::part::RunPart;
-use super::{Coordinator, Row, Standing};
+use super::{AtWork, Coordinator, Row, Standing};
 
 /// A host as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct HostView {
 /// What was known of a run when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
-    /// The counts of each host that worked on it.
+    /// The counts of each host that took part, also of one that found nothing to do.
     pub by_host: BTreeMap<HostId, Counts>,
     /// What the root reported: done, of how much.
     pub progress: Option<(u64, u64)>,
@@ -43,6 +43,8 @@ pub struct Account {
     pub root_losses: u32,
     /// Entries of its result table, and their bytes.
     pub table: (usize, usize),
+    /// Hosts that have computed anything of it.
+    pub at_work: AtWork,
     /// All hosts that were there at its end have told what they counted last.
     pub is_complete: bool,
 }
@@ -107,7 +109,7 @@ impl<'a> RunView<'a> {
         self.part.tally.workers()
     }
 
-    /// The counts of each host that worked on it, and whether it is still there.
+    /// The counts of each host that took part, also of one that found nothing to do, and whether it is still there.
     pub fn by_host(&self) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
         self.by_host_from(HostId(0))
     }
@@ -118,9 +120,9 @@ impl<'a> RunView<'a> {
         self.part.tally.rows_from(first).map(|(host, counts)| (host, hosts.contains_key(&host), counts))
     }
 
-    /// The number of hosts that worked on it.
-    pub fn hosts(&self) -> usize {
-        self.part.tally.len()
+    /// Hosts that have computed anything of it, each host process once.
+    pub fn at_work(&self) -> AtWork {
+        self.part.tally.at_work()
     }
 
     /// What the root reported: done, of how much.
@@ -153,6 +155,7 @@ impl<'a> RunView<'a> {
             counted: Vec::new(),
             progress: self.progress(),
             under_way_ms: u64::try_from(self.part.meter.under_way.as_millis()).unwrap_or(u64::MAX),
+            long_gone: self.part.tally.long_gone(),
         }
     }
 }

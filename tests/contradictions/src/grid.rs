@@ -73,6 +73,28 @@ fn check_hosts(told: &Told, found: &mut Found) {
     for host in &told.hosts {
         let name = format!("host {}", host["name"]);
         found.at_most(&name, ("busy", number(host, "busy")), ("its threads", number(host, "threads")));
+        let state = match (host["connected"] == true, &host["paused"], number(host, "busy") > 0.0) {
+            (false, ..) => "away",
+            (_, Value::String(_), _) => "paused",
+            (.., true) => "working",
+            _ => "idle",
+        };
+        if host["state"] != state {
+            found.say(format!("{name}: its state is {}, and by its other fields {state}", host["state"]));
+        }
+    }
+    // Hosts with runs begin and end work between two questions.
+    let lasting = ["paused", "away"].into_iter();
+    let rest = ["working", "idle"].into_iter().filter(|_| told.runs.iter().all(is_over));
+    for state in lasting.chain(rest) {
+        let listed = told.hosts.iter().filter(|host| host["state"] == state).count() as f64;
+        let by_metrics = told.metric("sateen_hosts", &format!("state=\"{state}\""));
+        found.same(
+            of,
+            &format!("the number of {state} hosts"),
+            ("the list", listed),
+            ("/metrics", by_metrics),
+        );
     }
     if told.runs.iter().all(is_over) {
         let busy = told.hosts.iter().map(|host| number(host, "busy")).sum::<f64>();
@@ -128,13 +150,21 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
             found.at_most("the grid", (metric, is), ("the list of runs", becomes));
         }
     }
+    let losses = |told: &Told| told.sum(|run| number(run, "root_losses"));
+    let counted = before.metric("sateen_root_losses_total", "");
+    if has_all {
+        let (name, was) = ("root_losses", ("the list of runs", losses(before)));
+        found.between("the grid", name, was, ("/metrics", counted), losses(after));
+    } else if !has_more {
+        found.at_most("the grid", ("sateen_root_losses_total", counted), ("the list of runs", losses(after)));
+    }
     let stolen = after.metric("sateen_steals_total", "outcome=\"job\"");
-    let timed = after.metric("sateen_steal_latency_seconds_count", "");
+    let timed = after.metric("sateen_steal_wait_seconds_count", "");
     found.same(
         "the grid",
         "steals that gave a job",
         ("sateen_steals_total", stolen),
-        ("sateen_steal_latency_seconds", timed),
+        ("sateen_steal_wait_seconds", timed),
     );
     for (metric, name) in
         [("sateen_work_seconds_total", "work_s"), ("sateen_redone_work_seconds_total", "redone_work_s")]

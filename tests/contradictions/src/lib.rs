@@ -97,6 +97,16 @@ impl Found {
         }
     }
 
+    /// Both are the same number of nanoseconds, of which each is a number of seconds: what is added up is not rounded before.
+    fn same_time(&mut self, of: &str, what: &str, one: (&str, f64), others: (&str, &[f64])) {
+        let ns = |time_s: f64| (time_s * 1e9).round() as i128;
+        let sum: i128 = others.1.iter().map(|time_s| ns(*time_s)).sum();
+        if ns(one.1) != sum {
+            let (by, other) = (one.0, others.0);
+            self.say(format!("{of}: {what} is {} ns by {by}, and {sum} ns by {other}", ns(one.1)));
+        }
+    }
+
     /// The first is no more than the second.
     fn at_most(&mut self, of: &str, one: (&str, f64), other: (&str, f64)) {
         if one.1 > other.1 + ROUNDING_S {
@@ -163,13 +173,15 @@ mod tests {
         found.at_most("run 1", ("stolen", 3.0), ("executed", 3.0));
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 4.0), 4.0);
         found.not_negative("run 1", &serde_json::json!({"work_s": [0, 0.0, 1.5, null, "-1"]}));
+        found.same_time("run 1", "work", ("one", 0.3), ("others", &[0.1, 0.1, 0.1]));
         assert_eq!(found.0, [""; 0]);
         found.same("run 1", "work", ("one", 10.1), ("other", 10.0));
         found.at_most("run 1", ("stolen", 4.0), ("executed", 3.0));
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 2.0), 4.0);
         found.between("run 1", "spawned", ("the list", 3.0), ("the page", 5.0), 4.0);
         found.not_negative("run 1", &serde_json::json!({"work_s": [1, -0.0], "hosts": {"jobs": -1}}));
-        assert_eq!(found.0.len(), 6);
+        found.same_time("run 1", "work", ("one", 10.000_003), ("others", &[4.0, 6.0]));
+        assert_eq!(found.0.len(), 7);
         assert_eq!(found.0[0], "run 1: work is 10.1 by one, and 10 by other");
     }
 }

@@ -112,6 +112,8 @@ pub enum Undo {
     HostDiskGood(ProcessIndex),
     /// The coordinator crashes, and starts again after so long on what was kept of its disk.
     RollBack(u64),
+    /// The host at this place crashes, and starts again after so long on what was kept of its disk.
+    RollBackHost(usize, u64),
     /// A host of another version is updated.
     Update(ProcessIndex),
 }

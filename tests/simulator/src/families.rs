@@ -78,9 +78,12 @@ impl Family {
             ],
             Self::OneWay => &["a message was stopped that could have gone the other way"],
             Self::Stalls => &["a host hung up on a silent coordinator", "the coordinator stalled"],
-            Self::Disks => {
-                &["the coordinator started on an old state", "the disk was full", "the disk was slow"]
-            }
+            Self::Disks => &[
+                "a host started on an old state",
+                "the coordinator started on an old state",
+                "the disk was full",
+                "the disk was slow",
+            ],
             Self::Routes => &["the relay was used because a direct path was dead"],
             Self::Doubles => &["a peer message came twice"],
             Self::Pauses => &[

@@ -36,6 +36,8 @@ impl HostPlan {
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     saved: BTreeMap<RunId, BTreeMap<JobKey, Entry>>,
+    /// What was on it when it was copied.
+    copy: Option<BTreeMap<RunId, BTreeMap<JobKey, Entry>>>,
     /// Not flushed yet.
     unsaved: VecDeque<(Time, RunId, Entry)>,
     /// What each entry takes.
@@ -85,6 +87,20 @@ impl Store {
             entries.retain(|_, _| random.below(100) < left_percent);
         }
         before - count(&self.saved)
+    }
+
+    /// Keeps a copy of what is on the disk.
+    pub fn keep_copy(&mut self, now: Time) {
+        self.flush(Time(now.0.saturating_sub(STORE_FLUSH_NS)));
+        self.copy = Some(self.saved.clone());
+    }
+
+    /// Puts the copy, if there is one, in the place of what was saved; whether they differed.
+    pub fn roll_back(&mut self) -> bool {
+        let Some(copy) = self.copy.take() else { return false };
+        let is_old = self.saved != copy;
+        self.saved = copy;
+        is_old
     }
 
     /// Whether a crash now leaves anything.

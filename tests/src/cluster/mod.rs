@@ -193,10 +193,10 @@ impl Cluster {
         assert!(before.is_none(), "there is a host {name} already");
     }
 
-    /// The command that starts a host of one worker.
+    /// The command that starts a host of one worker, of normal priority.
     pub fn host_command(&self, name: &str, site: &str, url: &str) -> Command {
         let mut command = self.bare_host_command(name, site, url);
-        command.args(["--threads", "1"]);
+        command.args(["--priority", "normal", "--threads", "1"]);
         command
     }
 

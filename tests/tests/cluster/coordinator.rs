@@ -100,6 +100,60 @@ fn a_coordinator_that_is_killed_knows_what_it_has_shown() {
     assert_eq!(about["root_losses"], 1, "{about:#}");
 }
 
+/// A power cut of two machines: the host of the root and the coordinator go at the same time, and the host never comes back.
+#[test]
+fn a_host_that_is_lost_with_the_coordinator_is_counted_as_lost() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let root = cluster.root_host(run);
+    let other = if root == "ada" { "bob" } else { "ada" };
+    let since = |cluster: &Cluster| {
+        let hosts = cluster.api().hosts();
+        let host = hosts.iter().find(|host| host["name"] == other);
+        host.map(|host| (host["id"].clone(), host["since"].clone())).expect("it is there")
+    };
+    let joined = since(&cluster);
+    // What was known is saved within a second.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    cluster.kill_coordinator();
+    cluster.kill_host(&root);
+    cluster.start_coordinator();
+    let about =
+        cluster.api().run_until(run, "one whose root was lost", SOON, |about| about["root_losses"] == 1);
+    assert_eq!(about["hosts"], 2, "{about:#}");
+    until("the host is given up", SOON, || {
+        (cluster.api().metric("sateen_hosts_gone_total") == 1.0).then_some(())
+    });
+    assert_eq!(cluster.api().metric("sateen_hosts_joined_total"), 2.0);
+    assert_eq!(since(&cluster), joined, "it has joined before the restart");
+    let details = cluster.api().get(&format!("/api/v1/runs/{run}/overview"));
+    let lost = |event: &&serde_json::Value| event["kind"] == "host_lost";
+    let lost: Vec<_> = details["events"].as_array().expect("events").iter().filter(lost).collect();
+    let [event] = lost[..] else { panic!("one host was lost: {details:#}") };
+    assert!(event["text"].as_str().is_some_and(|text| text.contains(&root)), "{event:#}");
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!((&about["root_losses"], &about["hosts"]), (&1.into(), &2.into()), "{about:#}");
+}
+
+/// Two hosts and one job: the one that looks for work all the time finds none.
+#[test]
+fn a_host_that_found_nothing_to_do_has_not_worked_on_a_run() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit_module(sateen_tests::probe::module_path(), &["--function", "loop_for_ever"]);
+    let about = cluster.api().run_until(run, "one that both have loaded", SOON, |about| {
+        about["by_host"].as_array().is_some_and(|hosts| hosts.len() == 2)
+            && work_of(about, "ada") + work_of(about, "bob") > 0.5
+    });
+    assert_eq!((&about["hosts"], &about["threads"]), (&1.into(), &1.into()), "{about:#}");
+    let told = cluster.sateen(["status", &run.to_string()]);
+    let words = "1 worked on it, 1 thread; 1 more took part and found nothing to do";
+    assert!(told.result().contains(words), "{told:?}");
+    assert_eq!(cluster.sateen(["cancel", &run.to_string()]).code, Some(0));
+    let about = cluster.api().run_over(run, PATIENCE);
+    assert_eq!(about["hosts"], 1, "{about:#}");
+}
+
 /// Hosts finish what they have while nobody coordinates, and say so to the next coordinator.
 #[test]
 fn a_run_that_ends_while_there_is_no_coordinator_is_not_lost() {

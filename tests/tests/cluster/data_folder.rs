@@ -79,7 +79,8 @@ fn a_data_folder_that_cannot_be_written() {
     let mut cluster = Cluster::start_beside_others(&[]);
     let url = format!("http://{}", cluster.address());
     let mut command = Command::new(binary("sateen-host"));
-    command.args(["--coordinator", &url, "--name", "ada", "--threads", "1", "--data-dir", "/proc/sateen"]);
+    command.args(["--coordinator", &url, "--name", "ada", "--data-dir", "/proc/sateen"]);
+    command.args(["--priority", "normal", "--threads", "1"]);
     cluster.start_host_command("ada", command);
     cluster.await_hosts(1);
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
@@ -191,6 +192,8 @@ fn a_disk_that_is_full_from_the_start() {
         program.as_ref(),
         "--name".as_ref(),
         "ada".as_ref(),
+        "--priority".as_ref(),
+        "normal".as_ref(),
         "--threads".as_ref(),
         "1".as_ref(),
         "--coordinator".as_ref(),

@@ -92,6 +92,37 @@ fn a_run_is_cancelled() {
     assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0));
 }
 
+/// As `rm` does: what can be done is done, whatever else was named.
+#[test]
+fn one_command_changes_several_runs() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let runs = [(); 2].map(|()| cluster.submit("nqueens", &["20"]));
+    let [one, two] = runs.map(|run| run.to_string());
+    let in_state = |state: &str| {
+        for run in runs {
+            cluster.api().run_until(run, state, SOON, |about| about["state"] == state);
+        }
+    };
+    in_state("running");
+    let told = cluster.sateen(["suspend", &one, "4711", &two]);
+    assert_eq!(told.code, Some(2), "{told:?}");
+    assert!(told.stderr.contains("there is no run 4711"), "{told:?}");
+    in_state("suspended");
+    let answer = cluster.sateen(["resume", &one, &two, "--json"]).json();
+    let told: Vec<_> = answer.as_array().expect("a list").iter().map(|run| run["run"].as_u64()).collect();
+    assert_eq!(told, runs.map(Some));
+    in_state("running");
+    // Of one run it is that run, as before.
+    assert_eq!(cluster.sateen(["suspend", &one, "--json"]).json()["run"], runs[0]);
+    let told = cluster.sateen(["cancel", &two, &one]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    for run in [&one, &two] {
+        assert!(told.stderr.contains(&format!("run {run} is cancelled")), "{told:?}");
+    }
+    in_state("cancelled");
+    cluster.sateen(["cancel"]).fails_with(2, &["<RUN>"]);
+}
+
 #[test]
 fn an_interrupted_wait_leaves_the_run_going() {
     let cluster = Cluster::start(&[("ada", "here")]);

@@ -18,11 +18,18 @@ const FREE: [&str; 2] = ["TEXT", "FEATURES"];
 /// Names of values that have a least and a greatest.
 const RANGED: [&str; 3] = ["N", "SIZE", "TIME"];
 /// What stands for a word that a command wants.
-const WANTED: [(&str, &str); 5] =
-    [("RUN", "1"), ("APP.wasm", "a.wasm"), ("APP", "a.wasm"), ("KEY", "12345678"), ("NAME", "a")];
+const WANTED: [(&str, &str); 7] = [
+    ("RUN", "1"),
+    ("APP.wasm", "a.wasm"),
+    ("APP", "a.wasm"),
+    ("KEY", "12345678"),
+    ("NAME", "a"),
+    ("SHELL", "bash"),
+    ("FOLDER", "pages"),
+];
 
 /// One of the programs.
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     sateen().with_file_name(name)
 }
 
@@ -87,7 +94,7 @@ fn wanted(help: &str) -> Vec<String> {
     words.map(|(name, _)| stand_in(name).unwrap_or_else(|| panic!("what is a {name}?"))).collect()
 }
 
-fn commands(help: &str) -> Vec<String> {
+pub fn commands(help: &str) -> Vec<String> {
     let (_, list) = help.split_once("Commands:\n").unwrap_or(("", ""));
     let names = list.lines().take_while(|line| !line.trim().is_empty());
     let names = names.filter_map(|line| line.split_whitespace().next().map(str::to_owned));

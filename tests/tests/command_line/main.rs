@@ -9,6 +9,7 @@ mod cache;
 mod check;
 mod compare;
 mod flags;
+mod generate;
 mod grid;
 mod interrupt;
 mod json;

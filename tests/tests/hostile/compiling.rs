@@ -26,7 +26,7 @@ fn compiler() -> Compiler {
         program: binary("sateen-host"),
         time_max: Duration::from_secs(60),
         memory_bytes_max: 1 << 30,
-        priority: Priority::Idle,
+        priority: Priority::Normal,
         memory: None,
     }
 }

@@ -1,6 +1,8 @@
 //! `--profile`: work and span are the program's, whatever the schedule. What is compared is processor time of threads
 //! of the same run, so other processes do not matter; the bars are wide all the same.
 
+use std::time::Duration;
+
 use sateen_host::{App, Engine, Finished, ProgramProfile, Run, RunError, RunOptions};
 use sateen_tests::grid::{Setting, call, finish, pristine, profiled, shared, usual};
 use sateen_tests::wat::{FRAME, GOOD, app, bytes, tight};
@@ -108,11 +110,16 @@ fn what_each_sandbox_makes_for_itself_counts_once() {
 
 #[test]
 fn what_each_replica_does_counts_at_most_once() {
-    // Eight jobs, and four updates that are applied where somebody reads the object next.
-    for setting in [profiled(1), EACH] {
-        let pieces = pieces("slow_replicas", &["4", "8", STEPS], setting);
-        assert!((6.5..16.0).contains(&pieces), "with {setting:?}: {pieces}");
+    // Eight jobs, and four updates that are applied where somebody reads the object next, which may be a guard.
+    for (function, setting) in ["slow_replicas", "guarded_replicas"]
+        .into_iter()
+        .flat_map(|function| [profiled(1), profiled(8), EACH].map(|setting| (function, setting)))
+    {
+        let pieces = pieces(function, &["4", "8", STEPS], setting);
+        assert!((9.0..16.0).contains(&pieces), "{function} with {setting:?}: {pieces}");
     }
+    let unread = pieces("slow_replicas", &["8", "0", STEPS], profiled(1));
+    assert!(unread < 4.0, "{unread}: nobody applies them");
 }
 
 #[test]
@@ -138,6 +145,25 @@ fn work_that_depends_on_the_schedule_is_named() {
     assert_eq!(depends("slow_replicas", &["2", "2", "100"]), all("", ""));
     assert_eq!(depends("told_by_jobs", &["4"]), all("Slow", ""));
     assert_eq!(depends("first_of_pieces", &["8", "100"]), all("", "stretch"));
+}
+
+#[test]
+fn no_more_workers_compute_than_there_are_cores() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = RunOptions {
+        function: "pieces".to_owned(),
+        arguments: ["64", STEPS].map(str::to_owned).into(),
+        threads: 4 * cores,
+        profile: true,
+        ..RunOptions::default()
+    };
+    let run = Run::start(&usual(), options).expect("it starts");
+    let mut busy = Vec::new();
+    while !run.wait_for(Duration::from_millis(1)) {
+        busy.push(run.snapshot().busy);
+    }
+    assert!(busy.contains(&cores) && busy.iter().all(|busy| *busy <= cores), "{cores} cores: {busy:?}");
+    assert_eq!(finish(run).expect("it runs").threads, 4 * cores);
 }
 
 /// Runs a module in text, profiled.
@@ -167,9 +193,13 @@ fn what_hostile_modules_tell_harms_nobody() {
     assert!(run_profiled(&app(&all)).is_ok());
     let attached = format!("(call $attach (i32.const -4)) {all} (call $attach (i32.const 65528)) {all}");
     assert!(run_profiled(&app(&attached)).is_ok());
-    for (moment, expected) in
-        [(4, "has not called"), (8, "not begun"), (9, "did not begin"), (12, "which is none")]
-    {
+    for (moment, expected) in [
+        (4, "has not called"),
+        (8, "not begun"),
+        (9, "did not begin"),
+        (12, "not opened"),
+        (13, "which is none"),
+    ] {
         let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
         assert!(error.contains(expected), "{error}");
     }

@@ -6,7 +6,7 @@ const SIGNS: { [kind: string]: string } = {
   host_joined: '+',
   host_left: '−',
   host_lost: '✕',
-  jobs_lost: '✕',
+  jobs_interrupted: '✕',
   adopted: '⤺',
   reused: '↻',
   root_lost: '✕',
@@ -20,4 +20,4 @@ const SIGNS: { [kind: string]: string } = {
 export const signOf = (kind: string): string => SIGNS[kind] ?? '·';
 
 /** Whether something was lost. */
-export const isBad = (kind: string): boolean => kind.endsWith('_lost');
+export const isBad = (kind: string): boolean => kind.endsWith('_lost') || kind === 'jobs_interrupted';

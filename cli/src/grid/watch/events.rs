@@ -49,7 +49,7 @@ impl Events {
             if number > self.told || (number == 0 && self.count == 0) {
                 self.told = number;
                 let tone = match event["kind"].as_str().unwrap_or_default() {
-                    "host_lost" | "jobs_lost" | "root_lost" => Tone::Bad,
+                    "host_lost" | "jobs_interrupted" | "root_lost" => Tone::Bad,
                     "adopted" | "reused" => Tone::Good,
                     "host_left" | "suspended" | "coordinator_restarted" => Tone::Warn,
                     _ => Tone::Plain,
@@ -84,7 +84,10 @@ impl Events {
         let jobs = |of: &Run| (of.jobs.lost, of.jobs.adopted, of.jobs.reused);
         let ((lost, adopted, reused), (lost_now, adopted_now, reused_now)) = (jobs(before), jobs(after));
         if let Some(jobs) = more(lost, lost_now) {
-            self.add(Tone::Bad, format!("{} lost with a host", counted(jobs, "job was", "jobs were")));
+            self.add(
+                Tone::Bad,
+                format!("{} lost with a host", counted(jobs, "stolen job was", "stolen jobs were")),
+            );
         }
         if let Some(jobs) = more(adopted, adopted_now) {
             self.add(Tone::Good, format!("{} adopted", counted(jobs, "orphan was", "orphans were")));
@@ -153,7 +156,7 @@ mod tests {
             "run 7 is done",
             "ada (h1) is gone",
             "the root job was lost with its host",
-            "3 jobs were lost with a host",
+            "3 stolen jobs were lost with a host",
             "3 results were reused",
         ];
         assert_eq!(texts(&events), expected);

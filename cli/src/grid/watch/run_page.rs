@@ -8,6 +8,7 @@ use sateen_log::visible;
 use serde_json::Value;
 
 use super::super::columns::{percent, seconds};
+use super::super::status::losses;
 use super::super::view::{Log, Run, read};
 use super::events::Events;
 use super::row::{Row, Table, Tone, table};
@@ -184,22 +185,7 @@ impl RunPage {
                     short(jobs.stolen_local)
                 ),
             ),
-            (
-                "recovery",
-                format!(
-                    "{} lost, {} redone, {} reused, {} adopted, {} recorded; the root was lost {}",
-                    jobs.lost,
-                    jobs.redone,
-                    jobs.reused,
-                    jobs.adopted,
-                    jobs.recorded,
-                    match run.root_losses {
-                        0 => "never".to_owned(),
-                        1 => "once".to_owned(),
-                        times => format!("{times} times"),
-                    }
-                ),
-            ),
+            ("recovery", format!("{}; {} recorded", losses(run), jobs.recorded)),
             ("work", self.work(run)),
         ];
         rows.extend(
@@ -423,7 +409,10 @@ mod tests {
             assert!(text.contains(words), "{words} is not in {text}");
         }
         assert!(text.contains("of 98 lines shown, 4 were dropped") && text.contains("q quits"), "{text}");
-        assert!(text.contains("12.3 k spawned") && text.contains("3 lost, 2 redone"), "{text}");
+        assert!(
+            text.contains("12.3 k spawned") && text.contains("3 stolen jobs lost; 2 redone (with"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -12,10 +12,11 @@ use serde::Deserialize;
 use super::super::Api;
 use super::super::extract::Query;
 use super::super::problem::Problem;
+use super::super::ranges;
 use super::super::types::Run;
 use super::{is_between, shown};
 use crate::driver::{Live, Request};
-use crate::limits::{RUNS_LISTED_MAX, SEARCH_BYTES_MAX};
+use crate::limits::SEARCH_BYTES_MAX;
 use crate::locked;
 use crate::store::listing::{self, Wanted};
 use crate::store::sql::{state_of, state_word};
@@ -28,8 +29,8 @@ const TRIES_MAX: usize = 3;
 pub struct Filter {
     state: Option<String>,
     q: Option<String>,
-    before: Option<u64>,
-    limit: Option<u32>,
+    before: Option<String>,
+    limit: Option<String>,
 }
 
 /// Runs, newest first, without what each host did. Where there may be more, the header `Link` has the next page.
@@ -84,11 +85,12 @@ impl Filter {
                 words.len()
             )));
         }
+        let limit = ranges::RUNS_LIMIT.whole(self.limit.as_deref())?;
         Ok(Wanted {
             states: states.collect::<Result<Vec<RunState>, Problem>>()?,
-            before: self.before,
+            before: ranges::BEFORE.whole(self.before.as_deref())?,
             words: words.to_lowercase(),
-            limit: self.limit.unwrap_or(RUNS_LISTED).clamp(1, RUNS_LISTED_MAX),
+            limit: limit.map_or(RUNS_LISTED, |limit| limit as u32),
         })
     }
 }
@@ -123,7 +125,12 @@ mod tests {
     use super::*;
 
     fn filter(state: &str, q: &str) -> Filter {
-        Filter { state: Some(state.to_owned()), q: Some(q.to_owned()), before: None, limit: Some(0) }
+        Filter {
+            state: Some(state.to_owned()),
+            q: Some(q.to_owned()),
+            before: None,
+            limit: Some("1".to_owned()),
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::Api;
 use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
+use super::ranges;
 use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
@@ -40,7 +41,7 @@ pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Jso
 
 #[derive(Deserialize)]
 pub struct Patience {
-    timeout_s: Option<f64>,
+    timeout_s: Option<String>,
     /// Waits for the figures, too.
     #[serde(default)]
     figures: bool,
@@ -56,9 +57,9 @@ pub async fn wait(
 ) -> Result<Json<Run>, Problem> {
     let run = parse(&run)?;
     let Patience { timeout_s, figures } = patience;
-    let timeout_s = timeout_s.unwrap_or(WAIT_S);
-    let patience = Duration::try_from_secs_f64(timeout_s)
-        .map_err(|_| Problem::bad_request(format!("timeout_s is {timeout_s}, which is no time")))?;
+    let timeout_s = ranges::TIMEOUT_S.number(timeout_s.as_deref())?.unwrap_or(WAIT_S);
+    // The range has no others.
+    let patience = Duration::try_from_secs_f64(timeout_s).unwrap_or(WAIT_MAX);
     let turn = turn(&api, &connection, Kind::Wait).await?;
     let mut ends = api.driver.ends.clone();
     let mut shutdown = api.shutdown.clone();
@@ -78,7 +79,7 @@ pub async fn wait(
     // Meanwhile the service does nothing for it: others may have its place.
     connection.is_answered(false);
     let waited = tokio::select! {
-        waited = timeout(patience.min(WAIT_MAX), over) => waited,
+        waited = timeout(patience, over) => waited,
         () = turn.until_lost() => Ok(Ok(())),
     };
     connection.is_answered(true);
@@ -210,9 +211,9 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
 
 #[derive(Deserialize)]
 pub struct Part {
-    from_ms: Option<u32>,
-    to_ms: Option<u32>,
-    buckets: Option<usize>,
+    from_ms: Option<String>,
+    to_ms: Option<String>,
+    buckets: Option<String>,
 }
 
 /// What workers did when.
@@ -222,15 +223,12 @@ pub async fn timeline(
     Query(part): Query<Part>,
 ) -> Result<Json<Timeline>, Problem> {
     let run = parse(&run)?;
-    let (from_ms, to_ms) = (part.from_ms.unwrap_or(0), part.to_ms.unwrap_or(u32::MAX));
-    let buckets = part.buckets.unwrap_or(TIMELINE_BUCKETS_MAX);
+    let from_ms = ranges::FROM_MS.whole(part.from_ms.as_deref())?.unwrap_or(0) as u32;
+    let to_ms = ranges::TO_MS.whole(part.to_ms.as_deref())?.map_or(u32::MAX, |to_ms| to_ms as u32);
+    let buckets = ranges::BUCKETS.whole(part.buckets.as_deref())?;
+    let buckets = buckets.map_or(TIMELINE_BUCKETS_MAX, |buckets| buckets as usize);
     if from_ms > to_ms {
         return Err(Problem::bad_request(format!("from_ms, {from_ms}, is after to_ms, {to_ms}")));
-    }
-    if !(1..=TIMELINE_BUCKETS_MAX).contains(&buckets) {
-        return Err(Problem::bad_request(format!(
-            "buckets is {buckets}; it must be from 1 to {TIMELINE_BUCKETS_MAX}"
-        )));
     }
     let work =
         move |chronicle: &Chronicle, _: &RunRow, _: &Names| chronicle.timeline(from_ms, to_ms, buckets);
@@ -263,8 +261,7 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
 
 #[derive(Deserialize)]
 pub struct After {
-    #[serde(default)]
-    after: u64,
+    after: Option<String>,
 }
 
 pub async fn log(
@@ -272,7 +269,9 @@ pub async fn log(
     Path(run): Path<String>,
     Query(After { after }): Query<After>,
 ) -> Result<Json<Log>, Problem> {
-    let chronicle = chronicle(&api, parse(&run)?).await?;
+    let run = parse(&run)?;
+    let after = ranges::AFTER.whole(after.as_deref())?.unwrap_or(0);
+    let chronicle = chronicle(&api, run).await?;
     let log = locked(&chronicle).lines_after(after);
     Ok(Json(log))
 }

@@ -49,7 +49,7 @@ pub struct Host {
     pub connected: bool,
     /// Why it takes no new work.
     pub paused: Option<String>,
-    /// When it joined.
+    /// When it joined. That it lost its link since, or that the coordinator was started again, changes nothing.
     pub since: String,
     /// Runs whose app it has loaded.
     pub runs: Vec<u64>,
@@ -58,7 +58,9 @@ pub struct Host {
     pub jobs: JobCounts,
     /// Workers that compute now.
     pub busy: u32,
-    /// `working`, `idle`, `paused`, or `away`: its link is broken.
+    /// `working`: workers compute. `idle`: none does. `paused`: it takes no work. `away`: its link is broken, and it is given up
+    /// unless it is back in a moment. One that was given up or has left is gone: it is in no list, and in a run `there` is
+    /// false.
     pub state: String,
     /// Why it does nothing, in a sentence.
     pub why_idle: Option<String>,

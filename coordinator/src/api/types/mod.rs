@@ -98,6 +98,87 @@ mod tests {
         files
     }
 
+    /// Types whose fields the book lists, and those of their fields that have types of their own.
+    const IN_THE_BOOK: [&str; 2] = ["Run", "Host"];
+    const BEGIN: &str = "<!-- fields of ";
+    const END: &str = "<!-- end of fields -->";
+
+    /// The fields of a type in their order: name, type, description.
+    fn fields<'a>(files: &'a BTreeMap<String, String>, name: &str) -> Vec<(&'a str, &'a str, String)> {
+        let Some((_, text)) = files[&format!("{name}.ts")].split_once(" = { \n") else { return Vec::new() };
+        let mut fields = Vec::new();
+        for field in text.split("/**\n").skip(1) {
+            let (comment, field) = field.split_once("*/\n").expect("a comment ends");
+            let words = comment.lines().map(|line| line.trim().trim_start_matches('*').trim());
+            let description = words.collect::<Vec<_>>().join(" ").trim().to_owned();
+            let (name, kind) = field.split_once(": ").expect("a field has a type");
+            let kind = kind.trim().trim_end_matches(['}', ';', ' ']).trim_end_matches(',');
+            fields.push((name.trim_end_matches('?'), kind, description));
+        }
+        fields
+    }
+
+    /// The rows of a table of a type's fields.
+    fn rows(files: &BTreeMap<String, String>, of: &str, prefix: &str, table: &mut String) {
+        for (name, kind, description) in fields(files, of) {
+            let inner = kind.trim_end_matches(" | null");
+            let (inner, mark) = match inner.strip_prefix("Array<") {
+                Some(inner) => (inner.trim_end_matches('>'), "[]"),
+                None => (inner, ""),
+            };
+            let is_object = files.contains_key(&format!("{inner}.ts")) && !fields(files, inner).is_empty();
+            // What a host has of a run is told as of the run.
+            if is_object && inner == "JobCounts" && !prefix.is_empty() {
+                let _ = writeln!(
+                    table,
+                    "| `{prefix}{name}` | {description} The same counts as in `jobs` of the run. |"
+                );
+            } else if is_object && (inner != "JobCounts" || of != "Host") {
+                let _ = writeln!(table, "| `{prefix}{name}` | {description} |");
+                rows(files, inner, &format!("{prefix}{name}{mark}."), table);
+            } else {
+                let _ = writeln!(table, "| `{prefix}{name}` | {description} |");
+            }
+        }
+    }
+
+    /// What the book says of the API's fields is what the OpenAPI document and the pages' types say: all come from the Rust
+    /// types. With `SATEEN_WRITE_TYPES=1` its tables are written anew.
+    #[test]
+    fn the_pages_types_are_in_the_book() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/api.md");
+        let book = std::fs::read_to_string(&path).expect("the book is there");
+        let files = typescript();
+        let mut fresh = String::new();
+        let mut rest = book.as_str();
+        let mut found = Vec::new();
+        while let Some((before, after)) = rest.split_once(BEGIN) {
+            let (name, _) = after.split_once(" -->").expect("the name of a type");
+            let (_, after) = after.split_once(END).expect("an end");
+            let mut table = "| field | is |\n| --- | --- |\n".to_owned();
+            rows(&files, name, "", &mut table);
+            let _ = write!(fresh, "{before}{BEGIN}{name} -->\n{table}{END}");
+            found.push(name);
+            rest = after;
+        }
+        fresh.push_str(rest);
+        assert_eq!(found, IN_THE_BOOK);
+        if std::env::var_os("SATEEN_WRITE_TYPES").is_some() {
+            std::fs::write(&path, &fresh).expect("written");
+        } else {
+            assert!(
+                fresh == book,
+                "docs/api.md differs from the Rust types; `cargo xtask types` writes it anew"
+            );
+        }
+        for row in
+            ["`run`", "`app.hash`", "`jobs.lost`", "`saved_work_s`", "`held_up_by.kind`", "`by_host[].there`"]
+        {
+            assert!(fresh.contains(&format!("| {row} |")), "{row} is not in {fresh}");
+        }
+        assert!(!fresh.contains("[`"), "links within comments are none in the book");
+    }
+
     /// With `SATEEN_WRITE_TYPES=1` the files are written anew.
     #[test]
     fn the_pages_types_are_these() {

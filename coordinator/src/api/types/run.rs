@@ -93,9 +93,10 @@ pub struct Run {
     pub started_at: Option<String>,
     /// When it was over.
     pub ended_at: Option<String>,
-    /// From its start to its end, or till now.
+    /// From its start to its end, or until now, in seconds. The time for which it was suspended is included; a `--time-limit`
+    /// does not count that.
     pub elapsed_s: f64,
-    /// How long it has waited for its start; absent once it has started or is over.
+    /// How long it has waited for its start, in seconds; absent once it has started or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub queued_s: Option<f64>,
@@ -103,7 +104,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub inputs: Option<BTreeMap<String, String>>,
-    /// What keeps it from being faster, or kept it; absent in lists, and where too little is known.
+    /// What keeps the run from being faster, or kept it; absent in lists, and where too little is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub held_up_by: Option<HoldUp>,
@@ -124,51 +125,58 @@ pub struct AppOfRun {
 /// How a run goes, or went.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Figures {
-    /// Whether these numbers are all.
+    /// Whether these numbers are all. `so_far`: hosts still count, until a moment after the end. `final`: all hosts that were
+    /// there at the end have reported their last counts. `partial`: not all have, and what was done in the last second or so
+    /// may be missing.
     #[serde(default = "Counted::before")]
     pub counted: Counted,
-    /// Hosts that worked on it.
-    pub hosts: usize,
-    /// Their workers.
+    /// Hosts that have computed something of it, each host process once: one that found nothing to do does not count, and one
+    /// that was started again counts as another.
+    pub hosts: u64,
+    /// Workers of these hosts, of those that are gone as well.
     pub threads: u32,
     /// What became of its jobs.
     pub jobs: JobCounts,
     /// Steals between hosts.
     pub steals: Steals,
-    /// Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
-    /// is not known.
+    /// Processor time in guests, of all hosts, in seconds. What a host did in the last half second or so before a crash is not
+    /// known.
     pub work_s: f64,
-    /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of the
-    /// processors. The rest had other programs of their machines.
+    /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of their processors.
+    /// The rest had other programs of their machines.
     #[serde(default)]
     pub computed_s: f64,
-    /// Of `work_s`, what is behind the result: each job once. Known once it is over.
+    /// Of `work_s`, what is behind the result, each job once; null until the run is over. Where results were used again so often
+    /// that more is behind the answer than was ever computed, this and `lost_work_s` are null.
     #[serde(default)]
     pub answer_work_s: Option<f64>,
-    /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
-    /// is over.
+    /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
+    /// Null until the run is over.
     #[serde(default)]
     pub lost_work_s: Option<f64>,
-    /// Of `work_s`, what had been done before: work of jobs that were begun again because their host crashed or left, or
-    /// the run rested, until they were where they had been, as far as hosts can tell.
+    /// Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused or
+    /// suspended the run, and behind the last of them for an interval of recording if it crashed, since nobody knows how far
+    /// it was.
     #[serde(default)]
     pub redone_work_s: f64,
-    /// What was behind reused and adopted results: without them it would have been lost, too.
+    /// Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
+    /// would have been computed again.
     #[serde(default)]
     pub saved_work_s: f64,
-    /// The critical path, once it is over.
+    /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and bounds nothing. Null
+    /// until the run is over, and where `answer_work_s` is.
     pub span_s: Option<f64>,
-    /// What the root job reports.
+    /// What the root job reports; null if nothing.
     pub progress: Option<Progress>,
-    /// Why it has no result.
+    /// Why there is no result; null if there is one, or may be.
     pub error: Option<RunFailure>,
-    /// Who has the root job.
+    /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,
-    /// How often the root was lost with its host.
+    /// How often the root job was lost with its host, which `jobs.lost` leaves out.
     pub root_losses: u32,
     /// Its result table on the coordinator.
     pub table: TableSize,
-    /// Each host that worked on it.
+    /// Each host that took part, also of one that found nothing to do; of very many that are gone, the first to go are one.
     pub by_host: Vec<HostOfRun>,
 }
 
@@ -196,24 +204,24 @@ impl Counted {
 /// Steals between hosts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Steals {
-    /// Requests sent.
+    /// Requests for jobs that hosts sent one another, those that gave none as well.
     pub requests: u64,
 }
 
 /// What the root job reports.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Progress {
-    /// So much is done.
+    /// How much is done.
     pub done: u64,
-    /// Of so much.
+    /// Of how much; 0 if that is not known.
     pub total: u64,
 }
 
 /// Why a run has no result.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunFailure {
-    /// `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its
-    /// arguments or inputs; `limit`; `unable`: no host could run it.
+    /// `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its arguments or inputs; `limit`: a
+    /// limit was exceeded; `unable`: no host could run it.
     pub kind: String,
     /// In a sentence.
     pub message: String,
@@ -232,7 +240,7 @@ pub struct TableSize {
     pub bytes: usize,
 }
 
-/// A host that worked on a run.
+/// A host that took part in a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct HostOfRun {
     /// Its id.
@@ -241,16 +249,16 @@ pub struct HostOfRun {
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Whether it is still there.
+    /// Whether it is still there. One that is not has left or was given up: pages and commands call it gone.
     pub there: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,
-    /// Processor time in guests.
+    /// Processor time in guests, in seconds.
     pub work_s: f64,
-    /// For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+    /// For how long its workers computed, together, in seconds of the clock; see `computed_s` of the run.
     #[serde(default)]
     pub computed_s: f64,
-    /// Of `work_s`, what another host had done before and lost.
+    /// Of `work_s`, what had been done before; see `redone_work_s` of the run.
     #[serde(default)]
     pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
@@ -291,16 +299,18 @@ impl Figures {
             root_host: view.root_host(),
             root_losses: view.root_losses(),
             table: view.table(),
+            at_work: view.at_work(),
             ..Account::default()
         };
-        Self { hosts: view.hosts(), ..Self::of_account(&account, &view.counts(), by_host) }
+        Self::of_account(&account, &view.counts(), by_host)
     }
 
     /// Of a run that has ended, with what hosts did of it.
     pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -> Self {
         let (entries, bytes) = account.table;
         let mut figures = Self {
-            hosts: by_host.len(),
+            hosts: account.at_work.hosts,
+            threads: u32::try_from(account.at_work.workers).unwrap_or(u32::MAX),
             progress: account.progress.map(|(done, total)| Progress { done, total }),
             root_host: account.root_host.map(|host| host.to_string()),
             root_losses: account.root_losses,
@@ -308,18 +318,12 @@ impl Figures {
             by_host,
             ..Self::default()
         };
-        figures.count(counts);
+        figures.jobs = counts.jobs.into();
+        figures.redone_work_s = seconds(counts.redone_work_ns);
+        figures.steals = Steals { requests: counts.steal_requests };
+        figures.work_s = seconds(counts.work_ns);
+        figures.saved_work_s = seconds(counts.saved_work_ns);
         figures
-    }
-
-    /// Takes over counts that are newer.
-    pub fn count(&mut self, counts: &Counts) {
-        self.threads = self.threads.max(counts.workers);
-        self.jobs = counts.jobs.into();
-        self.redone_work_s = seconds(counts.redone_work_ns);
-        self.steals = Steals { requests: counts.steal_requests };
-        self.work_s = seconds(counts.work_ns);
-        self.saved_work_s = seconds(counts.saved_work_ns);
     }
 }
 

@@ -70,7 +70,7 @@ pub struct RunDetails {
 /// What keeps a run from being faster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS, JsonSchema)]
 pub struct HoldUp {
-    /// What it is.
+    /// `nothing`, `waiting`, `starved`, `sharing`, `recovery`, `straggler`, `parameters` or `parallelism`.
     pub kind: HoldUpKind,
     /// In a sentence, with the figures behind it.
     pub text: String,
@@ -185,8 +185,10 @@ pub enum EventKind {
     HostLeft,
     /// A host was given up.
     HostLost,
-    /// Jobs that ran at a host were lost with it.
-    JobsLost,
+    /// Jobs of the tree were running at a host when it was given up. Their number is not that by which `jobs.lost` grows: that
+    /// has jobs that were lent to the host, also those that it had not begun, and not the root.
+    #[serde(alias = "jobs_lost")]
+    JobsInterrupted,
     /// An orphan has a new owner.
     Adopted,
     /// A result came from the table.

@@ -76,12 +76,15 @@ impl Tree {
         self.hosts.iter_mut().for_each(|host| host.has_lost = false);
     }
 
-    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs.
+    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs, without those of
+    /// hosts that [`lose_host`](Self::lose_host) was told of.
     pub fn lose_unheard(&mut self, t_ms: u32, is_given_back: bool) -> usize {
         let became = if is_given_back { Ending::GivenBack } else { Ending::Lost };
         let unheard = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.has_lost);
         let places: Vec<u32> = unheard.map(|(place, _)| place).collect();
-        let running = places.iter().filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
+        let is_told = |place: &u32| self.ending.iter().any(|(host, ..)| host == place);
+        let places = places.iter().filter(|place| !is_told(place));
+        let running = places.filter_map(|place| Some((*place, self.running_at.get(place)?.len())));
         let running: Vec<(u32, usize)> = running.collect();
         self.ending.extend(running.iter().map(|(place, _)| (*place, became, t_ms)));
         running.iter().map(|(_, jobs)| jobs).sum()

@@ -75,7 +75,7 @@ pub fn call(kind: &'static Kind, record: usize, inside: usize) -> Call {
         return Call { outside: None };
     }
     let outside = measure_below();
-    let is_measured = abi::measure(Moment::Call, record, kind.number(), inside);
+    let is_measured = abi::measure(Moment::Call, record, kind.number(), inside) != 0;
     set_measure_below(if is_measured { usize::MAX } else { inside });
     Call { outside: Some(outside) }
 }
@@ -112,6 +112,12 @@ pub fn make<R>(place: &Location<'static>, key: impl FnOnce() -> Vec<u8>, make: i
         }
         make()
     })
+}
+
+/// How many of the updates that have come to the object with this number others have applied: the first ones, which
+/// are no work of the program's.
+pub fn applied_before(object: u32) -> usize {
+    if is_on() { abi::measure(Moment::CaughtUp, object as usize, 0, 0) as usize } else { usize::MAX }
 }
 
 /// An object of the type with this name is updated.

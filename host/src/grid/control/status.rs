@@ -124,15 +124,16 @@ pub enum PeerPath {
     Relayed,
 }
 
-/// Steals from other hosts, request to arrival; of the last some hundred.
+/// Jobs stolen from other hosts, and how long the last few thousand took from request to arrival: the time for which the victim
+/// had none included, so that it is long where there is little to steal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StealStatus {
     /// Since the start.
     pub count: u64,
-    /// In microseconds.
-    pub median_us: Option<f64>,
-    /// In microseconds.
-    pub p99_us: Option<f64>,
+    /// The median, in seconds.
+    pub wait_median_s: Option<f64>,
+    /// 99 % took at most this, in seconds.
+    pub wait_p99_s: Option<f64>,
 }
 
 impl Status {
@@ -195,10 +196,12 @@ impl Status {
             };
             lines.push(format!("peer      {} ({}), site {}, {path}", peer.name, peer.id, peer.site));
         }
-        if let (Some(median), Some(p99)) = (self.steals.median_us, self.steals.p99_us) {
+        if let (Some(median), Some(p99)) = (self.steals.wait_median_s, self.steals.wait_p99_s) {
             lines.push(format!(
-                "steals    {}, of the last ones the median took {median:.0} µs and 99 % at most {p99:.0} µs",
-                self.steals.count
+                "steals    {}, half of the last ones within {} of the request and 99 % within {}, waits for a job included",
+                self.steals.count,
+                short_time(median),
+                short_time(p99)
             ));
         }
         let store = match &self.store.off {
@@ -227,6 +230,15 @@ impl Status {
         let lines = lines.iter().map(|line| sateen_log::visible(line));
         let lines = lines.flat_map(|line| wrap::wrap(&line, NAMES, width.unwrap_or(usize::MAX)));
         lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A time of microseconds to seconds.
+fn short_time(time_s: f64) -> String {
+    match time_s {
+        time_s if time_s < 1e-3 => format!("{:.0} µs", time_s * 1e6),
+        time_s if time_s < 1.0 => format!("{:.1} ms", time_s * 1e3),
+        time_s => format!("{time_s:.1} s"),
     }
 }
 
@@ -260,7 +272,7 @@ mod tests {
             unreachable: Some("connection refused, and nobody else is there either".to_owned()),
             runs: vec![run],
             peers: vec![peer],
-            steals: StealStatus { count: 17, median_us: Some(100.0), p99_us: Some(900.0) },
+            steals: StealStatus { count: 17, wait_median_s: Some(100e-6), wait_p99_s: Some(2.5) },
             page: Some("http://127.0.0.1:7710/".to_owned()),
             ..Status::default()
         }
@@ -278,6 +290,9 @@ mod tests {
         }
         let narrow = status.to_text(Some(40));
         assert!(narrow.contains("\n          executed, 0 stolen"), "{narrow}");
+        let steals =
+            "steals    17, half of the last ones within 100 µs of the request and 99 % within 2.5 s, waits";
+        assert!(wide.contains(steals), "{wide}");
     }
 
     #[test]

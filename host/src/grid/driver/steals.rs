@@ -1,4 +1,4 @@
-//! How long steals took, for the status.
+//! How long steals took from request to arrival, for the status.
 
 use std::collections::VecDeque;
 
@@ -27,9 +27,9 @@ impl Latencies {
         sorted.sort_unstable();
         let at = |hundredths: usize| {
             let index = (sorted.len() * hundredths / 100).min(sorted.len().checked_sub(1)?);
-            Some(sorted[index] as f64 / 1000.0)
+            Some(sorted[index] as f64 / 1e9)
         };
-        StealStatus { count: self.count, median_us: at(50), p99_us: at(99) }
+        StealStatus { count: self.count, wait_median_s: at(50), wait_p99_s: at(99) }
     }
 }
 
@@ -40,11 +40,11 @@ mod tests {
     #[test]
     fn the_last_ones_count() {
         let mut latencies = Latencies::default();
-        assert_eq!(latencies.status().median_us, None);
+        assert_eq!(latencies.status().wait_median_s, None);
         (1..=100).for_each(|us| latencies.add(us * 1000));
         let status = latencies.status();
-        assert_eq!((status.count, status.median_us, status.p99_us), (100, Some(51.0), Some(100.0)));
+        assert_eq!((status.count, status.wait_median_s, status.wait_p99_s), (100, Some(51e-6), Some(100e-6)));
         (0..KEPT_MAX).for_each(|_| latencies.add(7000));
-        assert_eq!(latencies.status().p99_us, Some(7.0));
+        assert_eq!(latencies.status().wait_p99_s, Some(7e-6));
     }
 }

@@ -147,6 +147,25 @@ pub fn slow_replicas(turns: u64, count: u64, steps: u64) -> u64 {
     jobs.sync().into_iter().fold(0, u64::wrapping_add)
 }
 
+fn is_turned(slow: &Shared<Slow>, _steps: &u64) -> bool {
+    slow.read().state != 0
+}
+
+/// The same of an object that is new enough.
+#[job(guard = is_turned)]
+pub fn read_turned(slow: Shared<Slow>, steps: u64) -> u64 {
+    slow.read().state ^ spin(steps)
+}
+
+/// As `slow_replicas`, with jobs that wait for the updates.
+#[main]
+pub fn guarded_replicas(turns: u64, count: u64, steps: u64) -> u64 {
+    let slow = Shared::new(Slow { state: 0 });
+    (0..turns).for_each(|_| slow.turn(steps));
+    let jobs = read_turned::spawn_all((0..count).map(|_| (slow.clone(), steps)));
+    jobs.sync().into_iter().fold(0, u64::wrapping_add)
+}
+
 /// Updates an object.
 #[job]
 pub fn turn_slow(slow: Shared<Slow>) -> u64 {

@@ -7,6 +7,7 @@ use sateen_protocol::message::ToHost;
 use sateen_protocol::{Random, RunEnd, RunId, RunState, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
+use crate::process::Process;
 use crate::world::World;
 
 /// Something is wrong with a disk.
@@ -35,6 +36,17 @@ pub enum Disk {
         /// How long before.
         age_ns: u64,
         /// When it starts again.
+        back_ns: u64,
+    },
+    /// A host crashes, or all do, and starts again on what its disk was some time before.
+    HostRolledBack {
+        /// Draws the host.
+        draw: u64,
+        /// Whether it is all hosts.
+        is_all: bool,
+        /// How long before.
+        age_ns: u64,
+        /// When they start again.
         back_ns: u64,
     },
     /// Everything that a host saves, or all hosts, takes so long, or cannot be saved at all.
@@ -68,7 +80,9 @@ impl Disk {
     /// How long it takes until what follows from it is over.
     pub fn takes_ns(&self) -> u64 {
         match self {
-            Self::RolledBack { age_ns, back_ns } => age_ns + back_ns + 1_000_000_000,
+            Self::RolledBack { age_ns, back_ns } | Self::HostRolledBack { age_ns, back_ns, .. } => {
+                age_ns + back_ns + 1_000_000_000
+            }
             _ => 0,
         }
     }
@@ -80,7 +94,8 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
     let left_percent = [0, 50, 90][random.below(3)];
     // From another stream, so that the others stay as they are.
     let mut choices = Random::new(draw ^ 0xd15c);
-    match choices.below(10) {
+    let choice = choices.below(10);
+    match choice {
         0..2 => {
             let age_ns = 500_000_000 + choices.below(9_500) as u64 * 1_000_000;
             return Disk::RolledBack { age_ns, back_ns: ms(&mut choices, 3_000) };
@@ -91,12 +106,19 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
         }
         _ => {}
     }
-    match random.below(6) {
+    let disk = match random.below(6) {
         0 => Disk::Host { draw, left_percent, back_ns: ms(random, 3_000) },
         1 => Disk::Coordinator { draw, left_percent, back_ns: ms(random, 3_000) },
         2..4 => Disk::Slow { draw, each_ns: ms(random, 2_000), for_ns: ms(random, 8_000) },
         _ => Disk::Full { draw, for_ns: ms(random, 8_000) },
+    };
+    // In the place of another, so that what is drawn next stays as it is, too.
+    if (4..6).contains(&choice) {
+        let age_ns = 500_000_000 + choices.below(9_500) as u64 * 1_000_000;
+        let is_all = choices.below(4) == 0;
+        return Disk::HostRolledBack { draw, is_all, age_ns, back_ns: ms(&mut choices, 3_000) };
     }
+    disk
 }
 
 /// A change of a run that is not on the disk yet.
@@ -183,13 +205,17 @@ impl World {
                 self.server.keep_copy();
                 self.queue.push(at, Event::Undo(Undo::RollBack(back_ns)));
             }
+            Disk::HostRolledBack { draw, is_all, age_ns, back_ns } => {
+                let at = later(age_ns);
+                for process in self.draw_one_or_all(draw, is_all) {
+                    let Process { store, place, .. } = &mut self.processes[process as usize];
+                    store.keep_copy(self.now);
+                    self.queue.push(at, Event::Undo(Undo::RollBackHost(*place, back_ns)));
+                }
+            }
             Disk::HostSlow { draw, each_ns, for_ns } => {
                 let at = later(for_ns);
-                let hosts: Vec<ProcessIndex> = match (draw >> 32).is_multiple_of(2) {
-                    true => self.alive().map(|(index, _)| index).collect(),
-                    false => Vec::from_iter(self.draw(draw)),
-                };
-                for process in hosts {
+                for process in self.draw_one_or_all(draw, (draw >> 32).is_multiple_of(2)) {
                     let store = &mut self.processes[process as usize].store;
                     (store.each_ns, store.is_full) = (each_ns.unwrap_or(0), each_ns.is_none());
                     self.queue.push(at, Event::Undo(Undo::HostDiskGood(process)));
@@ -222,6 +248,24 @@ impl World {
             0 => self.draw(draw),
             count => Some(with_records[(draw % count as u64) as usize]),
         }
+    }
+
+    fn draw_one_or_all(&self, draw: u64, is_all: bool) -> Vec<ProcessIndex> {
+        match is_all {
+            true => self.alive().map(|(index, _)| index).collect(),
+            false => Vec::from_iter(self.draw(draw)),
+        }
+    }
+
+    /// The host at a place crashes, and starts again on the copy of its disk. One that is not up meanwhile keeps its disk.
+    pub(crate) fn roll_back_host(&mut self, place: usize, back_ns: u64) {
+        let at_place = self.alive().find(|(index, process)| process.place == place && self.is_up(*index));
+        let Some((process, _)) = at_place else { return };
+        self.crash(process, false, Some(back_ns));
+        if self.processes[process as usize].store.roll_back() {
+            self.sometimes.hit("a host started on an old state");
+        }
+        self.disturb();
     }
 
     /// The coordinator crashes, and starts again on the copy of its disk. Runs that are suspended in it are resumed.

@@ -287,6 +287,7 @@ impl World {
             Undo::DiskGood => self.mend_disk(),
             Undo::HostDiskGood(process) => self.mend_host_disk(process),
             Undo::RollBack(back_ns) => self.roll_back(back_ns),
+            Undo::RollBackHost(place, back_ns) => self.roll_back_host(place, back_ns),
             Undo::Update(process) => self.update_host(process),
         }
     }

@@ -6,7 +6,7 @@ import type { HoldUpKind } from "./HoldUpKind";
  */
 export type HoldUp = { 
 /**
- * What it is.
+ * `nothing`, `waiting`, `starved`, `sharing`, `recovery`, `straggler`, `parameters` or `parallelism`.
  */
 kind: HoldUpKind, 
 /**

@@ -34,7 +34,7 @@ connected: boolean,
  */
 paused: string | null, 
 /**
- * When it joined.
+ * When it joined. That it lost its link since, or that the coordinator was started again, changes nothing.
  */
 since: string, 
 /**
@@ -51,7 +51,9 @@ jobs: JobCounts,
  */
 busy: number, 
 /**
- * `working`, `idle`, `paused`, or `away`: its link is broken.
+ * `working`: workers compute. `idle`: none does. `paused`: it takes no work. `away`: its link is broken, and it is given up
+ * unless it is back in a moment. One that was given up or has left is gone: it is in no list, and in a run `there` is
+ * false.
  */
 state: string, 
 /**

@@ -2,7 +2,7 @@
 import type { JobCounts } from "./JobCounts";
 
 /**
- * A host that worked on a run.
+ * A host that took part in a run.
  */
 export type HostOfRun = { 
 /**
@@ -18,7 +18,7 @@ name: string,
  */
 site: string, 
 /**
- * Whether it is still there.
+ * Whether it is still there. One that is not has left or was given up: pages and commands call it gone.
  */
 there: boolean, 
 /**
@@ -26,15 +26,15 @@ there: boolean,
  */
 jobs: JobCounts, 
 /**
- * Processor time in guests.
+ * Processor time in guests, in seconds.
  */
 work_s: number, 
 /**
- * For how long its workers computed, together, in seconds of the clock; see [`Figures::computed_s`].
+ * For how long its workers computed, together, in seconds of the clock; see `computed_s` of the run.
  */
 computed_s: number, 
 /**
- * Of `work_s`, what another host had done before and lost.
+ * Of `work_s`, what had been done before; see `redone_work_s` of the run.
  */
 redone_work_s: number, 
 /**

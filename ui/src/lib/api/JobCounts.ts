@@ -12,7 +12,7 @@ spawned: number,
  */
 exposed: number, 
 /**
- * Run.
+ * Run, in place or separately.
  */
 executed: number, 
 /**
@@ -28,17 +28,18 @@ stolen: number,
  */
 stolen_wide: number, 
 /**
- * Stolen, and lost with a thief that crashed, as their owners count. Lost roots are the run's `root_losses`.
+ * Stolen, and lost with a thief that crashed, as the hosts that had lent them count: those that the thief had not begun are
+ * included. Lost root jobs are not, but in `root_losses` of the run.
  */
 lost: number, 
 /**
- * Stolen, begun, and given back by a thief that left, paused or had no room.
+ * Stolen, begun, and given back by a thief that left or paused, or had no room.
  */
 given_back: number, 
 /**
- * Lost and begun again, by the tree: each once, however often it was lost. Beside those that their owners have
- * lost, these are the root and jobs that were below a lost one; and those are less whose results were reused or
- * adopted. Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
+ * Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
+ * a lost one are included, and less, since results are reused and adopted instead. Jobs that a host gave back when it
+ * left, and those of a run that was suspended, are not lost.
  */
 redone: number, 
 /**

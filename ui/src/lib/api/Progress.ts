@@ -4,10 +4,10 @@
  */
 export type Progress = { 
 /**
- * So much is done.
+ * How much is done.
  */
 done: number, 
 /**
- * Of so much.
+ * Of how much; 0 if that is not known.
  */
 total: number, };

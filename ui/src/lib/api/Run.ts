@@ -50,11 +50,12 @@ started_at: string | null,
  */
 ended_at: string | null, 
 /**
- * From its start to its end, or till now.
+ * From its start to its end, or until now, in seconds. The time for which it was suspended is included; a `--time-limit`
+ * does not count that.
  */
 elapsed_s: number, 
 /**
- * How long it has waited for its start; absent once it has started or is over.
+ * How long it has waited for its start, in seconds; absent once it has started or is over.
  */
 queued_s?: number, 
 /**
@@ -62,19 +63,22 @@ queued_s?: number,
  */
 inputs?: { [key in string]: string }, 
 /**
- * What keeps it from being faster, or kept it; absent in lists, and where too little is known.
+ * What keeps the run from being faster, or kept it; absent in lists, and where too little is known.
  */
 held_up_by?: HoldUp, 
 /**
- * Whether these numbers are all.
+ * Whether these numbers are all. `so_far`: hosts still count, until a moment after the end. `final`: all hosts that were
+ * there at the end have reported their last counts. `partial`: not all have, and what was done in the last second or so
+ * may be missing.
  */
 counted: Counted, 
 /**
- * Hosts that worked on it.
+ * Hosts that have computed something of it, each host process once: one that found nothing to do does not count, and one
+ * that was started again counts as another.
  */
 hosts: number, 
 /**
- * Their workers.
+ * Workers of these hosts, of those that are gone as well.
  */
 threads: number, 
 /**
@@ -86,51 +90,55 @@ jobs: JobCounts,
  */
 steals: Steals, 
 /**
- * Processor time in guests, of all hosts. What a host did in the last half second or so before a crash
- * is not known.
+ * Processor time in guests, of all hosts, in seconds. What a host did in the last half second or so before a crash is not
+ * known.
  */
 work_s: number, 
 /**
- * For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of the
- * processors. The rest had other programs of their machines.
+ * For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of their processors.
+ * The rest had other programs of their machines.
  */
 computed_s: number, 
 /**
- * Of `work_s`, what is behind the result: each job once. Known once it is over.
+ * Of `work_s`, what is behind the result, each job once; null until the run is over. Where results were used again so often
+ * that more is behind the answer than was ever computed, this and `lost_work_s` are null.
  */
 answer_work_s: number | null, 
 /**
- * Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted. Known once it
- * is over.
+ * Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
+ * Null until the run is over.
  */
 lost_work_s: number | null, 
 /**
- * Of `work_s`, what had been done before: work of jobs that were begun again because their host crashed or left, or
- * the run rested, until they were where they had been, as far as hosts can tell.
+ * Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused or
+ * suspended the run, and behind the last of them for an interval of recording if it crashed, since nobody knows how far
+ * it was.
  */
 redone_work_s: number, 
 /**
- * What was behind reused and adopted results: without them it would have been lost, too.
+ * Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
+ * would have been computed again.
  */
 saved_work_s: number, 
 /**
- * The critical path, once it is over.
+ * The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and bounds nothing. Null
+ * until the run is over, and where `answer_work_s` is.
  */
 span_s: number | null, 
 /**
- * What the root job reports.
+ * What the root job reports; null if nothing.
  */
 progress: Progress | null, 
 /**
- * Why it has no result.
+ * Why there is no result; null if there is one, or may be.
  */
 error: RunFailure | null, 
 /**
- * Who has the root job.
+ * The id of the host that has the root job, or had it at the end.
  */
 root_host: string | null, 
 /**
- * How often the root was lost with its host.
+ * How often the root job was lost with its host, which `jobs.lost` leaves out.
  */
 root_losses: number, 
 /**
@@ -138,6 +146,6 @@ root_losses: number,
  */
 table: TableSize, 
 /**
- * Each host that worked on it.
+ * Each host that took part, also of one that found nothing to do; of very many that are gone, the first to go are one.
  */
 by_host: Array<HostOfRun>, };

@@ -4,6 +4,6 @@
  */
 export type Steals = { 
 /**
- * Requests sent.
+ * Requests for jobs that hosts sent one another, those that gave none as well.
  */
 requests: number, };

@@ -1,0 +1,212 @@
+//! What prose says of the code: files, functions and flags that pages name are there.
+//!
+//! A page names something if it stands in backquotes outside of code blocks. A file may be named by the end of its path
+//! (`scheduler/idle.rs`), as is clear where the page says of what it speaks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::shell::root;
+
+/// Folders with nothing of ours in them.
+const NOT_OURS: [&str; 5] = [".git", "target", "dist", "node_modules", "shots"];
+/// Ends of names of files, where a word without a slash is one.
+const FILES: [&str; 14] =
+    ["rs", "ts", "js", "svelte", "md", "toml", "txt", "csv", "json", "yml", "service", "c", "h", "wat"];
+/// A history names what was there then.
+const HISTORIES: [&str; 1] = ["CHANGELOG.md"];
+/// What pages name rightly although it is not in the repository.
+const ELSEWHERE: [&str; 8] = [
+    "blobs/",           // in a coordinator's data folder
+    "e2e/shots/",       // tests of the dashboard write it
+    "env_logger",       // a crate
+    "hello/src/lib.rs", // the reader's own app
+    "jobs.csv",         // the HTTP API's
+    "serialize_with",   // of serde
+    "thread_rng",       // of rand
+    "trace.json",       // the HTTP API's
+];
+
+/// Everything in the repository that a page may name.
+struct Repository {
+    /// Paths from the top folder, with `/`, of folders as well.
+    paths: BTreeSet<String>,
+    /// Words of all sources, `_` being a letter.
+    words: BTreeSet<String>,
+    pages: Vec<String>,
+}
+
+/// Whether all that pages name is there.
+pub fn check() -> Result<()> {
+    let repository = Repository::read(&root())?;
+    ensure!(repository.pages.len() > 20, "only {} pages were found", repository.pages.len());
+    let mut wrong = Vec::new();
+    for page in &repository.pages {
+        let text = fs::read_to_string(root().join(page)).with_context(|| page.clone())?;
+        let missing = named(&text).into_iter().filter(|name| !repository.has(name));
+        wrong.extend(missing.map(|name| format!("{page} names `{name}`, which is not there")));
+    }
+    wrong.extend(repository.manifests()?);
+    wrong.extend(imports()?);
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// What is wrong with the list of imports in the page about the ABI.
+fn imports() -> Result<Option<String>> {
+    let read = |path: &str| fs::read_to_string(root().join(path)).with_context(|| path.to_owned());
+    let host = read("host/src/guest/imports.rs")? + &read("host/src/guest/objects.rs")?;
+    let linked: BTreeSet<&str> = host
+        .split("IMPORT_MODULE,")
+        .skip(1)
+        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+        .collect();
+    let page = read("docs/abi.md")?;
+    let (_, table) = page.split_once("## Imports").context("docs/abi.md has no section of imports")?;
+    let cells = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let listed: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter_map(|span| Some(span.split_once('(')?.0))
+        .collect();
+    let differ: Vec<_> = listed.symmetric_difference(&linked).collect();
+    ensure!(linked.contains("expose"), "the imports were not found in host/src/guest/imports.rs");
+    Ok((!differ.is_empty()).then(|| format!("docs/abi.md and the host differ in the imports {differ:?}")))
+}
+
+impl Repository {
+    fn read(folder: &Path) -> Result<Self> {
+        let mut repository = Self { paths: BTreeSet::new(), words: BTreeSet::new(), pages: Vec::new() };
+        repository.add(folder, "")?;
+        Ok(repository)
+    }
+
+    fn add(&mut self, folder: &Path, name: &str) -> Result<()> {
+        for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+            let entry = entry?;
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let path = if name.is_empty() { file.clone() } else { format!("{name}/{file}") };
+            if entry.path().is_dir() {
+                if !NOT_OURS.contains(&file.as_str()) {
+                    self.paths.insert(format!("{path}/"));
+                    self.add(&entry.path(), &path)?;
+                }
+                continue;
+            }
+            if file.ends_with(".md") {
+                if !HISTORIES.contains(&path.as_str()) {
+                    self.pages.push(path.clone());
+                }
+            } else if let Ok(text) = fs::read_to_string(entry.path()) {
+                let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                self.words.extend(words.filter(|word| word.contains('_')).map(str::to_owned));
+                let flags = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+                self.words.extend(flags.filter(|word| is_flag(word)).map(str::to_owned));
+            }
+            self.paths.insert(path);
+        }
+        Ok(())
+    }
+
+    /// Packages that do not say what they are, and under which licence.
+    fn manifests(&self) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        for path in self.paths.iter().filter(|path| path.ends_with("Cargo.toml")) {
+            let text = fs::read_to_string(root().join(path)).with_context(|| path.clone())?;
+            let has = |field: &str| text.lines().any(|line| line.starts_with(field));
+            if text.contains("[package]") && !(has("description = ") && has("license")) {
+                wrong.push(format!("{path} lacks a description or a licence"));
+            }
+        }
+        Ok(wrong)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        if ELSEWHERE.contains(&name) {
+            return true;
+        }
+        if is_path(name) {
+            let end = format!("/{name}");
+            return self.paths.iter().any(|path| path == name || path.ends_with(&end));
+        }
+        // A flag is a field of its program, or spelled out.
+        self.words.contains(name) || self.words.contains(&name.trim_start_matches('-').replace('-', "_"))
+    }
+}
+
+/// What a page names: files, identifiers of several words, and flags of several words.
+fn named(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for (number, block) in text.split("```").enumerate() {
+        if number % 2 == 1 {
+            continue;
+        }
+        for span in block.split('`').skip(1).step_by(2) {
+            let words = span.split(|c: char| c.is_whitespace() || "=,;[]()|".contains(c));
+            let is_alone = !span.contains(char::is_whitespace);
+            found.extend(words.filter(|word| is_flag(word) || is_alone && (is_path(word) || is_name(word))));
+        }
+    }
+    found
+}
+
+/// A path within the repository; what is built, and paths of the API and of systems, are elsewhere, and `NAME` stands for
+/// any name.
+fn is_path(word: &str) -> bool {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+    let is_file = word.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && FILES.contains(&end));
+    let first = word.split('/').next().unwrap_or_default();
+    is_plain
+        && !word.contains("NAME")
+        && !first.is_empty()
+        && !NOT_OURS.contains(&first)
+        && (is_file || word.ends_with('/'))
+}
+
+/// An identifier of several words, as they are written in Rust.
+fn is_name(word: &str) -> bool {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_plain && word.trim_matches('_').contains('_') && word.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// A flag of several words; those of one word are too easily another's.
+fn is_flag(word: &str) -> bool {
+    let name = word.strip_prefix("--").unwrap_or_default();
+    name.contains('-')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_names_is_found() {
+        let text = "`a/b.rs` and `host/`, `no_alarm`; `x.rs y.rs`, `--two-words=N`, `--one`, `/api/v1/runs/`\n\
+            ```\n`c.rs`\n```\n`target/x.json` `v1.2` `snake` `GET /d.json` `e.md`";
+        let expected = ["--two-words", "a/b.rs", "e.md", "host/", "no_alarm"];
+        assert_eq!(named(text).into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_not_there_is_found() {
+        let repository = Repository::read(&root()).expect("it can be read");
+        for name in ["prose.rs", "xtask/src/prose.rs", "xtask/", "what_a_page_names_is_found", "--data-dir"] {
+            assert!(repository.has(name), "{name}");
+        }
+        // In pieces, for this file is one of the sources.
+        let gone = [concat!("gone", "_for_ever"), concat!("--gone", "-for-ever")];
+        for name in ["ose.rs", "src/xtask/prose.rs", "latent.rs", gone[0], gone[1]] {
+            assert!(!repository.has(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn pages_name_what_is_there() {
+        check().unwrap_or_else(|error| panic!("{error}"));
+    }
+}
