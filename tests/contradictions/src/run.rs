@@ -236,10 +236,9 @@ impl Page {
         } else {
             found.at_most(of, ("redone in its tree", redone), ("redone on its page", by_page(&self.after)));
         }
-        for name in ["reused", "adopted"] {
-            let told = number(&self.after["jobs"], name);
-            found.at_most(of, (&format!("{name} in its tree"), nodes(&[name])), ("its page", told));
-        }
+        // An orphan that is adopted counts once its result has come, and may be lost before.
+        let reused = number(&self.after["jobs"], "reused");
+        found.at_most(of, ("reused in its tree", nodes(&["reused"])), ("its page", reused));
         if !is_over(&self.run) {
             return;
         }
@@ -297,10 +296,8 @@ impl Page {
             found.same(of, "ends", ("its events", count("ended")), ("its state", ends));
         }
         // One event may be that of several jobs.
-        for name in ["reused", "adopted"] {
-            let told = number(&self.after["jobs"], name);
-            found.at_most(of, (&format!("{name} in its events"), count(name)), ("its page", told));
-        }
+        let reused = number(&self.after["jobs"], "reused");
+        found.at_most(of, ("reused in its events", count("reused")), ("its page", reused));
         // Of very many only the newest are kept, and the last half second before a coordinator is killed is not saved.
         let are_all = self.details["is_kept"] == true && count("submitted") > 0.0;
         let (told, lost) = (number(&self.details["run"], "root_losses"), count("root_lost"));
