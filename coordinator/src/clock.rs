@@ -1,9 +1,37 @@
 //! The time, for the machine and for people.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use sateen_protocol::Time;
+
+thread_local! {
+    /// In a simulation: what this thread takes for the time.
+    static SIMULATED: RefCell<Option<Simulation>> = const { RefCell::new(None) };
+}
+
+/// The time of a simulation, in nanoseconds since 1970, for all threads that follow it.
+#[derive(Debug, Clone, Default)]
+pub struct Simulation(Arc<AtomicU64>);
+
+impl Simulation {
+    /// It is this time now.
+    pub fn stand_at(&self, unix_ns: u64) {
+        self.0.store(unix_ns, Relaxed);
+    }
+
+    /// All clocks that this thread reads follow it from now on.
+    pub fn follow(&self) {
+        SIMULATED.set(Some(self.clone()));
+    }
+
+    fn now_ns() -> Option<u64> {
+        SIMULATED.with_borrow(|simulated| simulated.as_ref().map(|Self(unix_ns)| unix_ns.load(Relaxed)))
+    }
+}
 
 /// The machine's time: nanoseconds since this was made, those of a suspended computer included.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +64,9 @@ impl Clock {
 
 /// Milliseconds since 1970.
 pub fn unix_ms() -> u64 {
+    if let Some(simulated_ns) = Simulation::now_ns() {
+        return simulated_ns / 1_000_000;
+    }
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
@@ -47,6 +78,9 @@ pub fn written(unix_ms: u64) -> String {
 }
 
 fn boot_ns() -> u64 {
+    if let Some(simulated_ns) = Simulation::now_ns() {
+        return simulated_ns;
+    }
     // Elsewhere than on Linux the monotonic clock goes on in suspension by itself.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;

@@ -45,6 +45,8 @@ use store::{Opening, Store};
 pub use api::{PublicName, types};
 #[doc(hidden)]
 pub use driver::measure::measure as measure_driver;
+#[doc(hidden)]
+pub use driver::simulated;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use store::StoreError;
 

@@ -1,12 +1,13 @@
-//! `cargo xtask bench seeds|planted|mutants`: whether the tests of the protocol can fail. They need no engine.
+//! `cargo xtask bench seeds|histories|planted|mutants`: whether the tests of the protocol can fail. They need no engine.
 
 use anyhow::Result;
 
 use crate::shell::{cargo, run};
 
-/// One of the simulator's programs, with all that follows.
+/// One of the programs that run the simulator, with all that follows.
 pub fn simulator(program: &str, arguments: &[&str]) -> Result<()> {
-    let mut command = cargo(["run", "--locked", "-p", "sateen-simulator", "--bin", program]);
+    let package = if program == "histories" { "sateen-histories" } else { "sateen-simulator" };
+    let mut command = cargo(["run", "--locked", "-p", package, "--bin", program]);
     // What plants bugs builds all that computes itself.
     if program != "planted" {
         command.arg("--release");

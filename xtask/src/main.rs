@@ -33,6 +33,7 @@ cargo xtask TASK
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
+  bench histories     many simulated histories as people see them: --seeds N, --first SEED, --faults FAMILIES, --json
   bench planted       whether planted bugs are caught: --seeds N, --until-caught, --resume, --table, --json, NAME…
   bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --sample N, --draw SEED,
                       --seeds N, --resume, --json
@@ -51,7 +52,9 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["types"] => ui::types(),
         ["docs"] => docs::docs(),
-        ["bench", program @ ("seeds" | "planted"), rest @ ..] => harness::simulator(program, rest),
+        ["bench", program @ ("seeds" | "histories" | "planted"), rest @ ..] => {
+            harness::simulator(program, rest)
+        }
         ["bench", "mutants", rest @ ..] => harness::mutants(rest),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {

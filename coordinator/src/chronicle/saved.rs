@@ -146,6 +146,10 @@ impl Chronicle {
                 None,
                 "the coordinator was started again".to_owned(),
             );
+        } else if !chronicle.events.all().iter().any(|event| event.kind == EventKind::Ended) {
+            // A run's end is saved at once, and what is taken down of it a moment later.
+            chronicle.end("the run ended just before the coordinator was started again");
+            chronicle.end_some(usize::MAX);
         }
         chronicle
     }

@@ -14,6 +14,7 @@ mod saver;
 mod scan;
 mod served;
 mod settling;
+pub mod simulated;
 mod speed;
 #[cfg(test)]
 mod tests;

@@ -170,6 +170,11 @@ impl Saver {
         });
     }
 
+    /// Whether changes are being written.
+    pub fn is_writing(&self) -> bool {
+        self.written.is_some()
+    }
+
     /// Waits until something was written, or could not be. Nothing is lost if this is dropped and called again.
     pub async fn written(&mut self) -> Written {
         let Some(written) = &mut self.written else { return std::future::pending().await };
@@ -338,7 +343,7 @@ impl Saver {
     /// Saves all that can be saved, for the end.
     pub async fn finish(&mut self) -> Result<(), StoreError> {
         self.write();
-        while self.written.is_some() {
+        while self.is_writing() {
             let written = self.written().await;
             self.note(written);
         }

@@ -79,7 +79,7 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    pub(super) fn new(address: SocketAddr) -> Self {
+    pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
             peer: Peer::of(address.ip()),
             address,

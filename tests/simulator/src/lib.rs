@@ -17,6 +17,7 @@ pub mod invariants;
 pub mod network;
 pub mod pipes;
 pub mod process;
+pub mod recorded;
 pub mod runtime;
 pub mod schedule;
 pub mod seed;

@@ -1,6 +1,5 @@
 //! What is done to a grid, drawn from a seed: a phase of faults, after which everything heals.
 
-use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::{Random, RunId, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
@@ -153,7 +152,7 @@ impl World {
             }
             Fault::CrashRoot => {
                 let root = { self.server.machine.iter() }
-                    .flat_map(Coordinator::runs)
+                    .flat_map(|machine| machine.runs())
                     .find_map(|view| view.root_host());
                 if let Some(process) = root.and_then(|root| self.directory.get(root)) {
                     self.crash(process, false, None);

@@ -1,11 +1,13 @@
 //! The coordinator's process: its machine and its store.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::by_id::ById;
 use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
-use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
+use crate::recorded::{Machine, Record, Told};
+use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// Entries reach the coordinator's disk after so long.
@@ -32,7 +34,7 @@ type Unsaved = (Time, RunId, Vec<Entry>, Vec<JobKey>);
 /// The coordinator.
 pub struct Server {
     /// The machine, while the process runs.
-    pub machine: Option<Coordinator>,
+    pub machine: Option<Machine>,
     /// What is on disk.
     pub runs: BTreeMap<RunId, Stored>,
     /// Whose link is whose.
@@ -47,6 +49,9 @@ pub struct Server {
     pub behind: Behind,
     /// The bound on its result tables, in bytes.
     pub table_bytes_max: usize,
+    /// How runs stand that are not over, if somebody has saved that: for the next start.
+    pub standings: BTreeMap<RunId, Standing>,
+    record: Option<Record>,
     unsaved: Vec<Unsaved>,
     /// A copy of the disk.
     copy: BTreeMap<RunId, Stored>,
@@ -66,6 +71,8 @@ impl Server {
             waiting: None,
             behind: Behind::default(),
             table_bytes_max,
+            standings: BTreeMap::new(),
+            record: None,
             unsaved: Vec::new(),
             copy: BTreeMap::new(),
             seed,
@@ -75,16 +82,38 @@ impl Server {
         server
     }
 
-    /// Starts on what is on disk.
-    pub fn start(&mut self, now: Time) {
-        let config = CoordinatorConfig {
+    /// How it is set up at its next start.
+    fn config(&self) -> CoordinatorConfig {
+        CoordinatorConfig {
             grid: GridId(self.seed),
             secret: [self.seed as u8; 32],
             seed: self.seed.wrapping_add(u64::from(self.starts) + 1),
             table_bytes_max: self.table_bytes_max,
             circle: self.circle,
             restarted: self.starts > 0,
-        };
+        }
+    }
+
+    /// Writes down what it is told. To be called before anything but submissions has happened, which are in what is
+    /// written.
+    pub fn record(&mut self, now: Time) -> Record {
+        // As it was at its first start.
+        let config = CoordinatorConfig { restarted: false, seed: self.seed.wrapping_add(1), ..self.config() };
+        let mut told = vec![(now, Told::Started(config, Vec::new()))];
+        let submitted =
+            |(run, stored): (&RunId, &Stored)| (now, Told::Submitted(*run, Box::new(stored.spec.clone())));
+        told.extend(self.runs.iter().map(submitted));
+        let record = Record::new(RefCell::new(told));
+        if let Some(machine) = &mut self.machine {
+            machine.record(Record::clone(&record));
+        }
+        self.record = Some(Record::clone(&record));
+        record
+    }
+
+    /// Starts on what is on disk.
+    pub fn start(&mut self, now: Time) {
+        let config = self.config();
         self.starts += 1;
         let stored = (self.runs.iter().filter(|(_, stored)| !stored.state.is_over()))
             .map(|(run, stored)| StoredRun {
@@ -92,16 +121,19 @@ impl Server {
                 spec: stored.spec.clone(),
                 state: stored.state,
                 entries: stored.entries.values().cloned().collect(),
-                standing: Standing::default(),
+                standing: self.standings.get(run).cloned().unwrap_or_default(),
             })
             .collect();
-        self.machine = Some(Coordinator::new(config, stored, now));
+        self.machine = Some(Machine::start(config, stored, now, self.record.clone()));
         self.timer_at = Time::NEVER;
     }
 
     /// The process is killed.
     pub fn crash(&mut self, now: Time) {
         self.machine = None;
+        if let Some(record) = &self.record {
+            record.borrow_mut().push((now, Told::Crashed));
+        }
         self.behind.crash();
         self.links.clear();
         let kept = self.unsaved.iter().take_while(|(at, ..)| at.0 + FLUSH_NS <= now.0).count();

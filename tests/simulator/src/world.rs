@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use sateen_protocol::coordinator::{Circle, Coordinator, LinkId};
+use sateen_protocol::coordinator::{Circle, LinkId};
 use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
 
 use crate::by_id::ById;
@@ -16,7 +16,9 @@ use crate::invariants::replicas::Watched;
 use crate::network::{Network, NetworkConfig, Way};
 use crate::pipes::Pipe;
 use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, HostPlan, Input, Process};
+use crate::recorded::Machine;
 use crate::runtime::{Runtime, Tally};
+use crate::schedule::Fault;
 use crate::server::Server;
 use crate::sometimes::Sometimes;
 use crate::tree::Tree;
@@ -114,7 +116,7 @@ pub struct World {
     /// Draws the runs that cannot be loaded, and what hosts say of that.
     pub unloadable: Option<u64>,
     /// What is to be done to it, and when.
-    pub schedule: Vec<crate::schedule::Fault>,
+    pub schedule: Vec<Fault>,
     pub(crate) directory: ById<ProcessIndex>,
     pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, JobNumber)>,
     random: Random,
@@ -210,6 +212,19 @@ impl World {
         self.server.store(self.now, run, spec.clone());
         let now = self.now;
         self.with_coordinator(|machine| machine.submit(now, run, spec));
+    }
+
+    /// Has all hosts be equally fast, those to come included: what they compute is then also the time in which they do.
+    pub fn even_out(&mut self) {
+        for process in &mut self.processes {
+            process.plan.speed_percent = 100;
+            process.runtime.speed_percent = 100;
+        }
+        for fault in &mut self.schedule {
+            if let Fault::Join(plan) = fault {
+                plan.speed_percent = 100;
+            }
+        }
     }
 
     /// Whether all runs are over.
@@ -332,7 +347,7 @@ impl World {
                 if machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
                     // The driver knows of bytes that the machine does not see.
                     for (host, link) in machine.silent(now) {
-                        machine.handle_heard(self.network.link(link).heard, host);
+                        machine.handle_heard(now, self.network.link(link).heard, host);
                     }
                     machine.handle_timeout(now);
                 }
@@ -419,7 +434,7 @@ impl World {
                     if !entries.is_empty() {
                         self.sometimes.hit("an app was loaded after a restart");
                     }
-                    state.runtime.start(run, spec, Rc::clone(tree));
+                    state.runtime.start(now, run, spec, Rc::clone(tree));
                     state.inputs.push_back(Input::Loaded(run, entries));
                     self.settle_host(process);
                 }
@@ -443,7 +458,7 @@ impl World {
     }
 
     /// Tells the coordinator's machine one thing, if it runs, and does what it wants.
-    pub fn with_coordinator<R>(&mut self, tell: impl FnOnce(&mut Coordinator) -> R) -> Option<R> {
+    pub fn with_coordinator<R>(&mut self, tell: impl FnOnce(&mut Machine) -> R) -> Option<R> {
         let answer = tell(self.server.machine.as_mut()?);
         self.settle_coordinator();
         Some(answer)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sateen_contradictions::{Asked, samples};
 use serde_json::Value;
 use ureq::Agent;
 
@@ -100,13 +101,7 @@ impl Api {
     pub fn try_metrics(&self) -> Option<BTreeMap<String, f64>> {
         let mut response = self.agent.get(format!("{}/metrics", self.url)).call().ok()?;
         let text = response.body_mut().read_to_string().ok()?;
-        let samples = text.lines().filter(|line| !line.starts_with('#'));
-        Some(
-            samples
-                .filter_map(|line| line.rsplit_once(' '))
-                .filter_map(|(sample, value)| Some((sample.to_owned(), value.parse().ok()?)))
-                .collect(),
-        )
+        Some(samples(&text))
     }
 
     /// Waits until the run is as `wanted` says, and gives it.
@@ -154,6 +149,23 @@ impl Api {
             std::thread::sleep(PERIOD);
         }
         panic!("run {run} is not over within {patience:?}; it is {last:#}")
+    }
+}
+
+impl Asked for &Api {
+    fn json(&mut self, path: &str) -> Option<Value> {
+        match self.try_get(path) {
+            Some((200, value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn metrics(&mut self) -> Option<BTreeMap<String, f64>> {
+        self.try_metrics()
+    }
+
+    fn wait(&mut self, time: Duration) {
+        std::thread::sleep(time);
     }
 }
 

@@ -5,7 +5,6 @@
 //! are told of it are compared with one another, and all of its processes are killed.
 
 mod api;
-mod contradictions;
 mod process;
 
 pub mod namespaces;
@@ -18,13 +17,12 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use sateen_contradictions::contradictions;
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub use api::{Api, count, until, work_of};
 pub use process::Process;
-
-use contradictions::contradictions;
 
 use crate::command::{Ended, app, command, ended};
 use crate::proxy::Proxy;
@@ -343,7 +341,7 @@ impl Drop for Cluster {
         let has_failed = std::thread::panicking();
         let is_to_be_asked = !has_failed && self.excuse.is_none();
         let is_there = self.coordinator.as_mut().is_some_and(|coordinator| !coordinator.has_ended());
-        let found = if is_to_be_asked && is_there { contradictions(&self.api) } else { Vec::new() };
+        let found = if is_to_be_asked && is_there { contradictions(&mut &self.api) } else { Vec::new() };
         if found.is_empty() && !has_failed {
             return;
         }

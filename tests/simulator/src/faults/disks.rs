@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sateen_protocol::coordinator::{Coordinator, LinkId};
+use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
 use sateen_protocol::{Random, RunEnd, RunId, RunState, Time};
 
@@ -292,7 +292,7 @@ impl World {
         if (draw >> 32).is_multiple_of(4) {
             return;
         }
-        let runs = self.server.machine.iter().flat_map(Coordinator::runs);
+        let runs = self.server.machine.iter().flat_map(|machine| machine.runs());
         let running: Vec<RunId> =
             runs.filter(|view| view.state() == RunState::Running).map(|view| view.run).collect();
         if let Some(run) = running.get((draw % running.len().max(1) as u64) as usize) {

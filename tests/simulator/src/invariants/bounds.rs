@@ -1,6 +1,5 @@
 //! Queues and tables keep to their limits.
 
-use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::limits;
 
 use crate::world::World;
@@ -25,7 +24,7 @@ pub fn check(world: &World) -> Option<String> {
             }
         }
     }
-    let mut runs = world.server.machine.iter().flat_map(Coordinator::runs);
+    let mut runs = world.server.machine.iter().flat_map(|machine| machine.runs());
     runs.find(|view| view.table().1 > world.config.coordinator_table_bytes_max)
         .map(|view| format!("the coordinator's table for run {} has {} bytes", view.run, view.table().1))
 }

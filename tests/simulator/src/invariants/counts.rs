@@ -8,7 +8,6 @@
 //! And all jobs are accounted for: whatever was spawned was executed, in place or elsewhere, or aborted; by what really
 //! happened, and, where nothing is disturbed, by what people are told of it, which is the same.
 
-use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::{Counts, Jobs, RunEnd, RunId};
 
 use super::Calm;
@@ -19,8 +18,8 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
     told(world, calm).or_else(|| world.server.runs.keys().find_map(|run| account(world, calm, *run)))
 }
 
-/// Each instance of a job begins once: with a spawn, a root that is begun, or a job that comes back to be run
-/// here. Each ends at most once; where nothing is disturbed, exactly once for each spawn, as then nothing that came back
+/// Each instance of a job begins once: with a spawn, as which a root that is begun counts, or as a job that comes back to be
+/// run here. Each ends at most once; where nothing is disturbed, exactly once for each spawn, as then nothing that came back
 /// had begun elsewhere.
 fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
     let (mut jobs, mut tally) = (Jobs::default(), Tally::default());
@@ -32,7 +31,7 @@ fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
     let is_finished = matches!(stored.end, Some(RunEnd::Finished(_)));
     let ended = jobs.executed + jobs.aborted;
     let again = if calm.is_undisturbed { 0 } else { tally.requeued };
-    let begun = jobs.spawned + tally.roots + again;
+    let begun = jobs.spawned + again;
     if ended > begun {
         return Some(format!("{ended} jobs of run {run} ended, and {begun} began: {jobs:?}, {tally:?}"));
     }
@@ -84,7 +83,7 @@ pub fn audit(world: &World) -> Option<String> {
 
 /// The numbers of a host's row agree with one another, and a run's are the sums of its rows'.
 fn of_people(world: &World) -> Option<String> {
-    world.server.machine.iter().flat_map(Coordinator::runs).find_map(|view| {
+    world.server.machine.iter().flat_map(|machine| machine.runs()).find_map(|view| {
         let mut sum = Counts::default();
         for (host, _, row) in view.by_host() {
             sum.add(&row);

@@ -1,6 +1,5 @@
 //! What the machines keep is bounded by what there is, and what is over leaves nothing behind.
 
-use sateen_protocol::coordinator::Coordinator;
 use sateen_protocol::limits;
 
 use crate::world::World;
@@ -65,7 +64,7 @@ pub fn check(world: &World) -> Option<String> {
             return Some(format!("host {index} keeps {has} of {what}, and {most} are enough"));
         }
     }
-    let sizes = world.server.machine.as_ref().map(Coordinator::sizes)?;
+    let sizes = world.server.machine.as_ref().map(|machine| machine.sizes())?;
     let links = world.network.links().filter(|(_, link)| link.open_at_coordinator).count();
     let bounds = [
         ("unpolled", sizes.unpolled, 0),
@@ -107,7 +106,7 @@ fn objects_created(world: &World) -> usize {
 
 /// When all runs are over and the grid has come to rest.
 pub fn check_end(world: &World) -> Option<String> {
-    let sizes = world.server.machine.as_ref().map(Coordinator::sizes)?;
+    let sizes = world.server.machine.as_ref().map(|machine| machine.sizes())?;
     let left = [
         ("closing", sizes.closing),
         ("down", sizes.down),

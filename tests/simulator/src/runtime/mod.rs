@@ -5,6 +5,7 @@ mod objects;
 mod portion;
 mod step;
 mod task;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,10 +15,11 @@ use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::{Counts, JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
 
 pub use objects::Object;
-pub use portion::{Portion, RECORD_WORK_MIN_NS, Tally, read_answer};
+pub use portion::{Portion, RECORD_WORK_MIN_NS, Tally, read_root_answer};
 pub use step::Step;
 use step::Surroundings;
 pub use task::{Child, Doing, Task, TaskId};
+use times::{Now, Times};
 
 use crate::tree::Tree;
 
@@ -60,7 +62,7 @@ pub struct Wake {
 pub struct Runtime {
     workers: Vec<Worker>,
     /// Work per time, in percent.
-    speed_percent: u64,
+    pub speed_percent: u64,
     grain_ns: u64,
     /// Its parts of the runs.
     pub portions: BTreeMap<RunId, Box<Portion>>,
@@ -78,6 +80,8 @@ pub struct Runtime {
     /// Rules that the machine broke, of runs that are not here any more.
     complaints: Vec<String>,
     frozen_at: Option<Time>,
+    /// For how long it has been stopped before.
+    stopped: Duration,
     is_watching: bool,
     portions_begun: u64,
     next_run: usize,
@@ -99,6 +103,7 @@ impl Runtime {
             wakes: Vec::new(),
             complaints: Vec::new(),
             frozen_at: None,
+            stopped: Duration::ZERO,
             is_watching: false,
             portions_begun: 0,
             next_run: 0,
@@ -111,11 +116,15 @@ impl Runtime {
     }
 
     /// Begins to take part in a run.
-    pub fn start(&mut self, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
+    pub fn start(&mut self, now: Time, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
         let workers = self.workers.len();
         self.portions_begun += 1;
-        let uniqueness = self.portions_begun;
-        self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, workers, uniqueness)));
+        let (uniqueness, times) = (self.portions_begun, Times::new(workers, self.own_time(now)));
+        self.portions.entry(run).or_insert_with(|| {
+            let mut portion = Portion::new(spec, tree, workers, uniqueness);
+            portion.times = times;
+            Box::new(portion)
+        });
     }
 
     /// Drops all of a run; what was counted of it.
@@ -133,7 +142,8 @@ impl Runtime {
         self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
         self.complaints.extend(portion.complaints);
         let counts = Counts { work_ns: portion.executed_ns, busy: 0, ..portion.counts };
-        Some(FinalCounts { counts, ..FinalCounts::default() })
+        let workers = portion.times.tell(self.own_time(now), |_| Now::Steals);
+        Some(FinalCounts { counts, workers, ..FinalCounts::default() })
     }
 
     /// Computes nothing of a run any more.
@@ -176,7 +186,7 @@ impl Runtime {
         let Some(stretch) = state.stretch.take() else { return false };
         let Some((run, _)) = state.running else { return false };
         if let Some(portion) = self.portions.get_mut(&run) {
-            portion.executed_ns += stretch.cost_ns;
+            portion.compute(worker as usize, stretch.cost_ns, self.speed_percent);
         }
         self.advance(now, worker as usize);
         true
@@ -223,6 +233,7 @@ impl Runtime {
     /// It goes on.
     pub fn thaw(&mut self, now: Time) {
         let Some(since) = self.frozen_at.take() else { return };
+        self.stopped += now.since(since);
         for (index, worker) in self.workers.iter_mut().enumerate() {
             if let Some(stretch) = &mut worker.stretch {
                 let pause = now.since(since);
@@ -303,9 +314,15 @@ impl Runtime {
         if let (Some((run, _)), Some(stretch)) = (running, stretch) {
             let done = self.done_of(stretch, until);
             if let Some(portion) = self.portions.get_mut(&run) {
-                portion.executed_ns += done;
+                portion.compute(worker, done, self.speed_percent);
             }
         }
+    }
+
+    /// The time without that in which the process was stopped.
+    fn own_time(&self, now: Time) -> Time {
+        let until = self.frozen_at.unwrap_or(now);
+        Time(until.0.saturating_sub(self.stopped.as_nanos() as u64))
     }
 
     fn done_of(&self, stretch: Stretch, now: Time) -> u64 {
@@ -361,10 +378,11 @@ impl Runtime {
 
     fn tell(&mut self, now: Time) {
         let busy = self.busy();
+        let own_time = self.own_time(now);
         let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
         for (run, portion) in &mut self.portions {
+            let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
             if portion.is_draining {
-                let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
                 if !portion.drained_told && !self.workers.iter().any(computes) {
                     portion.drained_told = true;
                     portion.notices.push_back(Notice::Drained);
@@ -378,8 +396,21 @@ impl Runtime {
                 }
                 portion.counts_told = now;
                 portion.drop_objects();
-                portion.counts.busy = busy as u32;
+                portion.counts.busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
                 portion.counts.work_ns = portion.executed_ns;
+                let is_away = !portion.away.is_empty();
+                let doing = |worker: &Worker| match (worker.running, is_away) {
+                    (Some((other, _)), _) if other == *run => {
+                        let since = worker.stretch.map_or(now, |stretch| stretch.began);
+                        Now::Computes(now.since(since).as_nanos() as u64)
+                    }
+                    (Some(_), _) => Now::Others,
+                    (None, true) => Now::Waits,
+                    (None, false) => Now::Steals,
+                };
+                let doing: Vec<Now> = self.workers.iter().map(doing).collect();
+                let workers = portion.times.tell(own_time, |worker| doing[worker]);
+                portion.notices.push_back(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
                 portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
             }
         }

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
-    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, Outcome,
-    ROOT_KIND, RunSpec, Time,
+    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, MainOutcome,
+    Outcome, ROOT_KIND, RootOutcome, RunSpec, Time,
 };
 
 use super::objects::Object;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, Task, TaskId};
+use super::times::Times;
 use crate::tree::{NodeIndex, Tree, filled, is_filled};
 
 /// Results of jobs that took less are not worth recording.
@@ -33,7 +34,7 @@ pub struct Open {
 /// What a host counts of a run beside [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
-    /// Roots that were begun: the spawn of a root is counted by nobody.
+    /// Roots that were begun.
     pub roots: u64,
     /// Jobs that came back from the machine to be run here, as they were lost or never left.
     pub requeued: u64,
@@ -97,6 +98,8 @@ pub struct Portion {
     pub counts_told: Time,
     /// Work that was done here.
     pub executed_ns: u64,
+    /// What workers did with their time.
+    pub times: Times,
     /// Workers whose tasks were aborted by their spawners.
     pub interrupted: Vec<usize>,
     /// What the machine is to be told.
@@ -149,6 +152,7 @@ impl Portion {
             tally: Tally::default(),
             counts_told: Time::default(),
             executed_ns: 0,
+            times: Times::default(),
             interrupted: Vec::new(),
             notices: VecDeque::new(),
             complaints: Vec::new(),
@@ -248,6 +252,8 @@ impl Portion {
     pub fn begin(&mut self, mut spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
         if spec.kind == ROOT_KIND {
             self.tally.roots += 1;
+            // The root is nobody's spawn; hosts count it as one, so that all that is executed was spawned.
+            self.counts.jobs.spawned += 1;
             spec.objects = self.create_objects();
         }
         let id = self.next_task;
@@ -255,6 +261,12 @@ impl Portion {
         let frame = Frame::new(node, spec.depth, spec.redone, spec.lookup_below);
         self.tasks.insert(id, Task { spec, source, doing: Doing::Ready, frames: vec![frame] });
         id
+    }
+
+    /// A worker has computed.
+    pub fn compute(&mut self, worker: usize, cost_ns: u64, speed_percent: u64) {
+        self.executed_ns += cost_ns;
+        self.times.compute(worker, (u128::from(cost_ns) * 100 / u128::from(speed_percent)) as u64);
     }
 
     /// Stops a task and all that works for it; gives the workers that ran some of it.
@@ -326,7 +338,11 @@ impl Portion {
         let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
         let outcome = match self.tree.fails(answer.value) {
             true => Outcome::Failed(answer.value.to_string().into_bytes()),
-            false => Outcome::Done(filled(&answer.value.to_le_bytes(), answer.value, bytes)),
+            false => {
+                let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
+                let is_root = spec.kind == ROOT_KIND;
+                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes })
+            }
         };
         Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
     }
@@ -470,8 +486,21 @@ impl Portion {
     }
 }
 
+/// A root's result, as the ABI has it.
+fn as_of_root(bytes: Vec<u8>) -> Vec<u8> {
+    postcard::to_allocvec(&MainOutcome::Bytes(bytes)).unwrap_or_default()
+}
+
+/// The answer in the result of a root, if it is one.
+pub fn read_root_answer(finished: &Finished) -> Option<u64> {
+    match RootOutcome::of(finished) {
+        RootOutcome::Main(MainOutcome::Bytes(bytes)) => read_answer(&Outcome::Done(bytes)),
+        _ => None,
+    }
+}
+
 /// The answer in an outcome, if it is one.
-pub fn read_answer(outcome: &Outcome) -> Option<u64> {
+fn read_answer(outcome: &Outcome) -> Option<u64> {
     match outcome {
         Outcome::Done(bytes) => {
             let (answer, rest) = bytes.split_first_chunk()?;

@@ -1,18 +1,18 @@
 //! Whether the numbers that people are told of a grid agree with one another: those of lists and pages of runs, of trees,
 //! timelines and charts, of hosts, of the status, and of `/metrics`.
 //!
-//! A cluster looks at the end of each test. What is asked for one after the other is of different moments: of runs that
-//! are under way, a counter must lie between what it was before and what it is afterwards. What hosts have not told yet
-//! comes within a second, so a contradiction counts if it is there still some looks later.
+//! The rules take what the API answers, wherever that comes from: a coordinator that is asked over HTTP at the end of each
+//! cluster test, or one within a simulated history. What is asked for one after the other may be of different moments: of
+//! runs that are under way, a counter must lie between what it was before and what it is afterwards. What hosts have not
+//! told yet comes within a second, so a contradiction counts if it is there still some looks later.
 
 mod grid;
 mod run;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-
-use super::Api;
 
 /// So many looks must show a contradiction, with that much time between two of them: hosts tell what they count
 /// twice a second.
@@ -23,15 +23,35 @@ const RUNS_MAX: usize = 8;
 /// Figures in seconds are rounded, and sums of them are, too.
 const ROUNDING_S: f64 = 1e-3;
 
+/// A coordinator that can be asked.
+pub trait Asked {
+    /// The JSON at a path of the API; `None` when nobody answers, or with anything but 200.
+    fn json(&mut self, path: &str) -> Option<Value>;
+
+    /// All samples of `/metrics`; `None` when nobody answers.
+    fn metrics(&mut self) -> Option<BTreeMap<String, f64>>;
+
+    /// Lets time pass.
+    fn wait(&mut self, time: Duration);
+}
+
+/// The samples in the text of `/metrics`, each by its name and labels.
+pub fn samples(text: &str) -> BTreeMap<String, f64> {
+    (text.lines().filter(|line| !line.starts_with('#')))
+        .filter_map(|line| line.rsplit_once(' '))
+        .filter_map(|(sample, value)| Some((sample.to_owned(), value.parse().ok()?)))
+        .collect()
+}
+
 /// All that contradicts something else, in sentences with both numbers; nothing where nobody answers.
-pub fn contradictions(api: &Api) -> Vec<String> {
-    let mut found = look(api);
+pub fn contradictions(asked: &mut impl Asked) -> Vec<String> {
+    let mut found = look(asked);
     for _ in 1..LOOKS {
         if found.is_empty() {
             break;
         }
-        std::thread::sleep(BETWEEN_LOOKS);
-        let again = look(api);
+        asked.wait(BETWEEN_LOOKS);
+        let again = look(asked);
         // The numbers may be others by now.
         found = again.into_iter().filter(|one| found.iter().any(|before| is_alike(before, one))).collect();
     }
@@ -44,17 +64,18 @@ fn is_alike(one: &str, other: &str) -> bool {
     words(one) == words(other)
 }
 
-fn look(api: &Api) -> Vec<String> {
+/// One look at everything.
+fn look(asked: &mut impl Asked) -> Vec<String> {
     let mut found = Found::default();
-    let Some(before) = grid::Told::of(api) else { return Vec::new() };
+    let Some(before) = grid::Told::of(asked) else { return Vec::new() };
     let mut pages = Vec::new();
     for listed in before.runs.iter().take(RUNS_MAX) {
-        if let Some(page) = run::Page::of(api, listed) {
+        if let Some(page) = run::Page::of(asked, listed) {
             page.check(&mut found);
             pages.push(page);
         }
     }
-    let Some(after) = grid::Told::of(api) else { return Vec::new() };
+    let Some(after) = grid::Told::of(asked) else { return Vec::new() };
     for page in &pages {
         if let Some(listed) = after.runs.iter().find(|listed| listed["run"] == page.run["run"]) {
             page.check_list(listed, &mut found);

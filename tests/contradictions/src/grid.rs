@@ -5,8 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 
-use super::super::Api;
-use super::{Found, is_over, list, number};
+use super::{Asked, Found, is_over, list, number};
 
 /// What is told of the whole grid at about the same moment.
 pub struct Told {
@@ -19,14 +18,10 @@ pub struct Told {
 
 impl Told {
     /// Asks; `None` when nobody answers.
-    pub fn of(api: &Api) -> Option<Self> {
-        let get = |path: &str| match api.try_get(path) {
-            Some((200, value)) => Some(value),
-            _ => None,
-        };
-        let runs = list(&get("/api/v1/runs?limit=1000")?).cloned().collect();
-        let hosts = list(&get("/api/v1/hosts")?).cloned().collect();
-        let (status, metrics) = (get("/api/v1/status")?, api.try_metrics()?);
+    pub fn of(asked: &mut impl Asked) -> Option<Self> {
+        let runs = list(&asked.json("/api/v1/runs?limit=1000")?).cloned().collect();
+        let hosts = list(&asked.json("/api/v1/hosts")?).cloned().collect();
+        let (status, metrics) = (asked.json("/api/v1/status")?, asked.metrics()?);
         Some(Self { runs, hosts, status, metrics })
     }
 
@@ -133,7 +128,7 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
     let over = after.runs.iter().filter(|run| is_over(run)).count() as f64;
     let ended = after.metric("sateen_runs_ended_total", "");
     let started = after.metric("sateen_start_time_seconds", "");
-    let is_older = |run: &Value| began_s(&run["submitted_at"]).is_none_or(|submitted| submitted <= started);
+    let is_older = |run: &Value| began_s(&run["submitted_at"]).is_none_or(|submitted| submitted < started);
     let (has_all, has_more) = (ended == over && !after.runs.iter().any(is_older), ended > over);
     let jobs = |name: &'static str| move |run: &Value| number(&run["jobs"], name);
     for (metric, name) in [

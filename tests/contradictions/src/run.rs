@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::Api;
-use super::{Found, ROUNDING_S, is_over, list, number};
+use super::{Asked, Found, ROUNDING_S, is_over, list, number};
 
 /// Counters of jobs.
 const JOBS: [&str; 13] = [
@@ -54,12 +53,9 @@ pub struct Page {
 
 impl Page {
     /// Asks for a run that is in the list; `None` if it is gone, or nobody answers.
-    pub fn of(api: &Api, listed: &Value) -> Option<Self> {
+    pub fn of(asked: &mut impl Asked, listed: &Value) -> Option<Self> {
         let path = format!("/api/v1/runs/{}", listed["run"]);
-        let get = |part: &str| match api.try_get(&format!("{path}{part}")) {
-            Some((200, value)) => Some(value),
-            _ => None,
-        };
+        let mut get = |part: &str| asked.json(&format!("{path}{part}"));
         let run = get("")?;
         let details = get("/overview")?;
         let is_kept = details["is_kept"] == true;
@@ -240,10 +236,9 @@ impl Page {
         } else {
             found.at_most(of, ("redone in its tree", redone), ("redone on its page", by_page(&self.after)));
         }
-        for name in ["reused", "adopted"] {
-            let told = number(&self.after["jobs"], name);
-            found.at_most(of, (&format!("{name} in its tree"), nodes(&[name])), ("its page", told));
-        }
+        // An orphan that is adopted counts once its result has come, and may be lost before.
+        let reused = number(&self.after["jobs"], "reused");
+        found.at_most(of, ("reused in its tree", nodes(&["reused"])), ("its page", reused));
         if !is_over(&self.run) {
             return;
         }
@@ -294,14 +289,22 @@ impl Page {
     }
 
     fn check_events(&self, found: &mut Found) {
-        let (of, run) = (&self.name, &self.details["run"]);
-        let events: Vec<&Value> = list(&self.details["events"]).collect();
-        // Of very many only the newest are kept.
-        if self.details["is_kept"] == true && events.iter().any(|event| event["kind"] == "submitted") {
-            let losses = events.iter().filter(|event| event["kind"] == "root_lost").count() as f64;
-            let told = ("its page", number(run, "root_losses"));
-            found.same(of, "how often the root was lost", told, ("its events", losses));
+        let (of, events) = (&self.name, &self.details["events"]);
+        let count = |kind: &str| list(events).filter(|event| event["kind"] == kind).count() as f64;
+        if self.details["is_kept"] == true {
+            let ends = f64::from(u8::from(is_over(&self.details["run"])));
+            found.same(of, "ends", ("its events", count("ended")), ("its state", ends));
         }
+        // One event may be that of several jobs.
+        let reused = number(&self.after["jobs"], "reused");
+        found.at_most(of, ("reused in its events", count("reused")), ("its page", reused));
+        // Of very many only the newest are kept, and the last half second before a coordinator is killed is not saved.
+        let are_all = self.details["is_kept"] == true && count("submitted") > 0.0;
+        let (told, lost) = (number(&self.details["run"], "root_losses"), count("root_lost"));
+        if are_all && count("coordinator_restarted") == 0.0 {
+            found.same(of, "how often the root was lost", ("its page", told), ("its events", lost));
+        }
+        found.at_most(of, ("lost roots in its events", lost), ("its page", told));
     }
 
     fn check_series(&self, found: &mut Found) {

@@ -1,0 +1,61 @@
+//! Runs many histories: `histories [--seeds N] [--first SEED] [--faults FAMILIES] [--json]`.
+//! The exit code is 1 if people are told anything in one of them that contradicts something else.
+#![allow(clippy::print_stdout)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use sateen_histories::families;
+use sateen_histories::sweep::sweep;
+use sateen_simulator::families::Family;
+
+fn main() -> ExitCode {
+    let (mut seeds, mut first, mut is_json, mut families) = (1_000, 0, false, families());
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|text| text.parse().ok());
+        match word.as_str() {
+            "--json" => is_json = true,
+            "--seeds" => match number() {
+                Some(number) => seeds = number,
+                None => return refuse("--seeds takes a number"),
+            },
+            "--first" => match number() {
+                Some(number) => first = number,
+                None => return refuse("--first takes a number"),
+            },
+            "--faults" => match Family::parse(&words.next().unwrap_or_default()) {
+                Ok(chosen) => families = chosen,
+                Err(name) => return refuse(&format!("there is no family of faults {name:?}")),
+            },
+            other => return refuse(&format!("unknown argument {other:?}")),
+        }
+    }
+    let begun = Instant::now();
+    let swept = sweep(first, seeds, &families);
+    let (contradictions, took_s) = (swept.contradictions.len(), begun.elapsed().as_secs_f64());
+    if is_json {
+        let line = serde_json::json!({
+            "bench": "histories", "first": first, "histories": seeds, "contradictions": contradictions,
+            "runs": swept.runs, "looks": swept.looks, "restarts": swept.restarts, "took_s": took_s,
+            "found": swept.contradictions,
+        });
+        println!("{line}");
+    } else {
+        swept.contradictions.iter().for_each(|contradiction| println!("{contradiction}"));
+        println!(
+            "histories {first} to {}: {contradictions} contradictions in {} looks at {} runs, with {} restarts of the \
+             coordinator, in {took_s:.0} s",
+            first + seeds,
+            swept.looks,
+            swept.runs,
+            swept.restarts
+        );
+    }
+    if contradictions == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn refuse(reason: &str) -> ExitCode {
+    eprintln!("histories: {reason}");
+    ExitCode::from(2)
+}
