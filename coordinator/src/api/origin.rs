@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -103,7 +104,7 @@ fn refusal(uri: &Uri, headers: &HeaderMap, names: &PublicNames) -> Option<Proble
                    example, Host: 127.0.0.1:7700";
         return Some(Problem::bad_request(why));
     };
-    let authority = uri.authority().map(|authority| authority.as_str());
+    let authority = uri.authority().map(Authority::as_str);
     if let Some(unknown) = [Some(&*host), authority].into_iter().flatten().find(|host| !names.knows(host)) {
         return Some(misdirected(unknown));
     }
