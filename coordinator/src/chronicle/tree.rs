@@ -236,7 +236,7 @@ impl Tree {
         {
             victim.lent = victim.lent.saturating_add(1);
         }
-        let is_redone = self.is_redone(note);
+        let is_redone = self.begins_again(note);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
         self.keep_parameters(place, note);
         if matches!(note.what, NoteKind::Begun { .. }) && note.kind != ROOT_KIND {

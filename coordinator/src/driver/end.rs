@@ -59,7 +59,7 @@ fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f6
     }
 }
 
-/// The figures of a run that is over, in which hosts with so many workers took part.
+/// The figures of a run that is over. `workers` are those of all hosts that took part.
 pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
     let has_lost = figures.jobs.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;

@@ -405,34 +405,6 @@ fn processor_s(server: &Server) -> f64 {
 }
 
 #[test]
-fn accusations_fill_no_log() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("log");
-    let child = crate::server::command(folder.path())
-        .stdout(Stdio::piped())
-        .stderr(std::fs::File::create(&log).expect("our folder"))
-        .spawn()
-        .expect("it starts");
-    let server = Server::from_child(child, folder);
-    let (mut liar, _) = Host::join(&server.address, "liar");
-    let reason = "it lies ".repeat(2000);
-    for number in 0..2000 {
-        let host = sateen_protocol::HostId(number);
-        liar.send(&[ToCoordinator::Misbehaved { host, reason: reason.clone() }]);
-    }
-    // Hosts that come and go fill none, either.
-    for _ in 0..300 {
-        Host::join(&server.address, "restless");
-    }
-    eventually("the log says what it does not show", || {
-        let text = std::fs::read_to_string(&log).expect("it is there");
-        text.contains("lines of one kind are not shown").then_some(())
-    });
-    let bytes = std::fs::metadata(&log).expect("it is there").len();
-    assert!(bytes < 256 << 10, "{bytes} bytes");
-}
-
-#[test]
 fn modules_made_of_names_are_refused() {
     let server = Server::start();
     let names: String =
@@ -536,30 +508,4 @@ fn each_name_that_a_request_gives_is_looked_at() {
     let other = format!("http://localhost:{port}");
     assert_eq!(ask(&absolute, &format!("{good}Origin: {other}\r\n")).0, 403);
     assert_eq!(ask(&format!("{other}/api/v1/runs"), &format!("{good}Origin: {other}\r\n")).0, 200);
-}
-
-#[test]
-fn the_log_says_from_where_hosts_come_and_came() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("log");
-    let child = crate::server::command(folder.path())
-        .stdout(Stdio::piped())
-        .stderr(std::fs::File::create(&log).expect("our folder"))
-        .spawn()
-        .expect("it starts");
-    let server = Server::from_child(child, folder);
-    let logged = |what: &str| {
-        eventually(what, || {
-            let text = std::fs::read_to_string(&log).expect("it is there");
-            text.lines().find(|line| line.contains(what)).map(str::to_owned)
-        })
-    };
-    let (host, _) = Host::join(&server.address, "visitor");
-    assert!(logged("host joined").contains("address=127.0.0.1"), "{}", logged("host joined"));
-    // Its link is gone by then.
-    drop(host);
-    assert!(logged("host given up").contains("address=127.0.0.1"), "{}", logged("host given up"));
-    let (mut host, _) = Host::join(&server.address, "leaver");
-    host.send(&[ToCoordinator::Leaving]);
-    assert!(logged("host left").contains("address=127.0.0.1"), "{}", logged("host left"));
 }

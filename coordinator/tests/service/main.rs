@@ -9,6 +9,7 @@ mod folder;
 mod host;
 mod links;
 mod listing;
+mod log;
 mod metrics;
 mod openapi;
 mod pages;

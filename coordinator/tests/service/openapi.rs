@@ -121,16 +121,24 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     (server, host, words)
 }
 
+/// Each path of the document, as a URL that leads to something, and its operations.
+fn described<'a>(
+    document: &'a Value,
+    words: &'a [(&'static str, String)],
+) -> impl Iterator<Item = (&'a String, String, &'a Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    paths.iter().map(|(path, operations)| {
+        let url = words.iter().fold(path.clone(), |url, (name, word)| url.replace(name, word));
+        (path, url, operations)
+    })
+}
+
 #[test]
 fn what_is_answered_is_what_is_described() {
     let (server, _host, words) = furnished();
     let document = server.json("/api/v1/openapi.json");
     let mut looked_at = 0;
-    for (path, operations) in document["paths"].as_object().expect("paths") {
-        let mut url = path.clone();
-        for (name, word) in &words {
-            url = url.replace(name, word);
-        }
+    for (path, url, operations) in described(&document, &words) {
         let described: Vec<String> =
             operations.as_object().expect("operations").keys().map(|method| method.to_uppercase()).collect();
         // No method is answered that is not described, and all that are described are.
@@ -197,11 +205,7 @@ fn what_is_required_is_what_cannot_be_left_out() {
         _ => "other",
     };
     let mut optional = 0;
-    for (path, operations) in document["paths"].as_object().expect("paths") {
-        let mut url = path.clone();
-        for (name, word) in &words {
-            url = url.replace(name, word);
-        }
+    for (path, url, operations) in described(&document, &words) {
         for (method, operation) in operations.as_object().expect("operations") {
             let in_query = operation["parameters"].as_array().expect("parameters").iter();
             let in_query: Vec<_> = in_query.filter(|parameter| parameter["in"] == "query").collect();
@@ -265,11 +269,7 @@ fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
     let (server, _host, words) = furnished();
     let document = server.json("/api/v1/openapi.json");
     let mut looked_at = 0;
-    for (path, operations) in document["paths"].as_object().expect("paths") {
-        let mut url = path.clone();
-        for (name, word) in &words {
-            url = url.replace(name, word);
-        }
+    for (_, url, operations) in described(&document, &words) {
         for parameter in operations["get"]["parameters"].as_array().into_iter().flatten() {
             let schema = &parameter["schema"];
             if parameter["in"] != "query" || !["integer", "number"].iter().any(|kind| schema["type"] == *kind)

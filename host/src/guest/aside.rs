@@ -104,7 +104,7 @@ impl Aside {
         Self { within: 1, work, chain, makings: Vec::new(), made: Vec::new(), applied: Vec::new() }
     }
 
-    /// Whether the guest is within so many things that do not count.
+    /// Whether the number of things that do not count, and that the guest is within, is this one.
     pub fn is_within(&self, things: usize) -> bool {
         self.within == things
     }

@@ -305,8 +305,9 @@ fn update(
 }
 
 impl Guest {
-    /// In a profile, the guest will apply the last `count` updates of those that it has been given, `within` so many things
-    /// that do not count. How many of them count already as the work of other instances, or of this one.
+    /// In a profile: the guest is about to apply the last `count` updates that it was given. Returns how many of these
+    /// count already, as the work of another instance or of this one. `within` is the number of things that do not count
+    /// (`measure`, moment 7) that it is to be within; within more, it counts nothing.
     fn count_applied(&mut self, number: u32, count: u32, within: usize) -> u32 {
         let Some(profile) = &mut self.profile else { return 0 };
         let Some(opened) = self.objects.get(number) else { return 0 };

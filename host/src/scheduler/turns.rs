@@ -162,7 +162,7 @@ impl TurnsOfRun {
         OWN.set(Some(turn));
     }
 
-    /// So many of the run's workers have a turn.
+    /// The number of the run's workers that have a turn.
     pub fn held(&self) -> usize {
         self.held.load(SeqCst)
     }

@@ -108,33 +108,18 @@ impl Page {
         let (of, shown) = (&self.name, &self.details["run"]);
         found.not_negative(of, &self.run);
         found.not_negative(of, &self.details);
-        for name in JOBS {
-            let by = |run: &Value| number(&run["jobs"], name);
-            if is_over(&self.run) {
-                found.same(of, name, ("its status", by(&self.run)), ("its page", by(shown)));
-            } else if GROWING.contains(&name) {
-                found.between(
-                    of,
-                    name,
-                    ("its status", by(&self.run)),
-                    ("its page", by(shown)),
-                    by(&self.after),
-                );
+        let mut compare = |name: &str, by: &dyn Fn(&Value) -> f64| {
+            let (status, page) = (("its status", by(&self.run)), ("its page", by(shown)));
+            match is_over(&self.run) {
+                true => found.same(of, name, status, page),
+                false => found.between(of, name, status, page, by(&self.after)),
             }
+        };
+        for name in JOBS.into_iter().filter(|name| is_over(&self.run) || GROWING.contains(name)) {
+            compare(name, &|run| number(&run["jobs"], name));
         }
         for name in ["work_s", "redone_work_s", "saved_work_s"] {
-            let by = |run: &Value| number(run, name);
-            if is_over(&self.run) {
-                found.same(of, name, ("its status", by(&self.run)), ("its page", by(shown)));
-            } else {
-                found.between(
-                    of,
-                    name,
-                    ("its status", by(&self.run)),
-                    ("its page", by(shown)),
-                    by(&self.after),
-                );
-            }
+            compare(name, &|run| number(run, name));
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::History;
 
-/// A history with so many contradictions is not pursued further.
+/// A history is given up when it has this number of contradictions.
 const CONTRADICTIONS_MAX: usize = 20;
 
 /// A simulated grid, and its coordinator as people see it.

@@ -1,10 +1,7 @@
 //! Many histories, on all processors.
 
-use std::panic::catch_unwind;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use sateen_simulator::families::Family;
+use sateen_simulator::sweep::{sum_of, unwound};
 
 use crate::{History, run_with};
 
@@ -23,36 +20,16 @@ pub struct Swept {
 
 /// Runs the seeds from `first` on.
 pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
-    let next = AtomicU64::new(first);
-    let total = Mutex::new(Swept::default());
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + seeds {
-                        break;
-                    }
-                    let history = unwound(seed, families);
-                    if let Ok(mut total) = total.lock() {
-                        let named = |what: &String| format!("seed {seed}: {what}");
-                        total.contradictions.extend(history.contradictions.iter().map(named));
-                        total.runs += history.runs;
-                        total.looks += history.looks;
-                        total.restarts += history.starts.saturating_sub(1) as usize;
-                    }
-                }
-            });
-        }
-    });
-    total.into_inner().unwrap_or_default()
+    let one = |seed| (seed, unwound(|| run_with(seed, families)).unwrap_or_else(broken));
+    sum_of(first, seeds, one, |swept: &mut Swept, (seed, history)| {
+        let named = |what: &String| format!("seed {seed}: {what}");
+        swept.contradictions.extend(history.contradictions.iter().map(named));
+        swept.runs += history.runs;
+        swept.looks += history.looks;
+        swept.restarts += history.starts.saturating_sub(1) as usize;
+    })
 }
 
-fn unwound(seed: u64, families: &[Family]) -> History {
-    catch_unwind(|| run_with(seed, families)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        History { contradictions: vec![text.to_owned()], ..History::default() }
-    })
+fn broken(panic: String) -> History {
+    History { contradictions: vec![panic], ..History::default() }
 }

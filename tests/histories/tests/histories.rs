@@ -1,5 +1,5 @@
-//! Nothing that people are told of a simulated history contradicts anything else. `SATEEN_HISTORIES` says how many
-//! histories, `SATEEN_FIRST_HISTORY` where they begin, `SATEEN_HISTORY` runs only one.
+//! Nothing that people are told of a simulated history contradicts anything else, but for what is open. `SATEEN_HISTORIES`
+//! is the number of histories, `SATEEN_FIRST_HISTORY` the first of them; `SATEEN_HISTORY` runs that one alone.
 
 use sateen_histories::sweep::sweep;
 use sateen_histories::{families, run};

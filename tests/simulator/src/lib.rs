@@ -5,6 +5,7 @@
 //! give equal traces. [`seed`] checks laws ([`invariants`]) under random faults; [`experiments`] repeats
 //! the papers' measurements with numbers of hosts that nobody has.
 
+pub mod arguments;
 mod by_id;
 pub mod digest;
 mod drive;

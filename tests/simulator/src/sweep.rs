@@ -1,5 +1,6 @@
 //! Many seeds, on all processors.
 
+use std::panic::UnwindSafe;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,8 +22,26 @@ pub struct Swept {
 
 /// Runs the seeds from `first` on; every eighth twice, to see that its trace is the same.
 pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
+    sum_of(
+        first,
+        seeds,
+        |seed| check(seed, families),
+        |swept: &mut Swept, (sometimes, failures)| {
+            swept.sometimes.add(&sometimes);
+            swept.failures.extend(failures);
+        },
+    )
+}
+
+/// Does `one` with each seed from `first` on, on all processors, and adds up what it gives.
+pub fn sum_of<T: Default + Send, R>(
+    first: u64,
+    seeds: u64,
+    one: impl Fn(u64) -> R + Sync,
+    add: impl Fn(&mut T, R) + Sync,
+) -> T {
     let next = AtomicU64::new(first);
-    let total = Mutex::new(Swept::default());
+    let total = Mutex::new(T::default());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -32,10 +51,9 @@ pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
                     if seed >= first + seeds {
                         break;
                     }
-                    let (sometimes, failures) = check(seed, families);
+                    let result = one(seed);
                     if let Ok(mut total) = total.lock() {
-                        total.sometimes.add(&sometimes);
-                        total.failures.extend(failures);
+                        add(&mut total, result);
                     }
                 }
             });
@@ -44,14 +62,21 @@ pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
     total.into_inner().unwrap_or_default()
 }
 
+/// What `act` gives, or what it says when it panics.
+///
+/// # Errors
+/// When it panics.
+pub fn unwound<R>(act: impl FnOnce() -> R + UnwindSafe) -> Result<R, String> {
+    std::panic::catch_unwind(act).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+    })
+}
+
 fn check(seed: u64, families: &[Family]) -> (Sometimes, Vec<String>) {
-    let result = match std::panic::catch_unwind(|| seed::run_with(seed, families)) {
+    let result = match unwound(|| seed::run_with(seed, families)) {
         Ok(result) => result,
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-            return (Sometimes::default(), vec![format!("seed {seed}: {text}")]);
-        }
+        Err(text) => return (Sometimes::default(), vec![format!("seed {seed}: {text}")]),
     };
     let mut failures: Vec<String> =
         result.violations.first().map(|violation| format!("seed {seed}: {violation}")).into_iter().collect();

@@ -9,17 +9,17 @@ use crate::chronicle::state::JobState;
 use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
 
 impl Tree {
-    /// Whether this is a job that was lost and is begun again. Equal jobs are one here, and one that nobody lost may be
-    /// begun or done in between.
-    pub(super) fn is_redone(&mut self, note: &JobNote) -> bool {
+    /// Whether a job that was lost begins again with this. Equal jobs are one here, and one that nobody lost may be begun
+    /// and done in between: that the lost one has still to begin is remembered.
+    pub(super) fn begins_again(&mut self, note: &JobNote) -> bool {
         match note.what {
             NoteKind::Begun { redone: true, .. } => {
                 self.lost_beside.remove(&note.job) || self.was_lost(note.job)
             }
             NoteKind::Begun { redone: false, .. } => {
-                let is_full = self.lost_beside.len() >= TREE_ROLLED_REMEMBERED_MAX;
-                let is_kept = self.place(note.job).is_some();
-                if note.kind != ROOT_KIND && is_kept && !is_full && self.was_lost(note.job) {
+                let has_room = self.lost_beside.len() < TREE_ROLLED_REMEMBERED_MAX;
+                let is_lost = has_room && note.kind != ROOT_KIND && self.was_lost(note.job);
+                if is_lost && self.place(note.job).is_some() {
                     self.lost_beside.insert(note.job);
                 }
                 false

@@ -7,30 +7,14 @@ use std::time::Instant;
 
 use sateen_histories::families;
 use sateen_histories::sweep::sweep;
-use sateen_simulator::families::Family;
+use sateen_simulator::arguments::Arguments;
 
 fn main() -> ExitCode {
-    let (mut seeds, mut first, mut is_json, mut families) = (1_000, 0, false, families());
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut number = || words.next().and_then(|text| text.parse().ok());
-        match word.as_str() {
-            "--json" => is_json = true,
-            "--seeds" => match number() {
-                Some(number) => seeds = number,
-                None => return refuse("--seeds takes a number"),
-            },
-            "--first" => match number() {
-                Some(number) => first = number,
-                None => return refuse("--first takes a number"),
-            },
-            "--faults" => match Family::parse(&words.next().unwrap_or_default()) {
-                Ok(chosen) => families = chosen,
-                Err(name) => return refuse(&format!("there is no family of faults {name:?}")),
-            },
-            other => return refuse(&format!("unknown argument {other:?}")),
-        }
-    }
+    let words = std::env::args().skip(1);
+    let Arguments { seeds, first, families, is_json } = match Arguments::parse(words, families(), |_| false) {
+        Ok(arguments) => arguments,
+        Err(why) => return refuse(&why),
+    };
     let begun = Instant::now();
     let swept = sweep(first, seeds, &families);
     let (contradictions, took_s) = (swept.contradictions.len(), begun.elapsed().as_secs_f64());

@@ -6,34 +6,23 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use sateen_simulator::arguments::Arguments;
 use sateen_simulator::families::Family;
 use sateen_simulator::seed;
 use sateen_simulator::sweep::sweep;
 
 fn main() -> ExitCode {
-    let (mut seeds, mut first, mut is_json, mut is_told) = (1_000, 0, false, false);
-    let mut families = Family::ALL.to_vec();
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut number = || words.next().and_then(|text| text.parse().ok());
-        match word.as_str() {
-            "--json" => is_json = true,
-            "--log" => is_told = true,
-            "--seeds" => match number() {
-                Some(number) => seeds = number,
-                None => return refuse("--seeds takes a number"),
-            },
-            "--first" => match number() {
-                Some(number) => first = number,
-                None => return refuse("--first takes a number"),
-            },
-            "--faults" => match Family::parse(&words.next().unwrap_or_default()) {
-                Ok(chosen) => families = chosen,
-                Err(name) => return refuse(&format!("there is no family of faults {name:?}")),
-            },
-            other => return refuse(&format!("unknown argument {other:?}")),
-        }
-    }
+    let mut is_told = false;
+    let log = |word: &str| {
+        is_told |= word == "--log";
+        word == "--log"
+    };
+    let words = std::env::args().skip(1);
+    let Arguments { seeds, first, families, is_json } =
+        match Arguments::parse(words, Family::ALL.to_vec(), log) {
+            Ok(arguments) => arguments,
+            Err(why) => return refuse(&why),
+        };
     if is_told {
         let told = seed::tell(first, &families);
         told.log.iter().for_each(|line| println!("{line}"));
