@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::Driver;
+use super::names::HostName;
 use super::request::{HostSeen, Live};
 use super::served::Service;
 use super::speed::{Pace, compare};
@@ -67,8 +68,24 @@ pub struct HostsScan {
 pub struct RunScan {
     run: RunId,
     next: HostId,
-    rows: Vec<Vec<HostOfRun>>,
+    rows: Vec<Vec<HostRow>>,
     reply: oneshot::Sender<Option<Live>>,
+}
+
+/// What a host has counted of a run. It owns nothing on the heap: a hundred thousand names that are allocated here and freed
+/// on another thread have the allocator tidy up in some later event, for tens of milliseconds.
+#[derive(Debug)]
+struct HostRow {
+    host: HostId,
+    name: Arc<HostName>,
+    is_there: bool,
+    counts: Counts,
+}
+
+impl From<HostRow> for HostOfRun {
+    fn from(row: HostRow) -> Self {
+        Self::new(row.host, &row.name, row.is_there, &row.counts)
+    }
 }
 
 /// See [`Scan::Totals`].
@@ -165,11 +182,11 @@ impl Driver {
         let is_over = view.state().is_over();
         let rows = view.by_host_from(scan.next).take(HOSTS_AT_ONCE_MAX);
         let mut last = None;
-        let part: Vec<HostOfRun> = rows
+        let part: Vec<HostRow> = rows
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
-                HostOfRun::new(host, &self.name_of(host), is_there, &counts)
+                HostRow { host, name: self.name_of(host), is_there, counts }
             })
             .collect();
         let is_full = part.len() == HOSTS_AT_ONCE_MAX;
@@ -179,7 +196,7 @@ impl Driver {
         }
         let mut live = self.live(scan.run, &OnceCell::new())?;
         let put_together = move || {
-            live.figures.by_host = scan.rows.into_iter().flatten().collect();
+            live.figures.by_host = scan.rows.into_iter().flatten().map(HostOfRun::from).collect();
             // The caller may have hung up.
             drop(scan.reply.send(Some(live)));
         };

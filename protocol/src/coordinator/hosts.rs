@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX};
+use smallvec::SmallVec;
+
+use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, RUNS_ACTIVE_MAX, SILENCE_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
@@ -61,7 +63,12 @@ pub struct HostState {
 }
 
 impl HostState {
-    pub fn view(&self, id: HostId, ready: Vec<RunId>, is_over: impl Fn(&RunId) -> bool) -> HostView {
+    pub fn view(
+        &self,
+        id: HostId,
+        ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,
+        is_over: impl Fn(&RunId) -> bool,
+    ) -> HostView {
         let mut counts = Counts::default();
         for (run, more) in &self.counts {
             counts.add(&Counts { busy: if is_over(run) { 0 } else { more.busy }, ..*more });

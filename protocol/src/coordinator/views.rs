@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
+use crate::limits::RUNS_ACTIVE_MAX;
 use crate::message::HostReport;
 use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
 
@@ -24,8 +27,9 @@ pub struct HostView {
     pub connected: bool,
     /// Why it takes no new work.
     pub paused: Option<String>,
-    /// Runs under way whose app it has loaded.
-    pub ready: Vec<RunId>,
+    /// Runs under way whose app it has loaded. Of as many as are under way at once, they are on no heap: there is a view of
+    /// each host, and pages free them on other threads.
+    pub ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,
     /// Its counts over all runs that are not over.
     pub counts: Counts,
 }
