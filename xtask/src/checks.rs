@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::purity::purity;
 use crate::setup::{cargo_tool, wasm_target};
 use crate::shell::{cargo, run};
-use crate::{docs, figures, prose};
+use crate::{docs, figures, prose, shape};
 
 /// The SDK and an app that uses all of it, as wasm.
 const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
@@ -23,6 +23,7 @@ pub fn check() -> Result<()> {
     run(doc)?;
     docs::check()?;
     prose::check()?;
+    shape::check()?;
     figures::check()?;
     purity()?;
     deny()

@@ -12,6 +12,7 @@ mod languages;
 mod prose;
 mod purity;
 mod setup;
+mod shape;
 mod shell;
 mod test;
 mod web_ui;

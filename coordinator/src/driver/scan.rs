@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::Driver;
 use super::names::HostName;
 use super::request::{HostSeen, Live};
-use super::served::Service;
+use super::served::{Service, Told};
 use super::speed::{Pace, compare};
 use super::totals::add_host;
 use crate::api::types::{Figures, HostOfRun, JobCounts};
@@ -307,15 +307,6 @@ impl Driver {
             drop(reply.send(hosts));
         });
     }
-}
-
-/// What a tree tells of a host.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
-    /// Jobs that others got from it.
-    pub lent: u64,
-    /// Jobs that it was the first to begin again after they had been lost.
-    pub redone: u64,
 }
 
 /// Adds what the tree of a run tells of its hosts.

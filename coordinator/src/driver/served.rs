@@ -4,8 +4,16 @@ use std::collections::HashMap;
 
 use sateen_protocol::HostId;
 
-use super::scan::Told;
 use crate::api::types::{HostOfRun, JobCounts};
+
+/// What a tree tells of a host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Jobs that others got from it.
+    pub lent: u64,
+    /// Jobs that it was the first to begin again after they had been lost.
+    pub redone: u64,
+}
 
 /// What a host did.
 #[derive(Debug, Clone, Copy, Default)]

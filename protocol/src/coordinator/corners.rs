@@ -331,7 +331,7 @@ fn runs_and_hosts_are_shown_as_they_are() {
 
     let shown = grid.machine.hosts().next().expect("the host");
     assert_eq!((shown.id, shown.since, shown.connected, &shown.paused), (host, grid.now, true, &None));
-    assert_eq!((shown.ready, shown.counts), (vec![RUN], counted));
+    assert_eq!((shown.ready.as_slice(), shown.counts), ([RUN].as_slice(), counted));
     let run = grid.machine.run(RUN).expect("the run");
     assert_eq!((run.run, run.state(), run.root_host()), (RUN, RunState::Running, Some(host)));
     assert_eq!((run.root_losses(), run.since(), run.waiting_for.as_ref()), (0, grid.now, None));

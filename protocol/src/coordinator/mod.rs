@@ -24,6 +24,7 @@ mod hosts;
 #[cfg(test)]
 mod leftovers;
 mod meter;
+mod metering;
 mod missing;
 mod news;
 mod over;
@@ -33,6 +34,7 @@ mod pausing;
 mod ready;
 mod results;
 mod root;
+mod root_job;
 mod run;
 mod runs;
 mod searches;
@@ -44,6 +46,7 @@ mod surface;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
+mod turn;
 mod turns;
 mod unsaved;
 mod views;
@@ -71,7 +74,7 @@ use searches::Searches;
 use silence::Silence;
 use slices::Slices;
 
-pub use root::root_job;
+pub use root_job::root_job;
 pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,

@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::SETTLE_MAX;
 use crate::message::{Departure, RootClaim, ToHost};
-use crate::{
-    EntryState, Finished, HostId, JobNumber, JobSpec, KeyMaker, Lineage, Outcome, ROOT_KIND, RunEnd, RunId,
-    RunSpec, RunState, Time,
-};
+use crate::{EntryState, Finished, HostId, JobNumber, Outcome, RunEnd, RunId, RunState, Time};
 
 use super::answers::Answer;
 use super::run::CoordinatorRun;
@@ -16,28 +13,6 @@ use super::{Coordinator, Event, Misbehaviour};
 
 /// Of more hosts than these, some are drawn to choose a root's host from.
 const CANDIDATES_MAX: usize = 64;
-/// Version of the ABI that a root's key names.
-const ABI_VERSION: u32 = 1;
-
-/// The root job of a run; its inputs are part of its identity.
-pub fn root_job(spec: &RunSpec) -> JobSpec {
-    let function = format!("main {}", spec.function);
-    let maker = KeyMaker::new(ABI_VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
-    // Words encode without fail: see the codec.
-    let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
-    JobSpec {
-        key: maker.key(&parameters),
-        kind: ROOT_KIND,
-        parameters,
-        depth: 0,
-        lineage: Lineage::default(),
-        redone: false,
-        given_back: false,
-        lookup_below: 0,
-        objects: Vec::new(),
-    }
-}
-
 impl Coordinator {
     /// Proves that the coordinator gave a run's root job to somebody under this number; kept nowhere, so that
     /// a coordinator that was started again knows it still.
@@ -303,9 +278,9 @@ mod tests {
 
     use super::*;
     use crate::coordinator::tests::{Grid, spec};
-    use crate::coordinator::{Standing, StoredRun};
+    use crate::coordinator::{Standing, StoredRun, root_job};
     use crate::message::ToCoordinator;
-    use crate::{BlobHash, Entry, GridId};
+    use crate::{BlobHash, Entry, GridId, Lineage, RunSpec};
 
     const RUN: RunId = RunId(1);
 

@@ -10,10 +10,10 @@ use crate::{Counts, FaultTolerance, HostId, JobNumber, JobSpec, RunSpec, RunStat
 use super::StoredRun;
 use super::meter::Meter;
 use super::ready::Readiness;
-use super::root::root_job;
+use super::root_job::root_job;
 use super::subscriptions::Subscriptions;
 use super::tally::Tally;
-use super::turns::Turn;
+use super::turn::Turn;
 use super::unsaved::Unsaved;
 
 /// Hosts save what they have of a run.

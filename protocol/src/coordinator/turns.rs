@@ -14,56 +14,7 @@ use super::Coordinator;
 use super::ready::Readiness;
 use super::run::CoordinatorRun;
 use super::slices::Slice;
-
-/// Which hosts are to load a run at its next turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Asked {
-    /// All: none of them has it.
-    #[default]
-    All,
-    /// All, and those that could not load it forget that first.
-    Again,
-    /// Those that have not said that they cannot.
-    New,
-}
-
-/// How a run takes turns with others.
-#[derive(Debug, Default)]
-pub struct Turn {
-    /// How often it gave its turn up.
-    yields: u32,
-    /// It gave its turn up, and is not given another before then.
-    pub rests_until: Option<Time>,
-    asked: Asked,
-    /// Counts the turns.
-    number: u32,
-    /// When this one began.
-    since: Time,
-    /// Hosts may all be unable now.
-    pub is_in_doubt: bool,
-}
-
-impl Turn {
-    /// As of a run that no host has been given since.
-    pub fn anew(&self) -> Self {
-        Self { number: self.number, ..Self::default() }
-    }
-
-    /// How often it gave its turn up.
-    pub fn yields(&self) -> u32 {
-        self.yields
-    }
-
-    /// When this turn began.
-    pub fn since(&self) -> Time {
-        self.since
-    }
-
-    /// Which turn it is, counted from 1; 0 before the first.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-}
+use super::turn::Asked;
 
 impl CoordinatorRun {
     fn waits_for_its_turn(&self) -> bool {

@@ -1,0 +1,142 @@
+//! The shape of the house: no file of more than 400 lines, no struct of more than 15 fields, and no circle of files of a
+//! crate that use one another. A module and those within it are one room, so what is between them is no circle.
+
+mod exceptions;
+mod uses;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::shell::root;
+use exceptions::{Exception, FIELDS, LINES};
+
+/// Lines of a file.
+const LINES_MAX: usize = 400;
+/// Fields of a struct.
+const FIELDS_MAX: usize = 15;
+/// Folders with nothing of ours in them.
+const NOT_OURS: [&str; 5] = [".git", "target", "dist", "node_modules", "shots"];
+/// Ends of names of files that people write.
+const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
+/// Crates whose files do not use one another in a circle.
+const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
+
+/// Whether all files and structs are as small as they are to be, and no files use one another in a circle.
+pub fn check() -> Result<()> {
+    let root = root();
+    let mut files = Vec::new();
+    walk(&root, "", &mut files)?;
+    ensure!(files.len() > 500, "only {} files were found", files.len());
+    let mut lines = Vec::new();
+    let mut fields = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(root.join(file)).with_context(|| file.clone())?;
+        lines.push((file.clone(), text.lines().count()));
+        if file.ends_with(".rs") && file.contains("/src/") {
+            let parsed = syn::parse_file(&text).with_context(|| file.clone())?;
+            fields.extend(structs(&parsed.items).map(|(name, count)| (format!("{file}: {name}"), count)));
+        }
+    }
+    let mut wrong = too_large(&lines, LINES_MAX, "lines", &LINES);
+    wrong.extend(too_large(&fields, FIELDS_MAX, "fields", &FIELDS));
+    for name in CRATES {
+        let circles = uses::circles(&root.join(name).join("src"))?;
+        wrong.extend(
+            circles.iter().map(|circle| format!("{name}: these use one another: {}", circle.join(", "))),
+        );
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// Files of ours below a folder, as paths from the top with `/`.
+fn walk(top: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(top.join(folder))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        if entry.file_type()?.is_dir() {
+            if !NOT_OURS.contains(&name.as_str()) {
+                walk(top, &path, files)?;
+            }
+        } else if name.rsplit_once('.').is_some_and(|(_, end)| WRITTEN.contains(&end)) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The structs among items and in modules within them, and how many fields each has.
+fn structs(items: &[syn::Item]) -> Box<dyn Iterator<Item = (String, usize)> + '_> {
+    Box::new(items.iter().flat_map(|item| -> Box<dyn Iterator<Item = (String, usize)>> {
+        match item {
+            syn::Item::Struct(found) => {
+                Box::new(std::iter::once((found.ident.to_string(), found.fields.len())))
+            }
+            syn::Item::Mod(within) => match &within.content {
+                Some((_, items)) => structs(items),
+                None => Box::new(std::iter::empty()),
+            },
+            _ => Box::new(std::iter::empty()),
+        }
+    }))
+}
+
+/// What is larger than it may be and no exception, and exceptions that are none any more.
+fn too_large(found: &[(String, usize)], most: usize, unit: &str, exceptions: &[Exception]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, count) in found {
+        let exception = exceptions.iter().find(|exception| exception.name == name);
+        match exception {
+            None if *count > most => {
+                wrong.push(format!("{name} has {count} {unit}, and {most} is the most: split it"))
+            }
+            Some(Exception { most, why, .. }) if count > most => wrong.push(format!(
+                "{name} has {count} {unit}; as an exception ({why}) it may have {most}: split it"
+            )),
+            Some(_) if *count <= most => {
+                wrong.push(format!("{name} has {count} {unit}: take it off the list of exceptions"));
+            }
+            _ => {}
+        }
+    }
+    let gone = exceptions.iter().filter(|exception| !found.iter().any(|(name, _)| name == exception.name));
+    wrong.extend(gone.map(|exception| format!("{} is an exception and not there", exception.name)));
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXCEPTIONS: [Exception; 1] = [Exception { name: "b", most: 12, why: "it is a table" }];
+
+    fn wrong(found: &[(&str, usize)]) -> Vec<String> {
+        let found: Vec<(String, usize)> =
+            found.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        too_large(&found, 10, "lines", &EXCEPTIONS)
+    }
+
+    #[test]
+    fn what_is_too_large_is_named_and_so_is_an_exception_that_is_none() {
+        assert_eq!(wrong(&[("a", 10), ("b", 12)]), Vec::<String>::new());
+        assert_eq!(wrong(&[("a", 11), ("b", 12)]), ["a has 11 lines, and 10 is the most: split it"]);
+        assert_eq!(
+            wrong(&[("b", 13)]),
+            ["b has 13 lines; as an exception (it is a table) it may have 12: split it"]
+        );
+        assert_eq!(wrong(&[("b", 10)]), ["b has 10 lines: take it off the list of exceptions"]);
+        assert_eq!(wrong(&[("a", 1)]), ["b is an exception and not there"]);
+    }
+
+    #[test]
+    fn fields_are_counted_in_modules_within_files_too() {
+        let file =
+            syn::parse_file("struct A { a: u8, b: u8 } mod m { pub struct B(u8); struct C; }").expect("Rust");
+        let found: Vec<(String, usize)> = structs(&file.items).collect();
+        let expected = [("A", 2), ("B", 1), ("C", 0)].map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(found, expected);
+    }
+}
