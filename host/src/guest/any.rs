@@ -5,7 +5,6 @@
 //! its own, in which it can be stopped. The scheduler's `README.md` has the argument.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 
 use wasmtime::Caller;
 
@@ -31,15 +30,15 @@ pub async fn sync_any(
     waits: bool,
 ) -> wasmtime::Result<u64> {
     let guest = caller.data();
-    if count == 0 || count >= COUNT_MAX || count as usize > guest.outstanding() {
-        let outstanding = guest.outstanding();
+    if count == 0 || count >= COUNT_MAX || count as usize > guest.children.outstanding() {
+        let outstanding = guest.children.outstanding();
         return Err(broken(guest, format!("it syncs any of {count} jobs and has exposed {outstanding}")));
     }
     let bytes = read(&caller, jobs, count * 4, 4 * COUNT_MAX as usize, "a list of jobs")?;
     let guest = caller.data_mut();
     let numbers: Vec<u32> =
         bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect();
-    if let Some(unknown) = numbers.iter().find(|number| guest.child(**number).is_none()) {
+    if let Some(unknown) = numbers.iter().find(|number| guest.children.get(**number).is_none()) {
         return Err(broken(guest, format!("it syncs the job number {unknown}, which it has not exposed")));
     }
 
@@ -51,7 +50,7 @@ pub async fn sync_any(
         Look::Nothing if !waits => return Ok(NONE),
         Look::Apart | Look::Nothing => {
             guest.clock.stop();
-            guest.is_urgent.store(true, SeqCst);
+            guest.job.set_urgent(true);
             // Until one is chosen all stay among the guest's, with which they are given up.
             let found = wait_until(
                 guest,
@@ -62,13 +61,13 @@ pub async fn sync_any(
                 },
             );
             let found = found.await;
-            guest.is_urgent.store(false, SeqCst);
+            guest.job.set_urgent(false);
             guest.clock.go_on();
             found.map_err(wasmtime::Error::new)?
         }
     };
     let number = numbers[place];
-    let Some(job) = guest.take_child(number) else {
+    let Some(job) = guest.children.take(number) else {
         return Err(broken(guest, format!("the job number {number} has vanished")));
     };
     let answer = match waited {
@@ -118,8 +117,7 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     if jobs(guest, numbers).any(|(_, job)| job.is_finished()) {
         return true;
     }
-    let is_begun = |job: &Arc<Job>| guest.begun.as_ref().is_some_and(|begun| Arc::ptr_eq(job, begun));
-    if jobs(guest, numbers).any(|(_, job)| is_begun(job)) {
+    if jobs(guest, numbers).any(|(_, job)| guest.children.is_begun(job)) {
         return true;
     }
     let Some(job) = jobs(guest, numbers).map(|(_, job)| job).find(|job| job.is_open()).cloned() else {
@@ -138,13 +136,13 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };
     if let Some(task) = shared.take(&job) {
         begin_task(&shared, task, Assignment::Job(job.clone()), instance);
-        guest.begun = Some(job);
+        guest.children.note_begun(job);
     }
     true
 }
 
 fn jobs<'a>(guest: &'a Guest, numbers: &'a [u32]) -> impl Iterator<Item = (usize, &'a Arc<Job>)> {
-    numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.child(*number)?)))
+    numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.children.get(*number)?)))
 }
 
 /// Whether a job is not to be called in place although its owner could.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use sateen_protocol::message::NoteKind;
 
 use super::Guest;
-use super::state::Recording;
+use super::recordings::Recording;
 use crate::scheduler::{Ancestry, Doing, Job, LateKey, own_index};
 
 /// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.

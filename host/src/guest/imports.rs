@@ -10,15 +10,16 @@ use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller, Linker, WasmBacktrace};
 
 use super::any::sync_any;
-use super::grain::{Grain, exposure_cost};
-use super::heartbeat::{KIND_BYTES, count_jobs};
-use super::memory::{broken, part, read, read_text, write};
+use super::control_words::{sound_alarm, update_lookup_below, update_shield_below};
+use super::grain::exposure_cost;
+use super::kinds::{self, count_jobs};
+use super::memory::{broken, part, read, read_text};
 use super::objects::{self, tell_news};
+use super::offered::Offered;
 use super::profile::{Profile, measure, measure_all};
-use super::state::{
-    Guest, LiveKind, LogLine, Offered, Recording, sound_alarm, update_lookup_below, update_shield_below,
-};
+use super::recordings::{Ended, Recording};
 use super::stopped::stop_of;
+use super::{Guest, LogLine};
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place, Waited, wait_for};
@@ -61,7 +62,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         })?
         .func_wrap(IMPORT_MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
             let guest = caller.data_mut();
-            match guest.remove_child(number) {
+            match guest.children.remove(number) {
                 Some(job) => {
                     guest.shared.abandon(&job);
                     Ok(())
@@ -81,7 +82,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(IMPORT_MODULE, "log", log)?
         .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
             // Other jobs do not know how much there is in all.
-            if caller.data().is_root() {
+            if caller.data().job.is_root() {
                 caller.data().shared.report_progress(done, total);
             }
         })?
@@ -94,8 +95,9 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
 /// A guest shows where its control words are.
 fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     let guest = caller.data_mut();
-    guest.control = Some(control);
-    guest.lookup_bound = guest.ancestry.as_ref().map_or(0, |ancestry| ancestry.lookup_below_within());
+    guest.control.attach(control);
+    let lookup_bound = guest.job.ancestry().map_or(0, |ancestry| ancestry.lookup_below_within());
+    guest.recordings.set_lookup_bound(lookup_bound);
     guest.announce_begun();
     update_lookup_below(caller.as_context_mut());
     update_shield_below(caller.as_context_mut());
@@ -117,21 +119,10 @@ fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32)
     let Some(kind) = guest.shared.app.0.jobs.iter().position(|(job, _)| *job == name) else {
         return Err(broken(guest, format!("it spawns the job `{name}`, which it does not export")));
     };
-    if guest.kinds.len() >= guest.shared.app.0.jobs.len() {
+    if guest.kinds.count() >= guest.shared.app.0.jobs.len() {
         return Err(broken(guest, "it registers more kinds than it has jobs".to_owned()));
     }
-    let coarse = guest.shared.starts_coarse(kind);
-    // The whole record must be there, so that the heartbeat may read it.
-    read(&caller, address, KIND_BYTES as u32, KIND_BYTES, "a job kind")?;
-    write(&mut caller, address, &u32::from(coarse).to_le_bytes())?;
-    caller.data_mut().kinds.push(LiveKind {
-        kind,
-        address,
-        spawned: 0,
-        dropped: 0,
-        unjudged: 0,
-        grain: Grain::new(coarse),
-    });
+    kinds::register(&mut caller, kind, address)?;
     Ok(kind as u32)
 }
 
@@ -152,7 +143,9 @@ fn expose(
     }
     let lookup = shared.remote.as_ref().filter(|_| depth < guest.looks_up_below());
     let is_welcome = match lookup {
-        Some(remote) => guest.outstanding() < shared.limits().exposed_jobs_max && remote.is_lookup_possible(),
+        Some(remote) => {
+            guest.children.outstanding() < shared.limits().exposed_jobs_max && remote.is_lookup_possible()
+        }
         None => caller.data_mut().exposes_more(),
     };
     // What is exposed may be stolen, and must then fit into messages.
@@ -166,30 +159,29 @@ fn expose(
     let limit = shared.limits().output_bytes_max;
     let parameters = read(caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
-    guest.pace.count_exposed(parameters.len());
-    if let Some(live) = guest.kinds.iter_mut().find(|live| live.kind == kind as usize) {
-        live.grain.count_exposed(parameters.len());
-    }
+    guest.exposure.count_exposed(parameters.len());
+    guest.kinds.count_exposed(kind as usize, parameters.len());
     // Its result may be known elsewhere: it is not open before that is settled.
     let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
     let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
     let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
-    let mut job = Job::new(kind as usize, parameters, guest.task, exposed_at);
+    let mut job = Job::new(kind as usize, parameters, guest.job.task(), exposed_at);
     job.spawned_at = depth;
-    job.depth = guest.depth_of(depth);
+    job.depth = guest.job.depth_of(depth);
     job.objects = mentioned;
-    job.place = guest.ancestry.as_ref().map(|ancestry| {
-        let (within, redone) = (guest.recorded_above(depth), guest.is_redone_above(depth));
-        Place::below(ancestry, depth, within, redone, guest.lookup_bound)
+    job.place = guest.job.ancestry().map(|ancestry| {
+        let recordings = &guest.recordings;
+        let (within, redone) = (recordings.above(depth), recordings.is_redone_above(depth));
+        Place::below(ancestry, depth, within, redone, recordings.lookup_bound())
     });
     // A job is spawned before it is exposed, whenever somebody looks.
     count_jobs(&mut caller.as_context_mut(), 0);
     let guest = caller.data_mut();
     let number = match lookup {
-        Some(remote) => guest.add_child(shared.look_up(remote, job)),
+        Some(remote) => guest.children.add(shared.look_up(remote, job)),
         None => {
             let job = Arc::new(job);
-            let number = guest.add_child(job.clone());
+            let number = guest.children.add(job.clone());
             shared.expose(job);
             number
         }
@@ -202,7 +194,7 @@ fn expose(
 /// guest; the worker does something else meanwhile.
 async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
     let guest = caller.data_mut();
-    let Some(job) = guest.take_child(number) else {
+    let Some(job) = guest.children.take(number) else {
         return Err(broken(guest, format!("it syncs the job number {number}, which it has not exposed")));
     };
     if let Some(parameters) = guest.reclaim(&job) {
@@ -236,12 +228,12 @@ pub fn answer_with(
     // What the child has updated is seen from here on, also if it failed.
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
-    guest.free_number(number);
+    guest.children.free(number);
     if job.was_found() {
         guest.catch_up.found(guest.clock.own_work());
     }
     if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
-        guest.count_saved(outcome.work);
+        guest.recordings.count_saved(outcome.work);
     }
     match outcome.result {
         Ok(result) => {
@@ -253,7 +245,7 @@ pub fn answer_with(
         }
         Err(failure) => {
             let answer = offer_failure(guest, &failure)?;
-            guest.child_failure = Some(failure);
+            guest.failures.note_child(failure);
             Ok(answer)
         }
     }
@@ -270,25 +262,15 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
     let Some(remote) = guest.shared.remote.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
     else {
-        guest.free_number(number);
+        guest.children.free(number);
         return RECLAIMED | depth;
     };
     let key = Arc::new(LateKey::of(remote.parts.keys.clone(), &job, parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
-    let lookup_bound = guest.lookup_bound;
-    guest.lookup_bound = lookup_bound.max(guest.own_lookup_bound(&job));
-    guest.recordings.push(Recording {
-        number,
-        job,
-        key,
-        is_redone,
-        before,
-        lookup_bound,
-        work,
-        span,
-        saved: Duration::ZERO,
-    });
+    let lookup_bound = guest.job.lookup_bound_of(&job);
+    let recording = Recording { job, key, is_redone, before, work, span };
+    guest.recordings.begin(number, recording, lookup_bound);
     update_lookup_below(caller.as_context_mut());
     RECLAIMED_RECORD | depth
 }
@@ -298,13 +280,13 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
 fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u32> {
     let (work, _) = caller.data_mut().clock.total_work_and_span();
     let guest = caller.data_mut();
-    let Some(recording) = guest.recordings.iter().rfind(|recording| recording.number == number) else {
+    let Some(recording) = guest.recordings.find(number) else {
         return Err(not_asked_to_record(guest, number));
     };
     let work = work.saturating_sub(recording.work);
     let is_wanted = guest.shared.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
-    if !is_wanted && let Some(recording) = guest.end_recording(number, |work_ns| NoteKind::Done { work_ns }) {
-        guest.count_saved(recording.saved);
+    if !is_wanted && let Some(ended) = guest.end_recording(number, |work_ns| NoteKind::Done { work_ns }) {
+        guest.recordings.count_saved(ended.saved);
     }
     Ok(is_wanted.into())
 }
@@ -317,7 +299,7 @@ fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
 fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
     let limit = caller.data().shared.limits().output_bytes_max;
     let ended = caller.data_mut().end_recording(number, |work_ns| NoteKind::Done { work_ns });
-    let Some(recording) = ended else {
+    let Some(Ended { recording, saved }) = ended else {
         return Err(not_asked_to_record(caller.data(), number));
     };
     let (work, span) = caller.data_mut().clock.total_work_and_span();
@@ -328,7 +310,7 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
     let result = caller.data().shared.is_worth_recording(work, cost).then(|| bytes.to_vec());
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();
-    guest.count_saved(if result.is_some() { work } else { recording.saved });
+    guest.recordings.count_saved(if result.is_some() { work } else { saved });
     if let Some(result) = result {
         let span = span.saturating_sub(recording.span);
         let outcome = Outcome { result: Ok(result), span, work, objects };
@@ -361,7 +343,7 @@ async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Resu
             limit: shared.limits().attempts_max,
         })));
     };
-    let recordings = caller.data().recordings.len();
+    let recordings = caller.data().recordings.count();
     let within = caller.data().profile.as_ref().map(Profile::within);
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
@@ -381,12 +363,13 @@ fn panic(mut caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Res
     let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
     let backtrace = frames(&WasmBacktrace::capture(&caller));
     let guest = caller.data_mut();
-    guest.panic = Some(if is_address_space_full(&message) {
+    let stop = if is_address_space_full(&message) {
         Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
     } else {
         let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
         Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
-    });
+    };
+    guest.failures.note_panic(stop);
     Ok(())
 }
 
@@ -404,7 +387,7 @@ fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wa
     let backtrace = frames(&WasmBacktrace::capture(&caller));
     let guest = caller.data_mut();
     let stop = match fault {
-        CHILD => match guest.child_failure.take() {
+        CHILD => match guest.failures.take_child() {
             Some(failure) => Stop::Failed(failure),
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
@@ -442,8 +425,7 @@ fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()
     if shared.counters.log_lines.fetch_add(1, Relaxed) < limits.log_lines_max {
         let text = read_text(&caller, text, length, limits.log_line_bytes_max)?;
         let guest = caller.data();
-        let tag = guest.ancestry.as_ref().map(|ancestry| ancestry.key.tag());
-        shared.log(LogLine { job: guest.job_name().to_owned(), tag, text });
+        shared.log(LogLine { job: guest.job_name().to_owned(), tag: guest.job.tag(), text });
     }
     Ok(())
 }

@@ -9,9 +9,11 @@ use sateen_protocol::Bytes;
 use sateen_protocol::shared::{Catchup, ObjectId};
 use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
+use super::Guest;
+use super::control_words::{depth, write_news};
 use super::imports::NAME_BYTES_MAX;
 use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, NEWS, Offered, depth, write_control};
+use super::offered::Offered;
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Behind, Object, wait_for_objects};
@@ -122,7 +124,7 @@ pub fn tell_news(store: StoreContextMut<'_, Guest>) {
 fn tell(mut store: StoreContextMut<'_, Guest>, changes: u64) {
     store.data_mut().objects.told = changes;
     let word = (changes as u32).wrapping_shl(1) | 1;
-    write_control(store, NEWS, &word.to_le_bytes());
+    write_news(store, word);
 }
 
 fn opened(guest: &mut Guest, number: u32, what: &str) -> wasmtime::Result<(Arc<Object>, u64)> {
@@ -163,7 +165,7 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
 /// What the root itself creates has the same name in keys when it is done again after a crash. Other jobs may
 /// run more than once at a time, and what each creates is its own.
 fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
-    let run_name = guest.shared.remote.as_ref().filter(|_| guest.is_root())?.parts.run_name.clone();
+    let run_name = guest.shared.remote.as_ref().filter(|_| guest.job.is_root())?.parts.run_name.clone();
     let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
     *count += 1;
     let mut hasher = blake3::Hasher::new();
@@ -382,7 +384,7 @@ async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime
     let shared = guest.shared.clone();
     let limit = shared.limits().guard_wait_max;
     let job = guest.job_name().to_owned();
-    let held = guest.ancestry.as_ref().map(|ancestry| ancestry.held);
+    let held = guest.job.ancestry().map(|ancestry| ancestry.held);
     let open: Vec<ObjectId> = guest.objects.open.iter().flatten().map(|opened| opened.object.id).collect();
     guest.clock.stop();
     let waited = wait_for_objects(guest, || {

@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use wasmtime::{AsContextMut, Caller, StoreContextMut};
+use wasmtime::{Caller, StoreContextMut};
 
 use super::Guest;
 use super::aside::{self, Aside, Made, PerSandbox};
+use super::control_words;
 use super::imports::NAME_BYTES_MAX;
 use super::memory::{broken, read_text};
-use super::state::{self, write_control};
 
 /// Spawns within calls that take less are not measured.
 const GRAIN: Duration = Duration::from_micros(50);
@@ -48,12 +48,6 @@ const SPAWNED_MAX: usize = 1 << 16;
 const CALLS_MAX: usize = 1 << 22;
 /// Types of shared objects that are named.
 const NAMES_MAX: usize = 16;
-/// Where `measure_below` is among the control words.
-const MEASURE_BELOW: usize = 24;
-/// What `measure_below` is where all is measured.
-const ALL: u32 = u32::MAX;
-/// A `limit` that closes the fast paths and is no alarm, and the `floor` that goes with it.
-const CLOSED: [u8; 8] = [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
 /// What is known of the jobs of one kind and depth.
 #[derive(Default)]
@@ -281,10 +275,10 @@ impl Guest {
         self.profile.as_ref()?;
         let (work, span) = self.clock.total_work_and_span();
         if let Some(profiler) = self.shared.profiler() {
-            if self.is_root() {
+            if self.job.is_root() {
                 profiler.finish(work, span);
             } else if let Some(profile) = &self.profile
-                && let super::Assignment::Job(job) = &self.assignment
+                && let Some(job) = self.job.record()
                 && let Some(level) = profiler.level(job.kind, job.depth)
             {
                 level.note(work, profile.own.children);
@@ -353,7 +347,7 @@ pub fn measure(
                 sibling: Duration::ZERO,
             });
             guest.clock.set_span(begin.min(now));
-            let depth = guest.depth_below_root().saturating_add(depth);
+            let depth = guest.job.depth_below_root().saturating_add(depth);
             let level = guest.shared.profiler().and_then(|profiler| profiler.level(kind, depth));
             return Ok(level.is_some_and(|level| level.is_worth_measuring(sibling)).into());
         }
@@ -364,7 +358,7 @@ pub fn measure(
             let took = work.saturating_sub(call.work);
             profile.calls.last_mut().unwrap_or(&mut profile.own).sibling = took;
             guest.clock.set_span(now.max(call.parent));
-            let depth = guest.depth_below_root().saturating_add(call.depth);
+            let depth = guest.job.depth_below_root().saturating_add(call.depth);
             if let Some(level) = guest.shared.profiler().and_then(|profiler| profiler.level(call.kind, depth))
             {
                 level.note(took, call.children);
@@ -395,7 +389,7 @@ fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::
     let guest = caller.data();
     if let Some(profiler) = guest.shared.profiler() {
         let name = read_text(caller, name, length, NAME_BYTES_MAX)?;
-        if !guest.is_root() || state::depth(caller) > 0 {
+        if !guest.job.is_root() || control_words::depth(caller) > 0 {
             profiler.note_update(name);
         }
     }
@@ -404,18 +398,9 @@ fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::
 
 /// Has the guest tell of all that it does from here on. At the start, and at each heartbeat: what was thought to be
 /// short may not be.
-pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
-    let guest = store.data();
-    let (Some(memory), Some(control), Some(_)) = (guest.memory, guest.control, &guest.profile) else {
-        return;
-    };
-    let at = control as usize;
-    let limit = memory.data(&store).get(at..at + 4).and_then(|word| word.first_chunk());
-    let Some(limit) = limit.map(|word| u32::from_le_bytes(*word)) else { return };
-    write_control(store.as_context_mut(), MEASURE_BELOW, &ALL.to_le_bytes());
-    // An alarm stays one; whoever answers it closes the paths.
-    if limit != 0 {
-        write_control(store, 0, &CLOSED);
+pub fn measure_all(store: StoreContextMut<'_, Guest>) {
+    if store.data().profile.is_some() {
+        control_words::measure_all(store);
     }
 }
 

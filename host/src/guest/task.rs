@@ -7,7 +7,7 @@ use wasmtime::{AsContextMut, ModuleExport, Store};
 
 use super::Guest;
 use super::heartbeat::{heartbeat, sample};
-use super::memory::broken;
+use super::memory::{Exports, broken};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
@@ -63,7 +63,7 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
     // It may have been aborted, or the run have ended, before its turn came.
     store.data().check()?;
     let limits = store.data().shared.limits().clone();
-    store.limiter(|guest| guest);
+    store.limiter(|guest| &mut guest.limiter);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(heartbeat);
 
@@ -80,8 +80,8 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
             limit: limits.output_bytes_max,
         }));
     }
-    guest.claim_result(length);
-    let memory = guest.memory;
+    guest.limiter.claim_result(length);
+    let memory = guest.exports.memory();
     let result = memory.and_then(|memory| {
         memory.data(&*store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)
     });
@@ -107,10 +107,9 @@ async fn call(
     let instance = app.0.instance_pre.instantiate_async(&mut *store).await?;
     let memory =
         instance.get_module_export(&mut *store, &app.0.memory).and_then(wasmtime::Extern::into_memory);
-    store.data_mut().memory = memory;
     let stack_pointer = (app.0.stack_pointer.as_ref())
         .and_then(|export| instance.get_module_export(&mut *store, export)?.into_global());
-    store.data_mut().stack_pointer = stack_pointer;
+    store.data_mut().exports = Exports::new(memory, stack_pointer);
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);
     let Some(function) = function else {
         return Err(broken(store.data(), "an export is no function".to_owned()));

@@ -246,7 +246,7 @@ pub async fn wait_until<T>(
     is_elsewhere: impl Fn() -> bool,
     mut look: impl FnMut() -> Option<T>,
 ) -> Result<T, Stop> {
-    let (shared, task) = (&guest.shared, guest.task);
+    let (shared, task) = (&guest.shared, guest.job.task());
     let result = poll_fn(|context| {
         // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
         // task or ends the run does so before it wakes.

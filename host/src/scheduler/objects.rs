@@ -385,7 +385,7 @@ pub async fn wait_for_objects<T>(
     guest: &Guest,
     mut look: impl FnMut() -> Option<Result<T, Stop>>,
 ) -> Result<T, Stop> {
-    let (shared, task) = (&guest.shared, guest.task);
+    let (shared, task) = (&guest.shared, guest.job.task());
     let _waiting = Waiting::new(&shared.objects, task);
     let result = poll_fn(|context| {
         // Registered first and looked at afterwards, as in `wait_for`.
