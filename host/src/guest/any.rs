@@ -12,7 +12,8 @@ use super::Guest;
 use super::imports::{answer_with, come_back};
 use super::memory::{broken, read};
 use super::task::Assignment;
-use crate::scheduler::{Job, Waited, begin_task, wait_until};
+use super::waiting::{Waited, wait_until};
+use crate::scheduler::{Grid, Job, begin_task};
 
 /// Where the place of the chosen job is in the answer, above an answer of `sync`.
 const PLACE: u32 = 40;
@@ -43,7 +44,7 @@ pub async fn sync_any(
     }
 
     // Alone there is nobody to hear from, and with one job nothing.
-    let hears = guest.shared.hears() && (count > 1 || !waits);
+    let hears = guest.registry.hears() && (count > 1 || !waits);
     let is_apart = hears && begin_apart(guest, &numbers);
     let (place, waited) = match find(guest, &numbers, is_apart) {
         Look::Found(place, waited) => (place, waited),
@@ -126,16 +127,16 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     if !is_apart(guest, &job) {
         return true;
     }
-    let shared = guest.shared.clone();
-    if shared.ask_first(&job) {
+    let registry = guest.registry.clone();
+    if Grid::ask_first(&*registry, &job) {
         return true;
     }
-    if !shared.may_begin() {
+    if !registry.room.may_begin() {
         return false;
     }
-    let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };
-    if let Some(task) = shared.take(&job) {
-        begin_task(&shared, task, Assignment::Job(job.clone()), instance);
+    let Some(instance) = registry.instances.acquire_above(registry.reserve()) else { return false };
+    if let Some(task) = registry.take(&job) {
+        begin_task(&registry, task, Assignment::Job(job.clone()), instance);
         guest.children.note_begun(job);
     }
     true
@@ -147,6 +148,6 @@ fn jobs<'a>(guest: &'a Guest, numbers: &'a [u32]) -> impl Iterator<Item = (usize
 
 /// Whether a job is not to be called in place although its owner could.
 fn is_apart(guest: &Guest, job: &Job) -> bool {
-    let shared = &guest.shared;
-    !shared.is_draining() && (shared.is_pristine() || shared.grains.is_long(job.kind, job.depth))
+    let registry = &guest.registry;
+    !registry.is_draining() && (registry.is_pristine() || registry.grains.is_long(job.kind, job.depth))
 }

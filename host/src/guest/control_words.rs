@@ -4,7 +4,7 @@
 use wasmtime::{AsContext, AsContextMut, Caller, StoreContextMut};
 
 use super::Guest;
-use crate::scheduler::{Alarm, Remote};
+use crate::scheduler::Alarm;
 
 /// The two words of a sounded alarm: `limit = 0`, and `floor = MAX` or, for all that is latent,
 /// `floor = MAX - 1`.
@@ -57,7 +57,7 @@ pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
 /// Tells the guest how deep its spawns are looked up, if that is news; true if it was.
 pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
     let guest = store.data_mut();
-    let looks_up = guest.shared.remote.as_ref().is_some_and(Remote::looks_up);
+    let looks_up = guest.registry.grid.as_ref().is_some_and(|remote| remote.lookups.are_on());
     let below = if looks_up { guest.recordings.lookup_bound() } else { 0 };
     if below == guest.control.lookup_below {
         return false;
@@ -70,11 +70,11 @@ pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
 /// Tells the guest down to which depth the jobs of its sets are not to be called in place without asking.
 pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
     let guest = store.data_mut();
-    let shared = &guest.shared;
-    if !shared.app.0.has_sets || !shared.exposes() {
+    let registry = &guest.registry;
+    if !registry.app.0.has_sets || !registry.exposes() {
         return;
     }
-    let below = shared.grains.long_levels(guest.job.depth_below_root());
+    let below = registry.grains.long_levels(guest.job.depth_below_root());
     if below != guest.control.shield_below {
         guest.control.shield_below = below;
         write(store, SHIELD_BELOW, &below.to_le_bytes());

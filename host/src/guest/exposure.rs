@@ -47,26 +47,26 @@ impl Guest {
 
     /// Whether another exposed job is welcome.
     pub fn exposes_more(&mut self) -> bool {
-        if self.children.outstanding() >= self.shared.limits().exposed_jobs_max {
+        if self.children.outstanding() >= self.registry.limits().exposed_jobs_max {
             return false;
         }
         let pace = &mut self.exposure.pace;
         match pace.takes_more() {
-            _ if self.shared.is_draining() => true,
-            Some(false) if self.shared.is_hungry() => self.shared.takes_more(),
+            _ if self.registry.is_draining() => true,
+            Some(false) if self.registry.is_hungry() => self.registry.takes_more(),
             Some(false) => {
                 pace.end();
                 false
             }
             Some(true) => true,
-            None => self.shared.takes_more(),
+            None => self.registry.takes_more(),
         }
     }
 
     /// The beats since they were counted last: none if guests were only made to look up. Those in which it waited do
     /// not count.
     pub fn count_beats(&mut self) -> u32 {
-        let now = self.shared.tempo.beats();
+        let now = self.registry.tempo.beats();
         let exposure = &mut self.exposure;
         let beats = now.saturating_sub(std::mem::replace(&mut exposure.beats, now)).min(CALM) as u32;
         exposure.quiet_beats = exposure.quiet_beats.saturating_sub(beats.max(1));
@@ -75,15 +75,15 @@ impl Guest {
 
     /// What it is asked to expose now.
     pub fn alarm(&self) -> Option<Alarm> {
-        self.shared.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
+        self.registry.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
     }
 
     /// Whether a job spawned from `depth`, with so many bytes of parameters, takes too short for others. Nothing
     /// is asked for then for a while: the guest writes the parameters of all that it offers.
     pub fn turns_down(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
-        let is_too_short = !self.shared.is_draining()
-            && !self.shared.is_pristine()
-            && self.shared.grains.turns_down(kind, self.job.depth_of(depth), exposure_cost(bytes));
+        let is_too_short = !self.registry.is_draining()
+            && !self.registry.is_pristine()
+            && self.registry.grains.turns_down(kind, self.job.depth_of(depth), exposure_cost(bytes));
         if is_too_short {
             self.exposure.quiet_beats = QUIET_BEATS;
         }

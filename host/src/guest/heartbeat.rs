@@ -19,7 +19,7 @@ use crate::scheduler::{Alarm, is_turn_over};
 /// Called by the engine when the epoch has moved.
 pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
     let guest = store.data_mut();
-    if guest.shared.is_paused() || is_turn_over() {
+    if guest.registry.is_paused() || is_turn_over() {
         guest.clock.stop();
         guest.stand_still();
         guest.clock.go_on();
@@ -46,7 +46,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
         sound_alarm(store.as_context_mut(), alarm);
     }
     let guest = store.data_mut();
-    if guest.shared.is_urgent() {
+    if guest.registry.tasks.is_urgent() {
         return Ok(UpdateDeadline::YieldCustom(1, guest.clock.yield_now()));
     }
     Ok(UpdateDeadline::Continue(1))

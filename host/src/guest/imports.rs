@@ -19,10 +19,11 @@ use super::offered::Offered;
 use super::profile::{Profile, measure, measure_all};
 use super::recordings::{Ended, Recording};
 use super::stopped::stop_of;
+use super::waiting::{Waited, wait_for};
 use super::{Guest, LogLine};
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place, Waited, wait_for};
+use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place};
 
 /// Names of jobs and inputs are short.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -64,7 +65,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
             let guest = caller.data_mut();
             match guest.children.remove(number) {
                 Some(job) => {
-                    guest.shared.abandon(&job);
+                    guest.registry.abandon(&job);
                     Ok(())
                 }
                 // It was called in place, and failed.
@@ -83,7 +84,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
             // Other jobs do not know how much there is in all.
             if caller.data().job.is_root() {
-                caller.data().shared.report_progress(done, total);
+                caller.data().registry.report_progress(done, total);
             }
         })?
         .func_wrap(IMPORT_MODULE, "input", input)?
@@ -116,10 +117,10 @@ fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
 fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32) -> wasmtime::Result<u32> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data();
-    let Some(kind) = guest.shared.app.0.jobs.iter().position(|(job, _)| *job == name) else {
+    let Some(kind) = guest.registry.app.0.jobs.iter().position(|(job, _)| *job == name) else {
         return Err(broken(guest, format!("it spawns the job `{name}`, which it does not export")));
     };
-    if guest.kinds.count() >= guest.shared.app.0.jobs.len() {
+    if guest.kinds.count() >= guest.registry.app.0.jobs.len() {
         return Err(broken(guest, "it registers more kinds than it has jobs".to_owned()));
     }
     kinds::register(&mut caller, kind, address)?;
@@ -137,32 +138,32 @@ fn expose(
     // Also when the job stays latent: what comes next mentions its own.
     let mentioned = caller.data_mut().objects.take_mentioned();
     let guest = caller.data();
-    let shared = guest.shared.clone();
-    if shared.app.0.jobs.len() <= kind as usize {
+    let registry = guest.registry.clone();
+    if registry.app.0.jobs.len() <= kind as usize {
         return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
     }
-    let lookup = shared.remote.as_ref().filter(|_| depth < guest.looks_up_below());
+    let lookup = registry.grid.as_ref().filter(|_| depth < guest.looks_up_below());
     let is_welcome = match lookup {
         Some(remote) => {
-            guest.children.outstanding() < shared.limits().exposed_jobs_max && remote.is_lookup_possible()
+            guest.children.outstanding() < registry.limits().exposed_jobs_max && remote.is_lookup_possible()
         }
         None => caller.data_mut().exposes_more(),
     };
     // What is exposed may be stolen, and must then fit into messages.
-    let is_too_much = shared.remote.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
+    let is_too_much = registry.grid.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
     if !is_welcome || is_too_much {
         return Ok(0);
     }
     if lookup.is_none() && caller.data_mut().turns_down(kind as usize, depth, length as usize) {
         return Ok(0);
     }
-    let limit = shared.limits().output_bytes_max;
+    let limit = registry.limits().output_bytes_max;
     let parameters = read(caller, parameters, length, limit, "the parameters of a job")?;
     let guest = caller.data_mut();
     guest.exposure.count_exposed(parameters.len());
     guest.kinds.count_exposed(kind as usize, parameters.len());
     // Its result may be known elsewhere: it is not open before that is settled.
-    let lookup = lookup.filter(|remote| remote.may_find(&remote.key(kind as usize, &parameters, &mentioned)));
+    let lookup = lookup.filter(|remote| remote.may_find(kind as usize, &parameters, &mentioned));
     let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
     let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
     let mut job = Job::new(kind as usize, parameters, guest.job.task(), exposed_at);
@@ -178,11 +179,11 @@ fn expose(
     count_jobs(&mut caller.as_context_mut(), 0);
     let guest = caller.data_mut();
     let number = match lookup {
-        Some(remote) => guest.children.add(shared.look_up(remote, job)),
+        Some(remote) => guest.children.add(remote.look_up(&registry, job)),
         None => {
             let job = Arc::new(job);
             let number = guest.children.add(job.clone());
-            shared.expose(job);
+            registry.expose(job);
             number
         }
     };
@@ -210,7 +211,7 @@ async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u6
         }
         Err(stop) => {
             // It is no longer among the children, with which it would be abandoned.
-            guest.shared.abandon(&job);
+            guest.registry.abandon(&job);
             return Err(wasmtime::Error::new(stop));
         }
     };
@@ -232,7 +233,7 @@ pub fn answer_with(
     if job.was_found() {
         guest.catch_up.found(guest.clock.own_work());
     }
-    if guest.shared.is_worth_recording(outcome.work, Duration::ZERO) {
+    if guest.registry.is_worth_recording(outcome.work, Duration::ZERO) {
         guest.recordings.count_saved(outcome.work);
     }
     match outcome.result {
@@ -260,12 +261,12 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     }
     let depth = u64::from(job.spawned_at);
     let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
-    let Some(remote) = guest.shared.remote.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
+    let Some(remote) = guest.registry.grid.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
     else {
         guest.children.free(number);
         return RECLAIMED | depth;
     };
-    let key = Arc::new(LateKey::of(remote.parts.keys.clone(), &job, parameters));
+    let key = Arc::new(LateKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.job.lookup_bound_of(&job);
@@ -284,7 +285,7 @@ fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<
         return Err(not_asked_to_record(guest, number));
     };
     let work = work.saturating_sub(recording.work);
-    let is_wanted = guest.shared.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
+    let is_wanted = guest.registry.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
     if !is_wanted && let Some(ended) = guest.end_recording(number, |work_ns| NoteKind::Done { work_ns }) {
         guest.recordings.count_saved(ended.saved);
     }
@@ -297,7 +298,7 @@ fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
 
 /// What a job gave that was called in place, and that was to be recorded.
 fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
-    let limit = caller.data().shared.limits().output_bytes_max;
+    let limit = caller.data().registry.limits().output_bytes_max;
     let ended = caller.data_mut().end_recording(number, |work_ns| NoteKind::Done { work_ns });
     let Some(Ended { recording, saved }) = ended else {
         return Err(not_asked_to_record(caller.data(), number));
@@ -307,14 +308,14 @@ fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) 
     let bytes = part(&caller, result, length, limit, "the result of a job")?;
     // The parameters are hashed, the result is copied.
     let cost = exposure_cost(recording.key.parameter_bytes().saturating_add(bytes.len()));
-    let result = caller.data().shared.is_worth_recording(work, cost).then(|| bytes.to_vec());
+    let result = caller.data().registry.is_worth_recording(work, cost).then(|| bytes.to_vec());
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();
     guest.recordings.count_saved(if result.is_some() { work } else { saved });
     if let Some(result) = result {
         let span = span.saturating_sub(recording.span);
         let outcome = Outcome { result: Ok(result), span, work, objects };
-        guest.shared.record_in_place(&recording.job, &recording.key, &outcome);
+        guest.registry.record_in_place(&recording.job, &recording.key, &outcome);
     }
     Ok(())
 }
@@ -329,18 +330,18 @@ fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u6
 /// Calls the guest's `sateen_attempt`: a failure of the job within is an answer, not a trap here.
 async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Result<u64> {
     let guest = caller.data();
-    let shared = guest.shared.clone();
+    let registry = guest.registry.clone();
     let export =
-        shared.app.0.attempt.as_ref().and_then(|export| caller.get_module_export(export)?.into_func());
+        registry.app.0.attempt.as_ref().and_then(|export| caller.get_module_export(export)?.into_func());
     let Some(function) = export else {
         return Err(broken(caller.data(), "it attempts a job but does not export sateen_attempt".to_owned()));
     };
     let function = function
         .typed::<u32, ()>(&caller)
         .map_err(|error| broken(caller.data(), format!("sateen_attempt has another type: {error}")))?;
-    let Some(permit) = shared.attempts.acquire() else {
+    let Some(permit) = registry.attempts.acquire() else {
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Attempts {
-            limit: shared.limits().attempts_max,
+            limit: registry.limits().attempts_max,
         })));
     };
     let recordings = caller.data().recordings.count();
@@ -366,7 +367,7 @@ fn panic(mut caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Res
     let stop = if is_address_space_full(&message) {
         Stop::Limit(LimitExceeded::AddressSpace(one_line(&message)))
     } else {
-        let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
+        let job = innermost_job(&backtrace, guest.registry.app.job_functions(), guest.job_name());
         Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
     };
     guest.failures.note_panic(stop);
@@ -392,14 +393,14 @@ fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wa
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
         UPDATE | REPLICA => {
-            let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
+            let job = innermost_job(&backtrace, guest.registry.app.job_functions(), guest.job_name());
             let (name, why) = message.split_once('\n').unwrap_or((&message, ""));
             let what = if fault == UPDATE { "the update" } else { "the replica of the shared object" };
             let message = format!("{what} `{name}` failed: {}", one_line(why));
             Stop::Replica(JobFailure { job, message, backtrace })
         }
         _ => {
-            let job = innermost_job(&backtrace, guest.shared.app.job_functions(), guest.job_name());
+            let job = innermost_job(&backtrace, guest.registry.app.job_functions(), guest.job_name());
             Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
         }
     };
@@ -420,12 +421,12 @@ fn one_line(panic: &str) -> String {
 }
 
 fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()> {
-    let shared = &caller.data().shared;
-    let limits = shared.limits();
-    if shared.counters.log_lines.fetch_add(1, Relaxed) < limits.log_lines_max {
+    let registry = &caller.data().registry;
+    let limits = registry.limits();
+    if registry.counters.log_lines.fetch_add(1, Relaxed) < limits.log_lines_max {
         let text = read_text(&caller, text, length, limits.log_line_bytes_max)?;
         let guest = caller.data();
-        shared.log(LogLine { job: guest.job_name().to_owned(), tag: guest.job.tag(), text });
+        registry.log(LogLine { job: guest.job_name().to_owned(), tag: guest.job.tag(), text });
     }
     Ok(())
 }
@@ -434,7 +435,7 @@ fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()
 fn input(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u64> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
-    Ok(match guest.shared.input(&name) {
+    Ok(match guest.registry.input(&name) {
         Some(bytes) => {
             let length = bytes.len() as u64;
             guest.offered = Offered::Shared(bytes);

@@ -51,7 +51,7 @@ impl Kinds {
 /// # Errors
 /// When the record is not in the guest's memory.
 pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wasmtime::Result<()> {
-    let coarse = caller.data().shared.starts_coarse(kind);
+    let coarse = caller.data().registry.starts_coarse(kind);
     // The whole record must be there, so that the heartbeat may read it.
     read(caller, address, RECORD_BYTES as u32, RECORD_BYTES, "a job kind")?;
     write(caller, address, &u32::from(coarse).to_le_bytes())?;
@@ -70,21 +70,21 @@ pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wa
 pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().exports.memory() else { return };
     let (data, guest) = memory.data_and_store_mut(store);
-    let shared = guest.shared.clone();
+    let registry = guest.registry.clone();
     for live in &mut guest.kinds.0 {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + RECORD_BYTES) else { continue };
         let spawned = word(record, SPAWNED);
         let dropped = word(record, DROPPED);
         let delta = difference(live.spawned, spawned);
-        shared.counters.spawned.fetch_add(delta, Relaxed);
-        shared.counters.aborted.fetch_add(difference(live.dropped, dropped), Relaxed);
+        registry.counters.spawned.fetch_add(delta, Relaxed);
+        registry.counters.aborted.fetch_add(difference(live.dropped, dropped), Relaxed);
         live.spawned = spawned;
         live.dropped = dropped;
         live.unjudged = live.unjudged.saturating_add(delta);
-        if beats > 0 && shared.exposes() {
+        if beats > 0 && registry.exposes() {
             if live.grain.judge(std::mem::take(&mut live.unjudged), beats) {
-                shared.fine_kinds[live.kind].store(true, Relaxed);
+                registry.grains.note_fine(live.kind);
             }
             record[..4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());
         }

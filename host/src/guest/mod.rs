@@ -23,6 +23,7 @@ mod rest;
 mod state;
 mod stopped;
 mod task;
+mod waiting;
 
 pub use aside::PerSandbox;
 pub use imports::linker;

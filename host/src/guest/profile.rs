@@ -274,7 +274,7 @@ impl Guest {
         self.end_all_aside();
         self.profile.as_ref()?;
         let (work, span) = self.clock.total_work_and_span();
-        if let Some(profiler) = self.shared.profiler() {
+        if let Some(profiler) = self.registry.profiler() {
             if self.job.is_root() {
                 profiler.finish(work, span);
             } else if let Some(profile) = &self.profile
@@ -348,7 +348,7 @@ pub fn measure(
             });
             guest.clock.set_span(begin.min(now));
             let depth = guest.job.depth_below_root().saturating_add(depth);
-            let level = guest.shared.profiler().and_then(|profiler| profiler.level(kind, depth));
+            let level = guest.registry.profiler().and_then(|profiler| profiler.level(kind, depth));
             return Ok(level.is_some_and(|level| level.is_worth_measuring(sibling)).into());
         }
         RETURN => {
@@ -359,7 +359,8 @@ pub fn measure(
             profile.calls.last_mut().unwrap_or(&mut profile.own).sibling = took;
             guest.clock.set_span(now.max(call.parent));
             let depth = guest.job.depth_below_root().saturating_add(call.depth);
-            if let Some(level) = guest.shared.profiler().and_then(|profiler| profiler.level(call.kind, depth))
+            if let Some(level) =
+                guest.registry.profiler().and_then(|profiler| profiler.level(call.kind, depth))
             {
                 level.note(took, call.children);
             }
@@ -373,7 +374,7 @@ pub fn measure(
         KEY => return guest.name_making(u64::from(depth) << 32 | u64::from(kind)),
         MADE => return guest.end_making(),
         DROPPED => {
-            if let Some(profiler) = guest.shared.profiler() {
+            if let Some(profiler) = guest.registry.profiler() {
                 profiler.note_dropped(kind as usize);
             }
         }
@@ -387,7 +388,7 @@ pub fn measure(
 /// whatever the schedule.
 fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u32> {
     let guest = caller.data();
-    if let Some(profiler) = guest.shared.profiler() {
+    if let Some(profiler) = guest.registry.profiler() {
         let name = read_text(caller, name, length, NAME_BYTES_MAX)?;
         if !guest.job.is_root() || control_words::depth(caller) > 0 {
             profiler.note_update(name);

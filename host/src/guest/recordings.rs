@@ -183,7 +183,7 @@ mod tests {
         let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new() });
         let mut job = Job::new(0, Vec::new(), 1, Duration::ZERO);
         job.spawned_at = depth;
-        let key = Arc::new(LateKey::of(keys, &job, depth.to_le_bytes().to_vec()));
+        let key = Arc::new(LateKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().to_vec()));
         let (work, span) = (Duration::ZERO, Duration::ZERO);
         Recording { job: Arc::new(job), key, is_redone, before: None, work, span }
     }

@@ -25,11 +25,11 @@ impl Guest {
         if self.rests() {
             return None;
         }
-        self.shared.reclaim(job)
+        self.registry.reclaim(job)
     }
 
     fn drains_for(&self) -> Option<Duration> {
-        self.shared.remote.as_ref().and_then(Remote::drains_for)
+        self.registry.grid.as_ref().and_then(Remote::drains_for)
     }
 
     fn rests(&self) -> bool {
@@ -46,7 +46,7 @@ impl Guest {
 
     /// At each heartbeat.
     pub fn look_what_is_unsaved(&mut self) {
-        if self.shared.is_draining() {
+        if self.registry.is_draining() {
             let unsaved = self.unsaved();
             self.recordings.note_unsaved(unsaved);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::JobTag;
+use sateen_protocol::host::Notice;
 
 use super::catch_up::CatchUp;
 use super::children::Children;
@@ -21,8 +22,7 @@ use super::recordings::Recordings;
 use super::stopped::Failures;
 use super::task::Assignment;
 use crate::failure::Stop;
-use crate::portion::Notice;
-use crate::scheduler::{Doing, Shared, Task, end_turn, own_index};
+use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct LogLine {
 
 /// The data of an instance's store.
 pub struct Guest {
-    pub shared: Arc<Shared>,
+    pub registry: Arc<Registry>,
     pub job: OwnJob,
     /// What it has exposed and not synced.
     pub children: Children,
@@ -59,21 +59,21 @@ pub struct Guest {
 }
 
 impl Guest {
-    pub fn new(shared: Arc<Shared>, task: Task, assignment: Assignment) -> Self {
-        let profile = shared.profiler().map(|_| Profile::new());
+    pub fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Self {
+        let profile = registry.profiler().map(|_| Profile::new());
         let mut clock = Clock::start();
         if profile.is_some() {
             clock.be_exact();
         }
         let is_given_back = task.ancestry.as_ref().is_some_and(|ancestry| ancestry.given_back);
-        let every = shared.remote.as_ref().and_then(|remote| remote.parts.record_every);
-        let claim = shared.memory().map(|memory| memory.claim(&shared, task.id));
+        let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
+        let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         Self {
             catch_up: CatchUp::new(every, task.repeats, is_given_back),
             job: OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent),
             children: Children::default(),
             recordings: Recordings::default(),
-            exposure: Exposure::new(shared.tempo.beats()),
+            exposure: Exposure::new(registry.tempo.beats()),
             exports: Exports::default(),
             control: ControlWords::default(),
             kinds: Kinds::default(),
@@ -82,8 +82,8 @@ impl Guest {
             failures: Failures::default(),
             clock,
             profile,
-            limiter: Limiter::new(shared.limits(), claim),
-            shared,
+            limiter: Limiter::new(registry.limits(), claim),
+            registry,
         }
     }
 
@@ -91,13 +91,13 @@ impl Guest {
     pub fn job_name(&self) -> &str {
         match self.job.assignment() {
             Assignment::Root { name, .. } => name,
-            Assignment::Job(job) => self.shared.job_name(job.kind),
+            Assignment::Job(job) => self.registry.job_name(job.kind),
         }
     }
 
     /// Tells the driver that its job has begun, if that is another host's.
     pub fn announce_begun(&self) {
-        if let (Some(held), Some(remote)) = (self.job.held(), &self.shared.remote) {
+        if let (Some(held), Some(remote)) = (self.job.held(), &self.registry.grid) {
             let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
             remote.notify(Notice::Begun { held, worker });
         }
@@ -105,23 +105,22 @@ impl Guest {
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
-        let Some(remote) = &self.shared.remote else {
+        let Some(remote) = &self.registry.grid else {
             end_turn();
-            return self.shared.begin_turn(|| self.check().is_err());
+            return self.registry.begin_turn(|| self.check().is_err());
         };
-        let worker = own_index().unwrap_or(usize::MAX);
         // Taken down before the turn ends: whoever gets it may take this very core.
-        let stands = if self.shared.is_paused() { Doing::Nothing } else { Doing::Others };
-        let did = remote.activity.begin(worker, stands);
+        let stands = if self.registry.is_paused() { Doing::Nothing } else { Doing::Others };
+        let did = remote.begin_doing(stands);
         end_turn();
         remote.pause.wait(|| self.check().is_err());
-        self.shared.begin_turn(|| self.check().is_err());
-        remote.activity.begin(worker, did);
+        self.registry.begin_turn(|| self.check().is_err());
+        remote.begin_doing(did);
     }
 
     /// How often finished work is to be recorded.
     pub fn record_every(&self) -> Option<Duration> {
-        self.shared.remote.as_ref()?.parts.record_every
+        self.registry.grid.as_ref()?.record_every
     }
 
     /// Spawns from less than this depth are to be looked up now, as far as the guest knows of it.
@@ -131,7 +130,7 @@ impl Guest {
 
     /// Whether this instance is to stop.
     pub fn check(&self) -> Result<(), Stop> {
-        if self.shared.is_stopping() {
+        if self.registry.is_stopping() {
             return Err(Stop::Stopped);
         }
         if self.limiter.is_evicted() {
@@ -148,11 +147,11 @@ impl Drop for Guest {
     /// What an instance spawned is of no use when it is gone.
     fn drop(&mut self) {
         for job in self.children.take_all() {
-            self.shared.abandon(&job);
+            self.registry.abandon(&job);
         }
         self.abort_recordings();
         if let Some(bytes) = self.limiter.claimed_bytes() {
-            self.shared.note_size(bytes);
+            self.registry.room.note_size(bytes);
         }
     }
 }

@@ -38,8 +38,8 @@ pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Err
     let off_stack = is_off_its_stack(&mut store);
     let guest = store.data_mut();
     let panic = guest.failures.take_panic();
-    let stack_bytes_max = guest.shared.limits().stack_bytes_max;
-    classify(error, guest.shared.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
+    let stack_bytes_max = guest.registry.limits().stack_bytes_max;
+    classify(error, guest.registry.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
 }
 
 /// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end, the

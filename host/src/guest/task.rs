@@ -11,7 +11,7 @@ use super::memory::{Exports, broken};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Object, Shared, Task};
+use crate::scheduler::{Job, Object, Registry, Task};
 
 /// What a task is to do.
 pub enum Assignment {
@@ -34,14 +34,14 @@ pub struct TaskEnd {
 }
 
 /// Runs `assignment` in a pristine instance.
-pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -> TaskEnd {
-    let engine = shared.app.0.engine.inner.clone();
+pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignment) -> TaskEnd {
+    let engine = registry.app.0.engine.inner.clone();
     let length = task.parameters.len() as u32;
     let export = match &assignment {
         Assignment::Root { export, .. } => Some(*export),
-        Assignment::Job(job) => shared.export(job.kind),
+        Assignment::Job(job) => registry.export(job.kind),
     };
-    let mut store = Store::new(&engine, Guest::new(shared, task, assignment));
+    let mut store = Store::new(&engine, Guest::new(registry, task, assignment));
     let result = match export {
         Some(export) => run(&mut store, export, length).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
@@ -62,7 +62,7 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
     // It may have been aborted, or the run have ended, before its turn came.
     store.data().check()?;
-    let limits = store.data().shared.limits().clone();
+    let limits = store.data().registry.limits().clone();
     store.limiter(|guest| &mut guest.limiter);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(heartbeat);
@@ -103,7 +103,7 @@ async fn call(
     export: ModuleExport,
     length: u32,
 ) -> wasmtime::Result<(usize, usize)> {
-    let app = store.data().shared.app.clone();
+    let app = store.data().registry.app.clone();
     let instance = app.0.instance_pre.instantiate_async(&mut *store).await?;
     let memory =
         instance.get_module_export(&mut *store, &app.0.memory).and_then(wasmtime::Extern::into_memory);

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use sateen_protocol::{JobKey, KeyMaker};
 
-use super::job::Job;
 use super::objects::Object;
 
 /// What makes them.
@@ -40,8 +39,9 @@ pub struct LateKey {
 }
 
 impl LateKey {
-    pub fn of(keys: Arc<Keys>, job: &Job, parameters: Vec<u8>) -> Self {
-        Self { keys, kind: job.kind, objects: job.objects.clone(), parameters, key: OnceLock::new() }
+    /// Of a job of this kind, whose parameters mention these objects.
+    pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Vec<u8>) -> Self {
+        Self { keys, kind, objects, parameters, key: OnceLock::new() }
     }
 
     /// So many are hashed for it.
