@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wasmtime::Caller;
 
 use super::Guest;
-use super::imports::{answer_with, come_back};
+use super::jobs::{answer_with, come_back};
 use super::memory::{broken, read};
 use super::task::Assignment;
 use super::waiting::{Waited, wait_until};

@@ -11,8 +11,8 @@ use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
 use super::Guest;
 use super::control_words::{depth, write_news};
-use super::imports::NAME_BYTES_MAX;
-use super::memory::{broken, read, read_text, write};
+use super::guards::{Holding, hold};
+use super::memory::{broken, read, write};
 use super::offered::Offered;
 use super::waiting::wait_for_objects;
 use crate::failure::Stop;
@@ -23,11 +23,6 @@ use crate::scheduler::{Behind, Object};
 const OPEN_MAX: usize = 64 << 10;
 /// Objects that one parameter list, result, value or update may mention.
 const MENTIONED_MAX: usize = 64 << 10;
-
-/// A guard waits so long for updates that are late, before what others have is fetched,
-const PATIENCE_MIN: Duration = Duration::from_millis(20);
-/// and then fetched again, after twice as long each time, up to this.
-const PATIENCE_MAX: Duration = Duration::from_millis(500);
 
 /// Answers of `catch_up`, above a length.
 const ANEW: u64 = 1 << 32;
@@ -49,18 +44,9 @@ pub struct GuestObjects {
     /// What the guest was told last.
     told: u64,
     /// What the guest holds for.
-    holding: Option<Holding>,
+    pub holding: Option<Holding>,
     /// Of the objects that the root itself has created, how many began with the same value.
     created: HashMap<blake3::Hash, u64>,
-}
-
-/// A guard that is false.
-struct Holding {
-    guard: String,
-    since: Instant,
-    /// Its last evaluation began after so many changes.
-    seen: u64,
-    refetch: Refetch,
 }
 
 /// An object to which the guest has a reference.
@@ -87,6 +73,11 @@ impl GuestObjects {
 
     fn get(&mut self, number: u32) -> Option<&mut Opened> {
         self.open.get_mut((number as usize).checked_sub(1)?)?.as_mut()
+    }
+
+    /// The objects to which the guest has references.
+    pub fn ids(&self) -> Vec<ObjectId> {
+        self.open.iter().flatten().map(|opened| opened.object.id).collect()
     }
 
     /// What was mentioned since this was asked last.
@@ -166,7 +157,7 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
 /// What the root itself creates has the same name in keys when it is done again after a crash. Other jobs may
 /// run more than once at a time, and what each creates is its own.
 fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
-    let run_name = guest.registry.grid.as_ref().filter(|_| guest.job.is_root())?.run_name.clone();
+    let run_name = guest.registry.grid.as_ref().filter(|_| guest.job.is_root())?.keys.run_name.clone();
     let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
     *count += 1;
     let mut hasher = blake3::Hasher::new();
@@ -232,7 +223,7 @@ async fn wait_for_replica(
 }
 
 /// Without what is less than a millisecond.
-fn in_ms(duration: Duration) -> Duration {
+pub fn in_ms(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -347,66 +338,4 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     registry.objects.keep(guest.objects.take_mentioned());
     registry.objects.set_base(&object, position, Bytes::from(value));
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)
-}
-
-/// When a guard that waits has replicas compared with others'. Other updates may come all the time.
-struct Refetch {
-    after: Duration,
-    next: Duration,
-}
-
-impl Refetch {
-    fn new() -> Self {
-        Self { after: PATIENCE_MIN, next: PATIENCE_MIN }
-    }
-
-    fn is_time(&mut self, waited: Duration) -> bool {
-        let is_time = waited >= self.next;
-        if is_time {
-            self.after = (2 * self.after).min(PATIENCE_MAX);
-            self.next = waited + self.after;
-        }
-        is_time
-    }
-}
-
-/// A guard is false: waits until something has come to an object.
-async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
-    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
-    let guest = caller.data_mut();
-    let known = guest.objects.holding.take().filter(|holding| holding.guard == name);
-    let Some(Holding { since, seen, mut refetch, .. }) = known else {
-        // Something may have come since the guard looked: it looks again before it waits.
-        let (since, seen) = (Instant::now(), guest.registry.objects.changes());
-        guest.objects.holding = Some(Holding { guard: name, since, seen, refetch: Refetch::new() });
-        tell_news(caller.as_context_mut());
-        return Ok(());
-    };
-    let registry = guest.registry.clone();
-    let limit = registry.limits().guard_wait_max;
-    let job = guest.job_name().to_owned();
-    let held = guest.job.ancestry().map(|ancestry| ancestry.held);
-    let open: Vec<ObjectId> = guest.objects.open.iter().flatten().map(|opened| opened.object.id).collect();
-    guest.clock.stop();
-    let waited = wait_for_objects(guest, || {
-        let waited = since.elapsed();
-        if let (Some(held), Some(remote)) = (held.filter(|_| refetch.is_time(waited)), &registry.grid) {
-            remote.refetch_objects(held, &open);
-        }
-        if registry.objects.changes() != seen {
-            return Some(Ok(()));
-        }
-        if waited >= limit {
-            let (guard, job) = (name.clone(), job.clone());
-            return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
-        }
-        None
-    })
-    .await;
-    guest.clock.go_on();
-    waited.map_err(wasmtime::Error::new)?;
-    let seen = registry.objects.changes();
-    guest.objects.holding = Some(Holding { guard: name, since, seen, refetch });
-    tell_news(caller.as_context_mut());
-    Ok(())
 }

@@ -180,7 +180,7 @@ mod tests {
     /// Of a job that was spawned from this depth.
     fn recording(depth: u32, is_redone: bool) -> Recording {
         let root = KeyMaker::new(1, 0, BlobHash([0; 32]), "main", &[]);
-        let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new() });
+        let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() });
         let mut job = Job::new(0, Vec::new(), 1, Duration::ZERO);
         job.spawned_at = depth;
         let key = Arc::new(LateKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().to_vec()));

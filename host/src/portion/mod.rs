@@ -93,8 +93,8 @@ impl Portion {
                 root: app.main_keys(&options.function, &options.salt),
                 by_kind: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
                 within_run: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &salt_within_run)).collect(),
+                run_name: options.run_name,
             }),
-            run_name: options.run_name,
             record_every: options.record_every,
             notify: options.notify,
         };

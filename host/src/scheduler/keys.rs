@@ -15,6 +15,8 @@ pub struct Keys {
     pub by_kind: Vec<KeyMaker>,
     /// By kind, of jobs whose parameters mention shared objects: these are the run's own.
     pub within_run: Vec<KeyMaker>,
+    /// What tells the run from others.
+    pub run_name: Vec<u8>,
 }
 
 impl Keys {

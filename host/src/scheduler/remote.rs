@@ -44,8 +44,6 @@ pub type Registry = registry::Registry<Option<Remote>>;
 /// What a [`Remote`] is made of.
 pub struct RemoteParts {
     pub keys: Arc<Keys>,
-    /// What tells the run from others.
-    pub run_name: Vec<u8>,
     pub record_every: Option<Duration>,
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
 }
@@ -53,8 +51,6 @@ pub struct RemoteParts {
 /// The part of a [`Registry`] that only portions have.
 pub struct Remote {
     pub keys: Arc<Keys>,
-    /// What tells the run from others.
-    pub run_name: Vec<u8>,
     /// How often finished work is recorded; `None` if it is not.
     pub record_every: Option<Duration>,
     pub notices: Notices,
@@ -98,10 +94,9 @@ struct RemoteFigures {
 
 impl Remote {
     pub fn new(parts: RemoteParts, threads: usize) -> Self {
-        let RemoteParts { keys, run_name, record_every, notify } = parts;
+        let RemoteParts { keys, record_every, notify } = parts;
         Self {
             keys,
-            run_name,
             record_every,
             notices: Notices::new(notify, record_every),
             lookups: Lookups::new(),
