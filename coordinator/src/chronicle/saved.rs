@@ -43,7 +43,7 @@ pub struct Summary {
 
 /// What charts are made of.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Looks {
+pub struct ChartData {
     events: Events,
     timeline: Timeline,
     series: Series,
@@ -65,7 +65,7 @@ pub struct ChronicleChanges {
     /// The rest.
     pub summary: Summary,
     /// Charts, if they are to be saved this time.
-    pub looks: Option<Looks>,
+    pub looks: Option<ChartData>,
 }
 
 impl Chronicle {
@@ -88,7 +88,7 @@ impl Chronicle {
             (are_looks_new && (is_last || self.is_over || self.saved.batches >= LOOKS_EVERY)).then(|| {
                 self.saved.batches = 0;
                 self.saved.looks = Some(version);
-                Looks {
+                ChartData {
                     events: self.events.clone(),
                     timeline: self.timeline.clone(),
                     series: self.series.clone(),
@@ -117,7 +117,7 @@ impl Chronicle {
         summary: Summary,
         jobs: impl Iterator<Item = SavedJob>,
         lines: Vec<LogLine>,
-        looks: Looks,
+        looks: ChartData,
     ) -> Self {
         let tree = Tree::restore(&summary.tree, jobs);
         let lines = Lines::restore(lines, summary.last_line);

@@ -162,7 +162,7 @@ fn only_what_was_lost_is_redone() {
     // As after a restart of the coordinator.
     let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
     let jobs = changes.jobs.into_iter().map(|(_, job)| job);
-    let restored = Chronicle::restore(0, false, changes.summary, jobs, Vec::new(), Looks::default());
+    let restored = Chronicle::restore(0, false, changes.summary, jobs, Vec::new(), ChartData::default());
     assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
@@ -193,7 +193,7 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
     let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
     let jobs = changes.jobs.into_iter().map(|(_, job)| job);
     let mut chronicle =
-        Chronicle::restore(unix_ms(), false, changes.summary, jobs, Vec::new(), Looks::default());
+        Chronicle::restore(unix_ms(), false, changes.summary, jobs, Vec::new(), ChartData::default());
     chronicle.activity(host(2), &[]);
     let settles_ms = chronicle.settles_ms.expect("hosts may come back");
     let states = |chronicle: &mut Chronicle, t_ms| {

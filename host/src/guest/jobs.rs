@@ -19,7 +19,7 @@ use super::offered::Offered;
 use super::profile::Profile;
 use super::recordings::{Ended, Recording};
 use super::waiting::{Waited, wait_for};
-use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place};
+use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place};
 
 /// Answers of `sync` if the job comes back, above its depth;
 const RECLAIMED: u64 = 1 << 32;
@@ -173,7 +173,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         guest.children.free(number);
         return RECLAIMED | depth;
     };
-    let key = Arc::new(LateKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
+    let key = Arc::new(LazyKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.job.lookup_bound_of(&job);

@@ -7,7 +7,7 @@ use sateen_protocol::message::NoteKind;
 
 use super::Guest;
 use super::catch_up::Before;
-use crate::scheduler::{Job, LateKey};
+use crate::scheduler::{Job, LazyKey};
 
 /// So many of a job's recorded ancestors within its instance travel with it.
 const RECORDED_ABOVE_MAX: usize = 16;
@@ -15,7 +15,7 @@ const RECORDED_ABOVE_MAX: usize = 16;
 /// A job that the guest calls in place and whose result it will report.
 pub struct Recording {
     pub job: Arc<Job>,
-    pub key: Arc<LateKey>,
+    pub key: Arc<LazyKey>,
     /// It, or a job above it, was lost in a crash.
     pub is_redone: bool,
     /// If it was begun before: what is to be as before when it ends.
@@ -98,7 +98,7 @@ impl Recordings {
 
     /// The calls that a job is within which was spawned at this depth: what is recorded of it is superfluous when
     /// one of them is. The innermost suffice.
-    pub fn above(&self, depth: u32) -> Vec<Arc<LateKey>> {
+    pub fn above(&self, depth: u32) -> Vec<Arc<LazyKey>> {
         let above: Vec<&Recording> =
             self.recordings().filter(|recording| recording.job.spawned_at < depth).collect();
         let skipped = above.len().saturating_sub(RECORDED_ABOVE_MAX);
@@ -183,7 +183,7 @@ mod tests {
         let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() });
         let mut job = Job::new(0, Vec::new(), 1, Duration::ZERO);
         job.spawned_at = depth;
-        let key = Arc::new(LateKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().to_vec()));
+        let key = Arc::new(LazyKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().to_vec()));
         let (work, span) = (Duration::ZERO, Duration::ZERO);
         Recording { job: Arc::new(job), key, is_redone, before: None, work, span }
     }

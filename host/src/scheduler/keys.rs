@@ -31,7 +31,7 @@ impl Keys {
 
 /// The key of a job that is called in place, made when somebody wants it: most of them take too short to be
 /// recorded, and large parameters take long to hash.
-pub struct LateKey {
+pub struct LazyKey {
     keys: Arc<Keys>,
     kind: usize,
     /// Not the job, whose place knows the keys above it: those may be a long chain.
@@ -40,7 +40,7 @@ pub struct LateKey {
     key: OnceLock<JobKey>,
 }
 
-impl LateKey {
+impl LazyKey {
     /// Of a job of this kind, whose parameters mention these objects.
     pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Vec<u8>) -> Self {
         Self { keys, kind, objects, parameters, key: OnceLock::new() }

@@ -34,7 +34,7 @@ pub use ending::Ending;
 pub use figures::{JobCounts, Snapshot};
 pub use hunger::Alarm;
 pub use job::{Job, Outcome, ROOT, Task};
-pub use keys::{Keys, LateKey};
+pub use keys::{Keys, LazyKey};
 pub use metronome::Metronome;
 pub use objects::{Behind, Object, ObjectFigures};
 pub use place::{Ancestry, Place};

@@ -14,7 +14,7 @@ use sateen_protocol::{
 use super::{Registry, Remote};
 use crate::failure::JobFailure;
 use crate::scheduler::job::{Job, Outcome, ROOT};
-use crate::scheduler::keys::LateKey;
+use crate::scheduler::keys::LazyKey;
 use crate::scheduler::objects::Object;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 
@@ -248,7 +248,7 @@ impl Registry {
     }
 
     /// A job that its owner has called in place has come to its end, and is worth recording.
-    pub fn record_in_place(&self, job: &Job, key: &LateKey, outcome: &Outcome) {
+    pub fn record_in_place(&self, job: &Job, key: &LazyKey, outcome: &Outcome) {
         if let (Some(remote), Some(place)) = (&self.grid, &job.place) {
             remote.record(outcome, || {
                 let (key, lineage) = place.identity(|| key.get());
