@@ -23,7 +23,15 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
-use crate::scheduler::{Shared, TaskId};
+use crate::scheduler::TaskId;
+
+/// A run whose guests claim memory.
+pub(crate) trait Run: Send + Sync + 'static {
+    /// Has this task look, which was evicted.
+    fn wake(&self, task: TaskId);
+    /// There was no room, and may be some now.
+    fn look_for_room(&self);
+}
 
 /// The budget of a process. Clones are the same budget.
 #[derive(Clone)]
@@ -48,7 +56,7 @@ struct Budget {
     /// Resident memory beyond what the host takes itself, when it was measured last.
     resident: AtomicUsize,
     claims: Mutex<Claims>,
-    runs: Mutex<Vec<Weak<Shared>>>,
+    runs: Mutex<Vec<Weak<dyn Run>>>,
     /// There was no room for an instance, or a run is to look again for another reason.
     is_short: AtomicBool,
     /// When an instance began, grew or ended last.
@@ -65,7 +73,7 @@ struct Claims {
 struct Living {
     bytes: AtomicUsize,
     is_evicted: AtomicBool,
-    run: Weak<Shared>,
+    run: Weak<dyn Run>,
     task: TaskId,
 }
 
@@ -122,10 +130,10 @@ impl HostMemory {
     }
 
     /// A run that waits for room, if there is none.
-    pub(crate) fn add_run(&self, run: &Arc<Shared>) {
+    pub(crate) fn add_run<R: Run>(&self, run: &Arc<R>) {
         let mut runs = self.0.runs.lock();
         runs.retain(|run| run.strong_count() > 0);
-        runs.push(Arc::downgrade(run));
+        runs.push(Arc::<R>::downgrade(run));
     }
 
     /// Whether an instance that will take about `bytes` may begin: there is room for it, or all have stood still
@@ -181,11 +189,11 @@ impl HostMemory {
     }
 
     /// The claim of a new instance, of nothing so far.
-    pub(crate) fn claim(&self, run: &Arc<Shared>, task: TaskId) -> Claim {
-        self.claim_for(Arc::downgrade(run), task)
+    pub(crate) fn claim<R: Run>(&self, run: &Arc<R>, task: TaskId) -> Claim {
+        self.claim_for(Arc::<R>::downgrade(run), task)
     }
 
-    fn claim_for(&self, run: Weak<Shared>, task: TaskId) -> Claim {
+    fn claim_for(&self, run: Weak<dyn Run>, task: TaskId) -> Claim {
         let living =
             Arc::new(Living { bytes: AtomicUsize::new(0), is_evicted: AtomicBool::new(false), run, task });
         let mut claims = self.0.claims.lock();
@@ -315,7 +323,7 @@ impl Budget {
     /// Those who found no room look again.
     fn look_after_runs(&self) {
         if self.is_short.swap(false, SeqCst) {
-            let runs: Vec<Arc<Shared>> = self.runs.lock().iter().filter_map(Weak::upgrade).collect();
+            let runs: Vec<Arc<dyn Run>> = self.runs.lock().iter().filter_map(Weak::upgrade).collect();
             for run in runs {
                 run.look_for_room();
             }
@@ -328,7 +336,6 @@ fn wake(evicted: &[Arc<Living>]) {
     for living in evicted {
         if let Some(run) = living.run.upgrade() {
             run.wake(living.task);
-            run.rouse();
         }
     }
 }
@@ -344,8 +351,15 @@ pub fn resident_bytes(process: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
+    struct NoRun;
+
+    impl Run for NoRun {
+        fn wake(&self, _: TaskId) {}
+        fn look_for_room(&self) {}
+    }
+
     fn claim(memory: &HostMemory) -> Claim {
-        memory.claim_for(Weak::new(), 0)
+        memory.claim_for(Weak::<NoRun>::new(), 0)
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::guest::{Assignment, LogLine, Profiler, ProgramProfile};
 use crate::limits::LimitExceeded;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, JobCounts, Metronome, ObjectFigures, Priority, Shared, SharedParts, Snapshot, Task, Threads,
-    Turns, start_task,
+    Ending, JobCounts, Metronome, ObjectFigures, Priority, Registry, RegistryParts, Settings, Snapshot, Task,
+    Threads, Turns, start_task,
 };
 
 /// How to run an app.
@@ -86,7 +86,7 @@ pub struct Finished {
 
 /// A run on its way. Dropped, it is cancelled.
 pub struct Run {
-    shared: Arc<Shared>,
+    registry: Arc<Registry>,
     threads: Threads,
     /// It runs an entry point, whose result everybody can read.
     is_whole: bool,
@@ -94,7 +94,7 @@ pub struct Run {
 
 /// Cancels its run, from any thread.
 #[derive(Clone)]
-pub struct Canceller(Arc<Shared>);
+pub struct Canceller(Arc<Registry>);
 
 impl Canceller {
     /// Cancels the run, if it has not ended. Returns at once.
@@ -190,48 +190,49 @@ impl Run {
         // Workers that took a core from one another would measure what that costs.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let turns = (options.profile && options.threads > cores).then(|| Turns::of_one_run(cores));
-        let threads = Threads::new(SharedParts {
-            app: app.clone(),
+        let settings = Settings {
             threads: options.threads,
-            priority: Priority::Normal,
             limits: app.0.engine.limits.clone(),
-            inputs: options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
             pristine: options.pristine,
             profiler: options.profile.then(|| Profiler::new(app.0.jobs.len())),
             log: options.log,
-            remote: None,
-            memory: None,
+            root: None,
             turns,
-        })?;
-        let shared = threads.shared.clone();
-        let mut run = Self { shared: shared.clone(), threads, is_whole };
-        let instance =
-            shared.instances.acquire().ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
+        };
+        let inputs = options.inputs.into_iter().map(|(name, bytes)| (name, bytes.into())).collect();
+        let parts = RegistryParts { app: app.clone(), settings, inputs, memory: None };
+        let threads = Threads::new(parts, Priority::Normal, None)?;
+        let registry = threads.registry.clone();
+        let mut run = Self { registry: registry.clone(), threads, is_whole };
+        let instance = registry
+            .instances
+            .acquire()
+            .ok_or_else(|| RunError::Host("no instance is allowed".to_owned()))?;
         let task = Task {
-            id: shared.new_task_id(),
+            id: registry.tasks.new_id(),
             is_urgent: Arc::default(),
             repeats: Arc::default(),
             parameters,
             ancestry: None,
         };
-        start_task(&shared, task, root, instance);
+        start_task(&registry, task, root, instance);
         run.threads.start(beat)?;
         Ok(run)
     }
 
     /// The run as it stands.
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.registry.snapshot()
     }
 
     /// A handle that cancels this run.
     pub fn canceller(&self) -> Canceller {
-        Canceller(self.shared.clone())
+        Canceller(self.registry.clone())
     }
 
     /// Waits for the end, at most for `patience`; true when it has come.
     pub fn wait_for(&self, patience: Duration) -> bool {
-        self.shared.wait(patience).is_some()
+        self.registry.wait(patience).is_some()
     }
 
     /// Waits for the end and gives what came of it.
@@ -240,11 +241,11 @@ impl Run {
     /// When the app failed, met a limit, or the run was cancelled.
     pub fn wait(mut self) -> Result<Finished, RunError> {
         let ending = loop {
-            if let Some(ending) = self.shared.wait(Duration::from_secs(3600)) {
+            if let Some(ending) = self.registry.wait(Duration::from_secs(3600)) {
                 break ending;
             }
         };
-        let elapsed = self.shared.elapsed();
+        let elapsed = self.registry.counters.elapsed();
         self.threads.join();
         match ending {
             Ending::Finished(outcome, span) => self.finished(&outcome, span, elapsed),
@@ -257,44 +258,44 @@ impl Run {
 
     fn finished(&self, outcome: &[u8], span: Duration, elapsed: Duration) -> Result<Finished, RunError> {
         let output = if self.is_whole { Output::decode(outcome)? } else { Output::Bytes(outcome.to_owned()) };
-        let shared = &self.shared;
-        let lines = shared.counters.log_lines.load(std::sync::atomic::Ordering::Relaxed);
+        let registry = &self.registry;
+        let lines = registry.counters.log_lines.load(std::sync::atomic::Ordering::Relaxed);
         Ok(Finished {
             output,
-            jobs: shared.snapshot().jobs,
-            objects: shared.objects.figures(),
-            work: shared.work(),
+            jobs: registry.snapshot().jobs,
+            objects: registry.objects.figures(),
+            work: registry.counters.work(),
             span,
-            profile: shared
+            profile: registry
                 .profiler()
-                .and_then(|profiler| profiler.profile(|kind| shared.job_name(kind).to_owned())),
+                .and_then(|profiler| profiler.profile(|kind| registry.job_name(kind).to_owned())),
             elapsed,
-            threads: shared.threads(),
-            unread_inputs: shared.unread_inputs(),
-            log_lines_dropped: lines.saturating_sub(shared.limits().log_lines_max),
+            threads: registry.threads(),
+            unread_inputs: registry.unread_inputs(),
+            log_lines_dropped: lines.saturating_sub(registry.limits().log_lines_max),
         })
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.shared.end(Ending::Cancelled);
+        self.registry.end(Ending::Cancelled);
         self.threads.join();
     }
 }
 
 /// The heartbeat's clock, and the limits on a run's time.
-fn beat(shared: &Shared) {
-    let mut metronome = Metronome::new(shared);
+fn beat(registry: &Registry) {
+    let mut metronome = Metronome::new(registry);
     while metronome.wait() {
-        shared.move_epoch();
-        shared.look_for_objects();
-        let limits = shared.limits();
-        if let Some(limit) = limits.wall_time_max.filter(|limit| shared.elapsed() > *limit) {
-            shared.end(Ending::Limit(LimitExceeded::WallTime(limit)));
+        registry.move_epoch();
+        registry.look_for_objects();
+        let limits = registry.limits();
+        if let Some(limit) = limits.wall_time_max.filter(|limit| registry.counters.elapsed() > *limit) {
+            registry.end(Ending::Limit(LimitExceeded::WallTime(limit)));
         }
-        if let Some(limit) = limits.cpu_time_max.filter(|limit| shared.work() > *limit) {
-            shared.end(Ending::Limit(LimitExceeded::CpuTime(limit)));
+        if let Some(limit) = limits.cpu_time_max.filter(|limit| registry.counters.work() > *limit) {
+            registry.end(Ending::Limit(LimitExceeded::CpuTime(limit)));
         }
     }
     metronome.end();

@@ -5,15 +5,15 @@
 //! its own, in which it can be stopped. The scheduler's `README.md` has the argument.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 
 use wasmtime::Caller;
 
 use super::Guest;
-use super::imports::{answer_with, come_back};
+use super::jobs::{answer_with, come_back};
 use super::memory::{broken, read};
 use super::task::Assignment;
-use crate::scheduler::{Job, Waited, begin_task, wait_until};
+use super::waiting::{Waited, wait_until};
+use crate::scheduler::{Grid, Job, begin_task};
 
 /// Where the place of the chosen job is in the answer, above an answer of `sync`.
 const PLACE: u32 = 40;
@@ -31,27 +31,27 @@ pub async fn sync_any(
     waits: bool,
 ) -> wasmtime::Result<u64> {
     let guest = caller.data();
-    if count == 0 || count >= COUNT_MAX || count as usize > guest.outstanding() {
-        let outstanding = guest.outstanding();
+    if count == 0 || count >= COUNT_MAX || count as usize > guest.children.outstanding() {
+        let outstanding = guest.children.outstanding();
         return Err(broken(guest, format!("it syncs any of {count} jobs and has exposed {outstanding}")));
     }
     let bytes = read(&caller, jobs, count * 4, 4 * COUNT_MAX as usize, "a list of jobs")?;
     let guest = caller.data_mut();
     let numbers: Vec<u32> =
         bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect();
-    if let Some(unknown) = numbers.iter().find(|number| guest.child(**number).is_none()) {
+    if let Some(unknown) = numbers.iter().find(|number| guest.children.get(**number).is_none()) {
         return Err(broken(guest, format!("it syncs the job number {unknown}, which it has not exposed")));
     }
 
     // Alone there is nobody to hear from, and with one job nothing.
-    let hears = guest.shared.hears() && (count > 1 || !waits);
+    let hears = guest.registry.hears() && (count > 1 || !waits);
     let is_apart = hears && begin_apart(guest, &numbers);
     let (place, waited) = match find(guest, &numbers, is_apart) {
         Look::Found(place, waited) => (place, waited),
         Look::Nothing if !waits => return Ok(NONE),
         Look::Apart | Look::Nothing => {
             guest.clock.stop();
-            guest.is_urgent.store(true, SeqCst);
+            guest.job.set_urgent(true);
             // Until one is chosen all stay among the guest's, with which they are given up.
             let found = wait_until(
                 guest,
@@ -62,13 +62,13 @@ pub async fn sync_any(
                 },
             );
             let found = found.await;
-            guest.is_urgent.store(false, SeqCst);
+            guest.job.set_urgent(false);
             guest.clock.go_on();
             found.map_err(wasmtime::Error::new)?
         }
     };
     let number = numbers[place];
-    let Some(job) = guest.take_child(number) else {
+    let Some(job) = guest.children.take(number) else {
         return Err(broken(guest, format!("the job number {number} has vanished")));
     };
     let answer = match waited {
@@ -118,8 +118,7 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     if jobs(guest, numbers).any(|(_, job)| job.is_finished()) {
         return true;
     }
-    let is_begun = |job: &Arc<Job>| guest.begun.as_ref().is_some_and(|begun| Arc::ptr_eq(job, begun));
-    if jobs(guest, numbers).any(|(_, job)| is_begun(job)) {
+    if jobs(guest, numbers).any(|(_, job)| guest.children.is_begun(job)) {
         return true;
     }
     let Some(job) = jobs(guest, numbers).map(|(_, job)| job).find(|job| job.is_open()).cloned() else {
@@ -128,27 +127,27 @@ fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     if !is_apart(guest, &job) {
         return true;
     }
-    let shared = guest.shared.clone();
-    if shared.ask_first(&job) {
+    let registry = guest.registry.clone();
+    if Grid::ask_first(&*registry, &job) {
         return true;
     }
-    if !shared.may_begin() {
+    if !registry.room.may_begin() {
         return false;
     }
-    let Some(instance) = shared.instances.acquire_above(shared.reserve()) else { return false };
-    if let Some(task) = shared.take(&job) {
-        begin_task(&shared, task, Assignment::Job(job.clone()), instance);
-        guest.begun = Some(job);
+    let Some(instance) = registry.instances.acquire_above(registry.reserve()) else { return false };
+    if let Some(task) = registry.take(&job) {
+        begin_task(&registry, task, Assignment::Job(job.clone()), instance);
+        guest.children.note_begun(job);
     }
     true
 }
 
 fn jobs<'a>(guest: &'a Guest, numbers: &'a [u32]) -> impl Iterator<Item = (usize, &'a Arc<Job>)> {
-    numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.child(*number)?)))
+    numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.children.get(*number)?)))
 }
 
 /// Whether a job is not to be called in place although its owner could.
 fn is_apart(guest: &Guest, job: &Job) -> bool {
-    let shared = &guest.shared;
-    !shared.is_draining() && (shared.is_pristine() || shared.grains.is_long(job.kind, job.depth))
+    let registry = &guest.registry;
+    !registry.is_draining() && (registry.is_pristine() || registry.grains.is_long(job.kind, job.depth))
 }

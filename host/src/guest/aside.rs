@@ -161,7 +161,7 @@ impl Guest {
 
     /// The instance has come to a bad end: others count what it was the first to make.
     pub fn forget_made(&mut self) {
-        if let (Some(profile), Some(profiler)) = (&mut self.profile, self.shared.profiler()) {
+        if let (Some(profile), Some(profiler)) = (&mut self.profile, self.registry.profiler()) {
             let mut things = profiler.made.things.lock();
             for digest in profile.aside.made.drain(..) {
                 things.remove(&digest);
@@ -190,7 +190,7 @@ impl Guest {
 
     /// What it has begun with is the same in all instances that name this digest.
     pub fn name_making(&mut self, digest: u64) -> wasmtime::Result<u32> {
-        let (Some(profile), Some(profiler)) = (&mut self.profile, self.shared.profiler()) else {
+        let (Some(profile), Some(profiler)) = (&mut self.profile, self.registry.profiler()) else {
             return Ok(0);
         };
         let Some(making) = profile.aside.makings.last_mut() else {
@@ -217,7 +217,7 @@ impl Guest {
         let Some(Making { counts, work }) = aside.makings.pop() else {
             return Err(broken(self, "it has made what it did not begin".to_owned()));
         };
-        if let (Counts::Again, Some(profiler)) = (counts, self.shared.profiler()) {
+        if let (Counts::Again, Some(profiler)) = (counts, self.registry.profiler()) {
             let took_ns = u64::try_from(now.saturating_sub(work).as_nanos()).unwrap_or(u64::MAX);
             profiler.made.again.fetch_add(1, Relaxed);
             profiler.made.again_ns.fetch_add(took_ns, Relaxed);

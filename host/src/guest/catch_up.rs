@@ -16,7 +16,7 @@ use std::time::Duration;
 use sateen_protocol::message::NoteKind;
 
 use super::Guest;
-use super::state::Recording;
+use super::recordings::Recording;
 use crate::scheduler::{Ancestry, Doing, Job, LazyKey, own_index};
 
 /// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.
@@ -139,22 +139,22 @@ impl Guest {
         let work = self.clock.unreported_work();
         let now = self.clock.own_work();
         let repeated = self.catch_up.repeated(now.saturating_sub(work), now);
-        self.shared.report_work(work, repeated);
+        self.registry.counters.report_work(work, repeated);
         self.show_doing(was_on);
     }
 
     fn show_doing(&self, was_on: bool) {
         let is_on = self.catch_up.is_on();
-        if let Some(remote) = self.shared.remote.as_ref().filter(|_| is_on != was_on) {
+        if let Some(remote) = self.registry.grid.as_ref().filter(|_| is_on != was_on) {
             let doing = if is_on { Doing::Recover } else { Doing::Work };
-            remote.activity.begin(own_index().unwrap_or(usize::MAX), doing);
+            remote.begin_doing(doing);
         }
     }
 
     /// A redone job is called in place. If it was begun before, it repeats that; the run's tree is told if the job was
     /// lost itself, as it has no instance of its own this time.
     pub fn begin_repeating(&mut self, job: &Job, key: &LazyKey) -> Option<Before> {
-        let (remote, place) = (self.shared.remote.as_ref()?, job.place.as_ref()?);
+        let (remote, place) = (self.registry.grid.as_ref()?, job.place.as_ref()?);
         let is_lost = place.is_lost.load(SeqCst);
         if !remote.was_begun(is_lost, || key.get().tag()) {
             return None;
@@ -182,7 +182,7 @@ impl Guest {
         let work = self.clock.own_work();
         self.catch_up.end(before.mode, work);
         self.show_doing(was_on);
-        if let (Some(remote), Some(ancestry)) = (&self.shared.remote, &before.noted) {
+        if let (Some(remote), Some(ancestry)) = (&self.registry.grid, &before.noted) {
             let (work, _) = self.clock.total_work_and_span();
             let work = work.saturating_sub(recording.work);
             let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);

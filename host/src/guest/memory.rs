@@ -1,10 +1,33 @@
 //! A guest's memory, which is hostile: every address and length is checked, nothing is kept.
 
-use wasmtime::{Caller, Memory};
+use wasmtime::{Caller, Global, Memory};
 
 use super::Guest;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
+
+/// What an instance exports and its host looks at.
+#[derive(Clone, Copy, Default)]
+pub struct Exports {
+    memory: Option<Memory>,
+    stack_pointer: Option<Global>,
+}
+
+impl Exports {
+    pub fn new(memory: Option<Memory>, stack_pointer: Option<Global>) -> Self {
+        Self { memory, stack_pointer }
+    }
+
+    /// Its memory, once it was instantiated.
+    pub fn memory(&self) -> Option<Memory> {
+        self.memory
+    }
+
+    /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
+    pub fn stack_pointer(&self) -> Option<Global> {
+        self.stack_pointer
+    }
+}
 
 /// An error that the guest itself caused by breaking the ABI.
 pub fn broken(guest: &Guest, message: String) -> wasmtime::Error {
@@ -17,7 +40,7 @@ pub fn broken(guest: &Guest, message: String) -> wasmtime::Error {
 
 fn memory(caller: &Caller<'_, Guest>) -> wasmtime::Result<Memory> {
     let guest = caller.data();
-    guest.memory.ok_or_else(|| broken(guest, "it calls an import before it is started".to_owned()))
+    guest.exports.memory().ok_or_else(|| broken(guest, "it calls an import before it is started".to_owned()))
 }
 
 /// A copy of `length` bytes at `address`, at most `limit` of them; `what` names them in errors.

@@ -9,22 +9,20 @@ use sateen_protocol::Bytes;
 use sateen_protocol::shared::{Catchup, ObjectId};
 use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
-use super::imports::NAME_BYTES_MAX;
-use super::memory::{broken, read, read_text, write};
-use super::state::{Guest, NEWS, Offered, depth, write_control};
+use super::Guest;
+use super::control_words::{depth, write_news};
+use super::guards::{Holding, hold};
+use super::memory::{broken, read, write};
+use super::offered::Offered;
+use super::waiting::wait_for_objects;
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Behind, Object, wait_for_objects};
+use crate::scheduler::{Behind, Object};
 
 /// References that one instance may have at once.
 const OPEN_MAX: usize = 64 << 10;
 /// Objects that one parameter list, result, value or update may mention.
 const MENTIONED_MAX: usize = 64 << 10;
-
-/// A guard waits so long for updates that are late, before what others have is fetched,
-const PATIENCE_MIN: Duration = Duration::from_millis(20);
-/// and then fetched again, after twice as long each time, up to this.
-const PATIENCE_MAX: Duration = Duration::from_millis(500);
 
 /// Answers of `catch_up`, above a length.
 const ANEW: u64 = 1 << 32;
@@ -46,18 +44,9 @@ pub struct GuestObjects {
     /// What the guest was told last.
     told: u64,
     /// What the guest holds for.
-    holding: Option<Holding>,
+    pub holding: Option<Holding>,
     /// Of the objects that the root itself has created, how many began with the same value.
     created: HashMap<blake3::Hash, u64>,
-}
-
-/// A guard that is false.
-struct Holding {
-    guard: String,
-    since: Instant,
-    /// Its last evaluation began after so many changes.
-    seen: u64,
-    refetch: Refetch,
 }
 
 /// An object to which the guest has a reference.
@@ -86,6 +75,11 @@ impl GuestObjects {
         self.open.get_mut((number as usize).checked_sub(1)?)?.as_mut()
     }
 
+    /// The objects to which the guest has references.
+    pub fn ids(&self) -> Vec<ObjectId> {
+        self.open.iter().flatten().map(|opened| opened.object.id).collect()
+    }
+
     /// What was mentioned since this was asked last.
     pub fn take_mentioned(&mut self) -> Vec<Arc<Object>> {
         std::mem::take(&mut self.mentioned)
@@ -112,7 +106,7 @@ pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 /// Tells the guest that something has come to an object, if that is news.
 pub fn tell_news(store: StoreContextMut<'_, Guest>) {
     let guest = store.data();
-    let changes = guest.shared.objects.changes();
+    let changes = guest.registry.objects.changes();
     if !guest.objects.open.is_empty() && guest.objects.told != changes {
         tell(store, changes);
     }
@@ -122,7 +116,7 @@ pub fn tell_news(store: StoreContextMut<'_, Guest>) {
 fn tell(mut store: StoreContextMut<'_, Guest>, changes: u64) {
     store.data_mut().objects.told = changes;
     let word = (changes as u32).wrapping_shl(1) | 1;
-    write_control(store, NEWS, &word.to_le_bytes());
+    write_news(store, word);
 }
 
 fn opened(guest: &mut Guest, number: u32, what: &str) -> wasmtime::Result<(Arc<Object>, u64)> {
@@ -143,17 +137,17 @@ fn add(guest: &mut Guest, object: Arc<Object>) -> wasmtime::Result<u32> {
 }
 
 fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> wasmtime::Result<u32> {
-    let limit = caller.data().shared.limits().output_bytes_max;
+    let limit = caller.data().registry.limits().output_bytes_max;
     let initial = read(&caller, initial, length, limit, "a shared object")?;
     write(&mut caller, id, &[0; 16])?;
     let is_above_jobs = depth(&caller) == 0;
     let guest = caller.data_mut();
-    let shared = guest.shared.clone();
+    let registry = guest.registry.clone();
     let name = is_above_jobs.then(|| name_of(guest, &initial)).flatten();
-    let object = shared.create_object(name, Bytes::from(initial));
+    let object = registry.create_object(name, Bytes::from(initial));
     let new_id = object.id;
-    shared.objects.keep(guest.objects.take_mentioned());
-    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
+    registry.objects.keep(guest.objects.take_mentioned());
+    registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
     let number = add(guest, object)?;
     write(&mut caller, id, &new_id.0)?;
     tell_news(caller.as_context_mut());
@@ -163,7 +157,7 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
 /// What the root itself creates has the same name in keys when it is done again after a crash. Other jobs may
 /// run more than once at a time, and what each creates is its own.
 fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
-    let run_name = guest.shared.remote.as_ref().filter(|_| guest.is_root())?.parts.run_name.clone();
+    let run_name = guest.registry.grid.as_ref().filter(|_| guest.job.is_root())?.keys.run_name.clone();
     let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
     *count += 1;
     let mut hasher = blake3::Hasher::new();
@@ -177,7 +171,7 @@ fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
     let bytes = read(&caller, id, 16, 16, "the id of a shared object")?;
     let guest = caller.data_mut();
     let id = ObjectId(<[u8; 16]>::try_from(bytes).unwrap_or_default());
-    let Some(object) = guest.shared.find_object(id) else {
+    let Some(object) = guest.registry.find_object(id) else {
         return Err(broken(
             guest,
             format!("it opens the shared object {id}, to which nobody has a reference"),
@@ -216,7 +210,7 @@ async fn wait_for_replica(
     object: &Object,
     look: impl Fn() -> Option<Behind>,
 ) -> Result<Behind, Stop> {
-    let (since, limit) = (Instant::now(), guest.shared.limits().guard_wait_max);
+    let (since, limit) = (Instant::now(), guest.registry.limits().guard_wait_max);
     wait_for_objects(guest, || {
         if let Some(behind) = look() {
             return Some(Ok(behind));
@@ -229,7 +223,7 @@ async fn wait_for_replica(
 }
 
 /// Without what is less than a millisecond.
-fn in_ms(duration: Duration) -> Duration {
+pub fn in_ms(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -237,8 +231,8 @@ fn in_ms(duration: Duration) -> Duration {
 async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "reads")?;
-    let shared = guest.shared.clone();
-    let look = || shared.objects.behind(&object, position);
+    let registry = guest.registry.clone();
+    let look = || registry.objects.behind(&object, position);
     let Behind { catchup, position, wants_base } = match look() {
         Some(behind) => behind,
         None => {
@@ -261,7 +255,7 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     let offered = Offered::Pieces(pieces);
     let length = offered.len();
     if length > u32::MAX as usize {
-        let limit = shared.limits().shared_bytes_max;
+        let limit = registry.limits().shared_bytes_max;
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::SharedObjects { limit })));
     }
     guest.offered = offered;
@@ -279,20 +273,20 @@ fn update(
     length: u32,
     can_apply: u32,
 ) -> wasmtime::Result<u32> {
-    let limit = caller.data().shared.limits().output_bytes_max;
+    let limit = caller.data().registry.limits().output_bytes_max;
     let update = read(&caller, update, length, limit, "an update of a shared object")?;
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "updates")?;
-    let shared = guest.shared.clone();
+    let registry = guest.registry.clone();
     // It is on its way from another host; the guest waits by catching up.
     if !object.has_replica() {
         return Ok(NO_REPLICA);
     }
-    let Some(updated) = shared.update_object(&object, position, Bytes::from(update)) else {
+    let Some(updated) = registry.update_object(&object, position, Bytes::from(update)) else {
         return Err(broken(guest, format!("too many hosts have updated the shared object {}", object.id)));
     };
-    shared.objects.keep(guest.objects.take_mentioned());
-    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
+    registry.objects.keep(guest.objects.take_mentioned());
+    registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
     let mut answer = if updated.wants_base { SNAPSHOT } else { 0 };
     if let Some(next) = updated.next.filter(|_| can_apply != 0)
         && let Some(opened) = guest.objects.get(number)
@@ -335,75 +329,13 @@ impl Guest {
 }
 
 fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32) -> wasmtime::Result<()> {
-    let limit = caller.data().shared.limits().output_bytes_max;
+    let limit = caller.data().registry.limits().output_bytes_max;
     let value = read(&caller, value, length, limit, "a shared object")?;
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "gives a snapshot of")?;
-    let shared = guest.shared.clone();
+    let registry = guest.registry.clone();
     // What it mentions was mentioned before, by what it was made of.
-    shared.objects.keep(guest.objects.take_mentioned());
-    shared.objects.set_base(&object, position, Bytes::from(value));
-    shared.objects.check(shared.limits().shared_bytes_max).map_err(wasmtime::Error::new)
-}
-
-/// When a guard that waits has replicas compared with others'. Other updates may come all the time.
-struct Refetch {
-    after: Duration,
-    next: Duration,
-}
-
-impl Refetch {
-    fn new() -> Self {
-        Self { after: PATIENCE_MIN, next: PATIENCE_MIN }
-    }
-
-    fn is_time(&mut self, waited: Duration) -> bool {
-        let is_time = waited >= self.next;
-        if is_time {
-            self.after = (2 * self.after).min(PATIENCE_MAX);
-            self.next = waited + self.after;
-        }
-        is_time
-    }
-}
-
-/// A guard is false: waits until something has come to an object.
-async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
-    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
-    let guest = caller.data_mut();
-    let known = guest.objects.holding.take().filter(|holding| holding.guard == name);
-    let Some(Holding { since, seen, mut refetch, .. }) = known else {
-        // Something may have come since the guard looked: it looks again before it waits.
-        let (since, seen) = (Instant::now(), guest.shared.objects.changes());
-        guest.objects.holding = Some(Holding { guard: name, since, seen, refetch: Refetch::new() });
-        tell_news(caller.as_context_mut());
-        return Ok(());
-    };
-    let shared = guest.shared.clone();
-    let limit = shared.limits().guard_wait_max;
-    let job = guest.job_name().to_owned();
-    let held = guest.ancestry.as_ref().map(|ancestry| ancestry.held);
-    let open: Vec<ObjectId> = guest.objects.open.iter().flatten().map(|opened| opened.object.id).collect();
-    guest.clock.stop();
-    let waited = wait_for_objects(guest, || {
-        let waited = since.elapsed();
-        if let Some(held) = held.filter(|_| refetch.is_time(waited)) {
-            shared.refetch_objects(held, &open);
-        }
-        if shared.objects.changes() != seen {
-            return Some(Ok(()));
-        }
-        if waited >= limit {
-            let (guard, job) = (name.clone(), job.clone());
-            return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
-        }
-        None
-    })
-    .await;
-    guest.clock.go_on();
-    waited.map_err(wasmtime::Error::new)?;
-    let seen = shared.objects.changes();
-    guest.objects.holding = Some(Holding { guard: name, since, seen, refetch });
-    tell_news(caller.as_context_mut());
-    Ok(())
+    registry.objects.keep(guest.objects.take_mentioned());
+    registry.objects.set_base(&object, position, Bytes::from(value));
+    registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)
 }

@@ -25,17 +25,11 @@ impl Guest {
         if self.rests() {
             return None;
         }
-        self.shared.reclaim(job)
-    }
-
-    /// Work whose result others can have.
-    pub fn count_saved(&mut self, work: Duration) {
-        let saved = self.recordings.last_mut().map_or(&mut self.saved, |recording| &mut recording.saved);
-        *saved = saved.saturating_add(work);
+        self.registry.reclaim(job)
     }
 
     fn drains_for(&self) -> Option<Duration> {
-        self.shared.remote.as_ref().and_then(Remote::drains_for)
+        self.registry.grid.as_ref().and_then(Remote::drains_for)
     }
 
     fn rests(&self) -> bool {
@@ -45,22 +39,21 @@ impl Guest {
     /// Whether work would be lost if this instance ended now, and less if it went on.
     pub fn is_unsaved(&self) -> bool {
         let unsaved = self.unsaved();
-        let grows = self.least_unsaved.is_some_and(|least| unsaved > least + UNSAVED_MORE_MAX);
+        let grows = self.recordings.least_unsaved().is_some_and(|least| unsaved > least + UNSAVED_MORE_MAX);
         let counts = UNSAVED_MIN.max(self.drains_for().unwrap_or_default() / UNSAVED_PART);
         self.record_every().is_some() && unsaved >= counts && !grows
     }
 
     /// At each heartbeat.
     pub fn look_what_is_unsaved(&mut self) {
-        if self.shared.is_draining() {
+        if self.registry.is_draining() {
             let unsaved = self.unsaved();
-            self.least_unsaved = Some(self.least_unsaved.map_or(unsaved, |least| least.min(unsaved)));
+            self.recordings.note_unsaved(unsaved);
         }
     }
 
     /// Work of this instance that would be done again if it ended now.
     fn unsaved(&self) -> Duration {
-        let saved: Duration = self.recordings.iter().map(|recording| recording.saved).sum();
-        self.clock.work_so_far().saturating_sub(saved.saturating_add(self.saved))
+        self.clock.work_so_far().saturating_sub(self.recordings.saved())
     }
 }

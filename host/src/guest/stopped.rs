@@ -3,22 +3,49 @@
 use wasmtime::AsContextMut;
 
 use super::Guest;
-use crate::failure::{Stop, classify};
+use crate::failure::{JobFailure, Stop, classify};
+
+/// What a guest has failed with, until it traps for it.
+#[derive(Default)]
+pub struct Failures {
+    child: Option<JobFailure>,
+    panic: Option<Stop>,
+}
+
+impl Failures {
+    /// How the child failed that was synced last.
+    pub fn note_child(&mut self, failure: JobFailure) {
+        self.child = Some(failure);
+    }
+
+    pub fn take_child(&mut self) -> Option<JobFailure> {
+        self.child.take()
+    }
+
+    /// What the trap will mean that a panic ends in.
+    pub fn note_panic(&mut self, stop: Stop) {
+        self.panic = Some(stop);
+    }
+
+    pub fn take_panic(&mut self) -> Option<Stop> {
+        self.panic.take()
+    }
+}
 
 /// What `error`, which ended a call into the guest, means.
 pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Error) -> Stop {
     let mut store = store.as_context_mut();
     let off_stack = is_off_its_stack(&mut store);
     let guest = store.data_mut();
-    let panic = guest.panic.take();
-    let stack_bytes_max = guest.shared.limits().stack_bytes_max;
-    classify(error, guest.shared.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
+    let panic = guest.failures.take_panic();
+    let stack_bytes_max = guest.registry.limits().stack_bytes_max;
+    classify(error, guest.registry.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
 }
 
 /// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end, the
 /// pointer to it wraps around to the very top of the 32-bit space. Unknown when it is not exported.
 fn is_off_its_stack(store: &mut wasmtime::StoreContextMut<'_, Guest>) -> Option<bool> {
-    let (pointer, memory) = (store.data().stack_pointer?, store.data().memory?);
+    let (pointer, memory) = (store.data().exports.stack_pointer()?, store.data().exports.memory()?);
     let pointer = pointer.get(&mut *store).i32()?.cast_unsigned();
     Some(u64::from(pointer) > memory.data_size(&*store) as u64)
 }

@@ -7,11 +7,11 @@ use wasmtime::{AsContextMut, ModuleExport, Store};
 
 use super::Guest;
 use super::heartbeat::{heartbeat, sample};
-use super::memory::broken;
+use super::memory::{Exports, broken};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Object, Shared, Task};
+use crate::scheduler::{Job, Object, Registry, Task};
 
 /// What a task is to do.
 pub enum Assignment {
@@ -34,14 +34,14 @@ pub struct TaskEnd {
 }
 
 /// Runs `assignment` in a pristine instance.
-pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -> TaskEnd {
-    let engine = shared.app.0.engine.inner.clone();
+pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignment) -> TaskEnd {
+    let engine = registry.app.0.engine.inner.clone();
     let length = task.parameters.len() as u32;
     let export = match &assignment {
         Assignment::Root { export, .. } => Some(*export),
-        Assignment::Job(job) => shared.export(job.kind),
+        Assignment::Job(job) => registry.export(job.kind),
     };
-    let mut store = Store::new(&engine, Guest::new(shared, task, assignment));
+    let mut store = Store::new(&engine, Guest::new(registry, task, assignment));
     let result = match export {
         Some(export) => run(&mut store, export, length).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
@@ -62,8 +62,8 @@ pub async fn run_task(shared: Arc<Shared>, task: Task, assignment: Assignment) -
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
     // It may have been aborted, or the run have ended, before its turn came.
     store.data().check()?;
-    let limits = store.data().shared.limits().clone();
-    store.limiter(|guest| guest);
+    let limits = store.data().registry.limits().clone();
+    store.limiter(|guest| &mut guest.limiter);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(heartbeat);
 
@@ -80,8 +80,8 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
             limit: limits.output_bytes_max,
         }));
     }
-    guest.claim_result(length);
-    let memory = guest.memory;
+    guest.limiter.claim_result(length);
+    let memory = guest.exports.memory();
     let result = memory.and_then(|memory| {
         memory.data(&*store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)
     });
@@ -103,14 +103,13 @@ async fn call(
     export: ModuleExport,
     length: u32,
 ) -> wasmtime::Result<(usize, usize)> {
-    let app = store.data().shared.app.clone();
+    let app = store.data().registry.app.clone();
     let instance = app.0.instance_pre.instantiate_async(&mut *store).await?;
     let memory =
         instance.get_module_export(&mut *store, &app.0.memory).and_then(wasmtime::Extern::into_memory);
-    store.data_mut().memory = memory;
     let stack_pointer = (app.0.stack_pointer.as_ref())
         .and_then(|export| instance.get_module_export(&mut *store, export)?.into_global());
-    store.data_mut().stack_pointer = stack_pointer;
+    store.data_mut().exports = Exports::new(memory, stack_pointer);
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);
     let Some(function) = function else {
         return Err(broken(store.data(), "an export is no function".to_owned()));

@@ -18,7 +18,8 @@ use crate::failure::RunError;
 use crate::memory::HostMemory;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, Keys, Metronome, Priority, Remote, RemoteParts, Shared, SharedParts, Snapshot, Threads, Turns,
+    Ending, Keys, Metronome, Priority, Registry, RegistryParts, Remote, RemoteParts, Settings, Snapshot,
+    Threads, Turns,
 };
 
 /// The heartbeat sleeps after so many beats in which no guest computed.
@@ -73,7 +74,7 @@ impl Default for PortionOptions {
 /// dropped. With nothing to do it costs nothing. All methods may be called from any thread, and return
 /// at once, but for [`stop`](Self::stop).
 pub struct Portion {
-    shared: Arc<Shared>,
+    registry: Arc<Registry>,
     threads: Threads,
 }
 
@@ -88,81 +89,78 @@ impl Portion {
         let notify = options.notify.clone();
         let salt_within_run = [options.salt.as_slice(), b" in ", &options.run_name].concat();
         let parts = RemoteParts {
-            root,
             keys: Arc::new(Keys {
                 root: app.main_keys(&options.function, &options.salt),
                 by_kind: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &options.salt)).collect(),
                 within_run: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &salt_within_run)).collect(),
+                run_name: options.run_name,
             }),
-            function: options.function,
-            run_name: options.run_name,
             record_every: options.record_every,
             notify: options.notify,
         };
         let remote = Remote::new(parts, options.threads);
-        let threads = Threads::new(SharedParts {
-            app: app.clone(),
+        let settings = Settings {
             threads: options.threads,
-            priority: options.priority,
             limits: app.0.engine.limits.clone(),
-            inputs: options.inputs,
             pristine: false,
+            profiler: None,
             log: Arc::new(move |line| {
                 notify(Notice::Log(LogLine { job: line.tag, function: line.job, text: line.text }));
             }),
-            profiler: None,
-            remote: Some(remote),
-            memory: options.memory,
+            root: Some((options.function, root)),
             turns: options.turns.as_ref().map(Turns::join),
-        })?;
-        let mut portion = Self { shared: threads.shared.clone(), threads };
-        if let Some(memory) = portion.shared.memory() {
-            memory.add_run(&portion.shared);
+        };
+        let parts =
+            RegistryParts { app: app.clone(), settings, inputs: options.inputs, memory: options.memory };
+        let threads = Threads::new(parts, options.priority, Some(remote))?;
+        let mut portion = Self { registry: threads.registry.clone(), threads };
+        if let Some(memory) = portion.registry.room.memory() {
+            memory.add_run(&portion.registry);
         }
         portion.threads.start(beat)?;
         Ok(portion)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&Shared, &Remote) -> T) -> Option<T> {
-        self.shared.remote.as_ref().map(|remote| act(&self.shared, remote))
+    fn with<T>(&self, act: impl FnOnce(&Registry, &Remote) -> T) -> Option<T> {
+        self.registry.grid.as_ref().map(|remote| act(&self.registry, remote))
     }
 
     /// A job of somebody else's: the root, or one stolen. `held` is the caller's number for it.
     pub fn inject(&self, held: JobNumber, spec: JobSpec) {
-        self.with(|shared, remote| shared.inject(remote, held, spec));
+        self.with(|registry, remote| remote.inject(registry, held, spec));
     }
 
     /// An open job for a thief elsewhere: the oldest of those with the least depth. It is lent from now on.
     pub fn offer(&self) -> Option<(JobNumber, JobSpec)> {
-        self.with(Shared::offer).flatten()
+        self.with(|registry, remote| remote.offer(registry)).flatten()
     }
 
     /// So many thieves elsewhere wait for a job: they count as hungry workers. [`Notice::Exposed`] comes
     /// when there is one, at once if there is one already.
     pub fn want(&self, thieves: usize) {
-        self.with(|shared, remote| shared.want(remote, thieves));
+        self.with(|registry, remote| remote.want(registry, thieves));
     }
 
     /// The outcome of a lent or looked-up job. An unknown number is ignored: nobody wants that job.
     pub fn complete(&self, number: JobNumber, finished: Finished) {
-        self.with(|shared, remote| shared.complete_away(remote, number, finished));
+        self.with(|registry, remote| remote.complete_away(registry, number, finished));
     }
 
     /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue. Its number is
     /// dead.
     pub fn requeue(&self, number: JobNumber, again: Again) {
-        self.with(|shared, remote| shared.requeue(remote, number, again));
+        self.with(|registry, remote| remote.requeue(registry, number, again));
     }
 
     /// What a lookup may find, beside what was told before: these jobs, or something below them. When there
     /// is none, redone jobs do not look. As long as nothing is told, all are looked up.
     pub fn lookups(&self, jobs: &[JobTag]) {
-        self.with(|_, remote| remote.set_lookups(jobs));
+        self.with(|_, remote| remote.lookups.set(jobs));
     }
 
     /// Nobody wants this held job any more.
     pub fn abort(&self, held: JobNumber) {
-        self.with(|shared, remote| shared.abort_held(remote, held));
+        self.with(|registry, remote| remote.abort_held(registry, held));
     }
 
     /// Before leaving or suspending: begins nothing new. Guests expose all that is latent and go on until what
@@ -170,33 +168,33 @@ impl Portion {
     /// come to rest at their next sync. Then comes [`Notice::Drained`], and again whenever guests that went on
     /// have come to rest. Open jobs may still be offered.
     pub fn drain(&self) {
-        self.with(Shared::drain);
+        self.with(|registry, remote| remote.drain(registry));
     }
 
     /// Workers take nothing new and guests stop at their next heartbeat, without using the processor, until
     /// the pause ends.
     pub fn pause(&self, paused: bool) {
-        self.with(|shared, remote| shared.set_paused(remote, paused));
+        self.with(|registry, remote| remote.set_paused(registry, paused));
     }
 
     /// What this host is called in updates of shared objects from now on.
     pub fn identify(&self, origin: HostId) {
-        self.shared.objects.identify(origin);
+        self.registry.objects.identify(origin);
     }
 
     /// The place for the replica of a shared object that the next injected job may mention.
     pub fn opened(&self, object: ObjectId, replica: Arc<SharedReplica>) {
-        self.shared.objects.expect(object, replica);
+        self.registry.objects.expect(object, replica);
     }
 
     /// A replica has come, or something to it.
     pub fn changed(&self, object: ObjectId) {
-        self.shared.note_object_changed(object);
+        self.registry.note_object_changed(object);
     }
 
     /// The portion as it stands. Sums over all hosts are the run's figures.
     pub fn counts(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.registry.snapshot()
     }
 
     /// What people may want to see of it, since the last time.
@@ -215,8 +213,8 @@ impl Portion {
     }
 
     fn end(&mut self) {
-        self.with(|_, remote| remote.close());
-        self.shared.end(Ending::Cancelled);
+        self.with(|_, remote| remote.notices.close());
+        self.registry.end(Ending::Cancelled);
         self.threads.join();
     }
 }
@@ -228,22 +226,22 @@ impl Drop for Portion {
 }
 
 /// The heartbeat's clock. It stands while no guest computes.
-fn beat(shared: &Shared) {
-    let Some(remote) = &shared.remote else { return };
-    let mut metronome = Metronome::new(shared);
+fn beat(registry: &Registry) {
+    let Some(remote) = &registry.grid else { return };
+    let mut metronome = Metronome::new(registry);
     let mut quiet = 0;
     while metronome.wait() {
-        shared.look_for_objects();
-        shared.look_for_rest(remote);
-        remote.send_recorded(false);
-        if remote.is_computing() || remote.is_to_rest() || shared.objects.is_anybody_waiting() {
+        registry.look_for_objects();
+        remote.look_for_rest(registry);
+        remote.notices.send_recorded(false);
+        if remote.is_computing() || remote.is_to_rest() || registry.objects.is_anybody_waiting() {
             quiet = 0;
-            shared.move_epoch();
+            registry.move_epoch();
         } else if quiet < QUIET_BEATS {
             quiet += 1;
         } else {
-            remote.send_recorded(true);
-            remote.sleep_until_computing(|| shared.is_stopping() || remote.is_to_rest());
+            remote.notices.send_recorded(true);
+            remote.sleep_until_computing(|| registry.is_stopping() || remote.is_to_rest());
             quiet = 0;
             metronome.restart();
         }

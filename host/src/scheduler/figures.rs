@@ -4,12 +4,11 @@ use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{ObjectFigures, Shared};
-use crate::portion::Notice;
+use super::objects::ObjectFigures;
 
 /// Jobs of a run, by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -54,7 +53,6 @@ pub struct Snapshot {
 }
 
 /// Counters that workers add to.
-#[derive(Default)]
 pub struct Counters {
     pub spawned: AtomicU64,
     pub exposed: AtomicU64,
@@ -62,80 +60,101 @@ pub struct Counters {
     pub stolen: AtomicU64,
     pub aborted: AtomicU64,
     pub log_lines: AtomicU64,
+    started: Instant,
     work_ns: AtomicU64,
     redone_work_ns: AtomicU64,
     progress_done: AtomicU64,
     progress_total: AtomicU64,
 }
 
-impl Shared {
+/// What is counted of jobs that other hosts have to do with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GridCounts {
+    /// Roots that were begun here.
+    pub roots: u64,
+    /// Jobs that are executed here and spawned elsewhere, and such roots.
+    pub held: u64,
+    /// Jobs of this host that were run by another.
+    pub away: u64,
+    pub reused: u64,
+    pub redone: u64,
+    /// Jobs of this host that may be run elsewhere yet, or by nobody: what is open, lent or looked up.
+    pub unbegun: u64,
+}
+
+impl GridCounts {
+    /// Of a run on one host: its root was begun here, and is nobody's spawn.
+    pub const LOCAL: Self = Self { roots: 1, held: 1, away: 0, reused: 0, redone: 0, unbegun: 0 };
+}
+
+impl Counters {
+    /// Of a run that begins now.
+    pub fn new() -> Self {
+        Self {
+            spawned: AtomicU64::new(0),
+            exposed: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            stolen: AtomicU64::new(0),
+            aborted: AtomicU64::new(0),
+            log_lines: AtomicU64::new(0),
+            started: Instant::now(),
+            work_ns: AtomicU64::new(0),
+            redone_work_ns: AtomicU64::new(0),
+            progress_done: AtomicU64::new(0),
+            progress_total: AtomicU64::new(0),
+        }
+    }
+
     /// Guests have computed for `work` more, and `repeated` of that is done for the second time.
     pub fn report_work(&self, work: Duration, repeated: Duration) {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.counters.work_ns.fetch_add(ns(work), Relaxed);
+        self.work_ns.fetch_add(ns(work), Relaxed);
         if !repeated.is_zero() {
-            self.counters.redone_work_ns.fetch_add(ns(repeated), Relaxed);
+            self.redone_work_ns.fetch_add(ns(repeated), Relaxed);
         }
     }
 
     pub fn work(&self) -> Duration {
-        Duration::from_nanos(self.counters.work_ns.load(Relaxed))
+        Duration::from_nanos(self.work_ns.load(Relaxed))
+    }
+
+    pub fn redone_work(&self) -> Duration {
+        Duration::from_nanos(self.redone_work_ns.load(Relaxed))
     }
 
     pub fn report_progress(&self, done: u64, total: u64) {
-        self.counters.progress_done.store(done.min(total), Relaxed);
-        self.counters.progress_total.store(total, Relaxed);
-        if let Some(remote) = &self.remote {
-            remote.notify(Notice::Progress(done.min(total), total));
-        }
+        self.progress_done.store(done, Relaxed);
+        self.progress_total.store(total, Relaxed);
     }
 
+    /// What the app reported: done, of how much.
+    pub fn progress(&self) -> Option<(u64, u64)> {
+        let total = self.progress_total.load(Relaxed);
+        (total > 0).then(|| (self.progress_done.load(Relaxed), total))
+    }
+
+    /// Since the run began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    pub fn snapshot(&self) -> Snapshot {
-        let counters = &self.counters;
-        let aborted = counters.aborted.load(Relaxed);
+    /// Jobs by what became of them, with those that other hosts have to do with.
+    pub fn jobs(&self, grid: impl FnOnce() -> GridCounts) -> JobCounts {
+        let aborted = self.aborted.load(Relaxed);
         // The root is nobody's spawn. Jobs that come from other hosts are executed here and spawned
         // there, so that sums over hosts are a whole run's figures.
-        // What is open, lent or looked up may be run elsewhere yet, or by nobody.
-        let (roots, held, away, reused, redone, unbegun) = match &self.remote {
-            None => (1, 1, 0, 0, 0, 0),
-            Some(remote) => {
-                let figures = &remote.figures;
-                (
-                    figures.roots.load(Relaxed),
-                    figures.held.load(Relaxed),
-                    figures.away.load(Relaxed),
-                    figures.reused.load(Relaxed),
-                    figures.redone.load(Relaxed),
-                    (self.open_count() + remote.away_count()) as u64,
-                )
-            }
-        };
+        let GridCounts { roots, held, away, reused, redone, unbegun } = grid();
         // What is exposed was spawned before.
-        let exposed = counters.exposed.load(Acquire);
-        let spawned = counters.spawned.load(Relaxed);
-        let total = counters.progress_total.load(Relaxed);
-        Snapshot {
-            jobs: JobCounts {
-                spawned: spawned + roots,
-                exposed,
-                executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
-                stolen: counters.stolen.load(Relaxed),
-                reused,
-                redone,
-                aborted,
-            },
-            busy: self.busy(),
-            threads: self.threads(),
-            progress: (total > 0).then(|| (counters.progress_done.load(Relaxed), total)),
-            work: self.work(),
-            redone_work: Duration::from_nanos(counters.redone_work_ns.load(Relaxed)),
-            instances: self.task_count(),
-            objects: self.objects.figures(),
-            elapsed: self.elapsed(),
+        let exposed = self.exposed.load(Acquire);
+        let spawned = self.spawned.load(Relaxed);
+        JobCounts {
+            spawned: spawned + roots,
+            exposed,
+            executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
+            stolen: self.stolen.load(Relaxed),
+            reused,
+            redone,
+            aborted,
         }
     }
 }

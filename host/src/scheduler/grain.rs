@@ -1,6 +1,6 @@
-//! How long jobs take, by kind and depth: whether one is worth an instance of its own.
+//! How long jobs take, by kind and depth: whether one is worth an instance of its own; and whether a kind is spawned often.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A job that takes as long is not called in place by a spawner that may hear from others meanwhile. An
@@ -16,11 +16,26 @@ const DEPTHS: usize = 64;
 pub struct Grains {
     /// By kind and depth, in nanoseconds; 0 while nothing is known.
     mean_ns: Vec<[AtomicU64; DEPTHS]>,
+    /// By kind: whether it was measured to be fine.
+    fine: Vec<AtomicBool>,
 }
 
 impl Grains {
     pub fn new(kinds: usize) -> Self {
-        Self { mean_ns: (0..kinds).map(|_| [const { AtomicU64::new(0) }; DEPTHS]).collect() }
+        Self {
+            mean_ns: (0..kinds).map(|_| [const { AtomicU64::new(0) }; DEPTHS]).collect(),
+            fine: (0..kinds).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Jobs of this kind were measured to be spawned too often to be exposed at every spawn.
+    pub fn note_fine(&self, kind: usize) {
+        self.fine[kind].store(true, Relaxed);
+    }
+
+    /// Whether that was measured.
+    pub fn is_fine(&self, kind: usize) -> bool {
+        self.fine[kind].load(Relaxed)
     }
 
     /// A job took so long.

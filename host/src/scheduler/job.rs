@@ -1,18 +1,18 @@
-//! An exposed job, and waiting for it.
+//! An exposed job, and what becomes of it.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
-use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::TaskId;
 use super::objects::Object;
-use super::place::Place;
-use crate::failure::{JobFailure, Stop};
-use crate::guest::Guest;
+use super::place::{Ancestry, Place};
+use super::tasks::TaskId;
+use crate::failure::JobFailure;
+
+/// The kind of a portion's root job, when it runs on this host.
+pub const ROOT: usize = usize::MAX;
 
 /// What a job gave, and what it took.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ const LOOKUP: u8 = 4;
 
 /// A job that the scheduler knows of.
 pub struct Job {
-    /// The kind's number in the app, or [`ROOT`](super::ROOT).
+    /// The kind's number in the app, or [`ROOT`].
     pub kind: usize,
     /// The task that spawned it and will sync it; 0 when that is on another host.
     pub owner: TaskId,
@@ -217,46 +217,14 @@ impl Job {
     }
 }
 
-/// What a wait ends with.
-pub enum Waited {
-    /// Somebody ran the job.
-    Outcome(Outcome),
-    /// It came back, and its owner has it: its parameters.
-    Reclaimed(Vec<u8>),
-}
-
-/// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
-/// something else.
-pub async fn wait_for(guest: &Guest, job: &Arc<Job>) -> Result<Waited, Stop> {
-    wait_until(
-        guest,
-        || job.is_elsewhere(),
-        || match job.take_outcome() {
-            Some(outcome) => Some(Waited::Outcome(outcome)),
-            None => guest.reclaim(job).map(Waited::Reclaimed),
-        },
-    )
-    .await
-}
-
-/// Waits until `look` gives something, which it may whenever one of the guest's jobs has an outcome or is
-/// open again; `is_elsewhere` while that is for other hosts to bring about.
-pub async fn wait_until<T>(
-    guest: &Guest,
-    is_elsewhere: impl Fn() -> bool,
-    mut look: impl FnMut() -> Option<T>,
-) -> Result<T, Stop> {
-    let (shared, task) = (&guest.shared, guest.task);
-    let result = poll_fn(|context| {
-        // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
-        // task or ends the run does so before it wakes.
-        shared.register_waiting(task, context.waker(), guest.is_unsaved() && is_elsewhere());
-        if let Err(stop) = guest.check() {
-            return Poll::Ready(Err(stop));
-        }
-        look().map_or(Poll::Pending, |found| Poll::Ready(Ok(found)))
-    })
-    .await;
-    shared.forget_waiting(task);
-    result
+/// A job that a worker has claimed, to be run in an instance of its own.
+pub struct Task {
+    pub id: TaskId,
+    /// While set, it does not wait behind others when it can go on.
+    pub is_urgent: Arc<AtomicBool>,
+    /// While set, it does what was done before and lost.
+    pub repeats: Arc<AtomicBool>,
+    pub parameters: Vec<u8>,
+    /// In a portion of a run.
+    pub ancestry: Option<Arc<Ancestry>>,
 }

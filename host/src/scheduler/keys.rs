@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use sateen_protocol::{JobKey, KeyMaker};
 
-use super::job::Job;
 use super::objects::Object;
 
 /// What makes them.
@@ -16,6 +15,8 @@ pub struct Keys {
     pub by_kind: Vec<KeyMaker>,
     /// By kind, of jobs whose parameters mention shared objects: these are the run's own.
     pub within_run: Vec<KeyMaker>,
+    /// What tells the run from others.
+    pub run_name: Vec<u8>,
 }
 
 impl Keys {
@@ -40,8 +41,9 @@ pub struct LazyKey {
 }
 
 impl LazyKey {
-    pub fn of(keys: Arc<Keys>, job: &Job, parameters: Vec<u8>) -> Self {
-        Self { keys, kind: job.kind, objects: job.objects.clone(), parameters, key: OnceLock::new() }
+    /// Of a job of this kind, whose parameters mention these objects.
+    pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Vec<u8>) -> Self {
+        Self { keys, kind, objects, parameters, key: OnceLock::new() }
     }
 
     /// So many are hashed for it.

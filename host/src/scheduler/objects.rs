@@ -8,20 +8,16 @@
 //! what is done here.
 
 use std::collections::{HashMap, HashSet};
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Poll;
 
 use parking_lot::Mutex;
 use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
-use sateen_protocol::{Bytes, HostId, JobNumber};
+use sateen_protocol::{Bytes, HostId};
 
-use super::shared::{Shared, TaskId};
+use super::tasks::TaskId;
 use crate::failure::Stop;
-use crate::guest::Guest;
 use crate::limits::LimitExceeded;
-use crate::portion::Notice;
 
 /// What an object is counted for besides its bytes.
 const OBJECT_BYTES: usize = 512;
@@ -133,7 +129,7 @@ impl Objects {
     }
 
     /// An id that no other object has.
-    fn unique_id(&self) -> ObjectId {
+    pub(super) fn unique_id(&self) -> ObjectId {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&self.own);
         id[8..].copy_from_slice(&self.own_count.fetch_add(1, Relaxed).to_le_bytes());
@@ -145,8 +141,25 @@ impl Objects {
         self.origin.store(origin, SeqCst);
     }
 
+    /// What this host is called in updates.
+    pub(super) fn origin(&self) -> HostId {
+        HostId(self.origin.load(SeqCst))
+    }
+
+    pub(super) fn count_created(&self) {
+        self.totals.created.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn count_update(&self) {
+        self.totals.updates.fetch_add(1, Relaxed);
+    }
+
     /// The object `id`, which gets a replica or a place for one if it is new here; and whether it is.
-    fn place(&self, id: ObjectId, replica: impl FnOnce() -> Arc<SharedReplica>) -> (Arc<Object>, bool) {
+    pub(super) fn place(
+        &self,
+        id: ObjectId,
+        replica: impl FnOnce() -> Arc<SharedReplica>,
+    ) -> (Arc<Object>, bool) {
         let mut known = self.known.lock();
         if let Some(object) = known.get(&id).and_then(Weak::upgrade) {
             return (object, false);
@@ -179,7 +192,7 @@ impl Objects {
     }
 
     /// The object `id`, if it is there.
-    fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
+    pub(super) fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
         self.known.lock().get(&id).and_then(Weak::upgrade)
     }
 
@@ -196,7 +209,7 @@ impl Objects {
     }
 
     /// Something has come.
-    fn note_change(&self) {
+    pub(super) fn note_change(&self) {
         self.changes.fetch_add(1, SeqCst);
     }
 
@@ -225,6 +238,19 @@ impl Objects {
 
     pub fn is_anybody_waiting(&self) -> bool {
         self.waiting_count.load(SeqCst) > 0
+    }
+
+    /// The task waits for something to come, until this is dropped.
+    pub fn wait(&self, task: TaskId) -> Waiting<'_> {
+        self.waiting.lock().insert(task);
+        self.waiting_count.fetch_add(1, SeqCst);
+        Waiting(self, task)
+    }
+
+    /// With every beat: whether those who wait are to look at the time, which they do now and then.
+    pub fn is_time_to_look(&self) -> bool {
+        const BEATS: u64 = 20;
+        self.is_anybody_waiting() && self.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)
     }
 
     /// Those who wait for something to come, to be woken.
@@ -262,7 +288,7 @@ impl Object {
     }
 
     /// Changes the replica, and counts its bytes again.
-    fn change<R>(&self, act: impl FnOnce(&mut Option<Replica>) -> R) -> R {
+    pub(super) fn change<R>(&self, act: impl FnOnce(&mut Option<Replica>) -> R) -> R {
         self.replica.with(|place| {
             let result = act(place);
             let now = OBJECT_BYTES + place.as_ref().map_or(0, Replica::bytes);
@@ -285,131 +311,8 @@ impl Drop for Object {
     }
 }
 
-impl Shared {
-    /// A job of this host creates an object, which has another name in keys than its id if one is given.
-    pub fn create_object(&self, name: Option<ObjectId>, initial: Bytes) -> Arc<Object> {
-        let objects = &self.objects;
-        let (object, _) = objects.place(objects.unique_id(), Arc::default);
-        if let Some(name) = name {
-            object.set_name(name);
-        }
-        object.change(|place| *place = Some(Replica::new(initial)));
-        if let Some(remote) = &self.remote {
-            remote.notify(Notice::Shared { object: object.id, replica: object.replica.clone() });
-        }
-        objects.totals.created.fetch_add(1, Relaxed);
-        objects.note_change();
-        object
-    }
-
-    /// The object `id`, to which there is a reference here. In a portion it may have to come from another
-    /// host.
-    pub fn find_object(&self, id: ObjectId) -> Option<Arc<Object>> {
-        let Some(remote) = &self.remote else { return self.objects.find(id) };
-        let (object, is_new) = self.objects.place(id, Arc::default);
-        if is_new {
-            remote.notify(Notice::Opened { object: id, replica: object.replica.clone() });
-        }
-        Some(object)
-    }
-
-    /// A job of this host updates the object, which has a replica; its instance is at `position`. `None` when
-    /// too many hosts have updated it.
-    pub fn update_object(&self, object: &Object, position: u64, update: Bytes) -> Option<Updated> {
-        let objects = &self.objects;
-        let origin = HostId(objects.origin.load(SeqCst));
-        let updated = object.change(|place| {
-            let replica = place.as_mut()?;
-            let before = replica.end();
-            let (writer, seq) = replica.append_local(origin, update.clone())?;
-            match &self.remote {
-                // Before anybody else can update it: the machine is told in their order.
-                Some(remote) => {
-                    remote.notify(Notice::Updated { object: object.id, writer, seq, bytes: update });
-                }
-                // There is no other replica that could miss it.
-                None => replica.set_stable(seq + 1),
-            }
-            let next = (position == before).then_some(replica.end());
-            Some(Updated { next, wants_base: replica.wants_base() })
-        });
-        // After the replica has it: whoever is told of this change finds it there.
-        objects.note_change();
-        objects.totals.updates.fetch_add(1, Relaxed);
-        self.wake_for_objects();
-        updated
-    }
-
-    /// A guard waits: what others have of these objects is to be fetched.
-    pub fn refetch_objects(&self, held: JobNumber, objects: &[ObjectId]) {
-        if let Some(remote) = &self.remote {
-            objects.iter().for_each(|object| remote.notify(Notice::Refetch { object: *object, held }));
-        }
-    }
-
-    /// Updates of other hosts have come to the object, or its replica.
-    pub fn note_object_changed(&self, id: ObjectId) {
-        if let Some(object) = self.objects.find(id) {
-            object.change(|_| ());
-        }
-        self.objects.note_change();
-        self.wake_for_objects();
-    }
-
-    /// Lets all look who wait for something to come to an object.
-    pub fn wake_for_objects(&self) {
-        self.hasten();
-        if !self.objects.is_anybody_waiting() {
-            return;
-        }
-        for task in self.objects.waiting() {
-            self.wake(task);
-            // This worker may go on with its guest for long; those who wait need not wait for that.
-            self.idle.wake_one();
-        }
-    }
-
-    /// With every beat: now and then, those who wait look at the time.
-    pub fn look_for_objects(&self) {
-        const BEATS: u64 = 20;
-        if self.objects.is_anybody_waiting() && self.objects.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)
-        {
-            self.wake_for_objects();
-        }
-    }
-}
-
-/// Waits until `look` finds what it looks for. It looks whenever something has come to an object, and now
-/// and then. The guest is suspended; its worker goes on with something else.
-pub async fn wait_for_objects<T>(
-    guest: &Guest,
-    mut look: impl FnMut() -> Option<Result<T, Stop>>,
-) -> Result<T, Stop> {
-    let (shared, task) = (&guest.shared, guest.task);
-    let _waiting = Waiting::new(&shared.objects, task);
-    let result = poll_fn(|context| {
-        // Registered first and looked at afterwards, as in `wait_for`.
-        shared.register_waiting(task, context.waker(), false);
-        if let Err(stop) = guest.check() {
-            return Poll::Ready(Err(stop));
-        }
-        look().map_or(Poll::Pending, Poll::Ready)
-    })
-    .await;
-    shared.forget_waiting(task);
-    result
-}
-
-/// A task is among those who wait.
-struct Waiting<'a>(&'a Objects, TaskId);
-
-impl<'a> Waiting<'a> {
-    fn new(objects: &'a Objects, task: TaskId) -> Self {
-        objects.waiting.lock().insert(task);
-        objects.waiting_count.fetch_add(1, SeqCst);
-        Self(objects, task)
-    }
-}
+/// A task is among those who wait for something to come to an object.
+pub struct Waiting<'a>(&'a Objects, TaskId);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {

@@ -22,8 +22,7 @@ pub struct Place {
     pub is_lost: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
-    /// How often lookups had been told what they may find when this job became open; see
-    /// [`Shared::ask_first`](super::shared::Shared::ask_first).
+    /// How often lookups had been told what they may find when this job became open; see `Grid::ask_first`.
     pub asked: AtomicU64,
     /// Its number while it is elsewhere.
     number: AtomicU64,

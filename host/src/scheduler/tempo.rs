@@ -8,11 +8,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::remote::Remote;
-use super::shared::Shared;
-
 /// How long a quick beat is.
-const BEAT: Duration = Duration::from_millis(1);
+pub const BEAT: Duration = Duration::from_millis(1);
 /// The time from one beat to the next, in quick ones: when all is quick,
 const QUICK: u64 = 1;
 /// and when all is calm. A guest hears within this time of whatever nobody hastens.
@@ -34,77 +31,35 @@ impl Tempo {
     pub fn beats(&self) -> u64 {
         self.beats.load(Relaxed)
     }
+
+    /// So many quick beats are over.
+    pub fn count(&self, beats: u64) {
+        self.beats.fetch_add(beats, Relaxed);
+    }
+
+    /// Guests are to hear of something soon; whether that is new since the last beat.
+    pub fn make_haste(&self) -> bool {
+        !self.is_hasty.swap(true, SeqCst)
+    }
+
+    /// Whether there was haste since the last beat.
+    pub fn take_haste(&self) -> bool {
+        self.is_hasty.swap(false, SeqCst)
+    }
 }
 
 /// How long it is from one beat to the next.
 #[derive(Default)]
-struct Rhythm {
+pub struct Rhythm {
     /// Beats without haste.
     calm: u32,
 }
 
 impl Rhythm {
     /// Quick beats until the next.
-    fn next(&mut self, is_hasty: bool) -> u64 {
+    pub fn next(&mut self, is_hasty: bool) -> u64 {
         self.calm = if is_hasty { 0 } else { self.calm.saturating_add(1) };
         if self.calm < CALM_AFTER { QUICK } else { CALM }
-    }
-}
-
-/// The clock of a run's heartbeat.
-pub struct Metronome<'a> {
-    shared: &'a Shared,
-    rhythm: Rhythm,
-}
-
-impl<'a> Metronome<'a> {
-    /// One that begins quickly: nothing is known of the app's jobs yet.
-    pub fn new(shared: &'a Shared) -> Self {
-        Self { shared, rhythm: Rhythm::default() }
-    }
-
-    /// Waits until the next beat is due; false if the run has ended meanwhile.
-    pub fn wait(&mut self) -> bool {
-        let shared = self.shared;
-        let beats = self.rhythm.next(is_hasty(shared));
-        let goes_on = shared.wait(BEAT * beats as u32).is_none();
-        shared.tempo.beats.fetch_add(beats, Relaxed);
-        goes_on
-    }
-
-    /// Begins quickly again.
-    pub fn restart(&mut self) {
-        self.rhythm = Rhythm::default();
-    }
-
-    /// After the end: guests look whether their run is over when the epoch moves; so must those that start late.
-    pub fn end(self) {
-        while self.shared.has_tasks() {
-            self.shared.move_epoch();
-            std::thread::sleep(BEAT);
-        }
-    }
-}
-
-fn is_hasty(shared: &Shared) -> bool {
-    shared.tempo.is_hasty.swap(false, SeqCst)
-        || shared.is_hungry()
-        || shared.objects.is_anybody_waiting()
-        || shared.remote.as_ref().is_some_and(Remote::is_draining)
-}
-
-impl Shared {
-    /// Something has come of which guests are to hear: at once, if it is the first since the last beat. More of the
-    /// kind may come, and waits for the beats, which are quick now.
-    pub fn hasten(&self) {
-        if !self.tempo.is_hasty.swap(true, SeqCst) {
-            self.move_epoch();
-        }
-    }
-
-    /// Has every guest that computes look up as soon as it may, without waiting for the next beat.
-    pub fn move_epoch(&self) {
-        self.app.0.engine.inner.increment_epoch();
     }
 }
 

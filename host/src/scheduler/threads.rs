@@ -6,53 +6,58 @@ use std::thread::JoinHandle;
 use crossbeam_deque::Worker as Deque;
 use sateen_command_line::explained;
 
-use super::{Job, Priority, Shared, SharedParts, run_worker};
+use super::job::Job;
+use super::priority::Priority;
+use super::registry::RegistryParts;
+use super::remote::{Registry, Remote};
+use super::worker::run_worker;
 use crate::failure::RunError;
 
 /// A run's threads, and what they share. Its owner ends the run and then joins them.
 pub struct Threads {
-    pub shared: Arc<Shared>,
+    pub registry: Arc<Registry>,
     deques: Vec<Deque<Arc<Job>>>,
     priority: Priority,
     handles: Vec<JoinHandle<()>>,
 }
 
 impl Threads {
-    /// No thread runs yet.
+    /// No thread runs yet; `remote` is what a portion of a run has beyond a whole run.
     ///
     /// # Errors
     /// When the run has no workers.
-    pub fn new(parts: SharedParts) -> Result<Self, RunError> {
-        if parts.threads == 0 {
+    pub fn new(parts: RegistryParts, priority: Priority, remote: Option<Remote>) -> Result<Self, RunError> {
+        let threads = parts.settings.threads;
+        if threads == 0 {
             return Err(RunError::BadInput("a run needs at least one thread".to_owned()));
         }
-        let deques: Vec<_> = (0..parts.threads).map(|_| Deque::new_lifo()).collect();
-        let priority = parts.priority;
+        let deques: Vec<_> = (0..threads).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        Ok(Self { shared: Arc::new(Shared::new(parts, stealers)), deques, priority, handles: Vec::new() })
+        let registry = Arc::new(Registry::new(parts, remote, stealers));
+        Ok(Self { registry, deques, priority, handles: Vec::new() })
     }
 
     /// Starts the workers, and the heartbeat whose body is `beat`.
     ///
     /// # Errors
     /// When this machine gives no threads.
-    pub fn start(&mut self, beat: impl FnOnce(&Shared) + Send + 'static) -> Result<(), RunError> {
+    pub fn start(&mut self, beat: impl FnOnce(&Registry) + Send + 'static) -> Result<(), RunError> {
         for (index, deque) in std::mem::take(&mut self.deques).into_iter().enumerate() {
-            let (shared, priority) = (self.shared.clone(), self.priority);
+            let (registry, priority) = (self.registry.clone(), self.priority);
             self.spawn(format!("sateen-worker-{index}"), move || {
                 priority.take();
-                run_worker(&shared, index, deque);
+                run_worker(&registry, index, deque);
             })?;
         }
-        let (shared, priority) = (self.shared.clone(), self.priority);
+        let (registry, priority) = (self.registry.clone(), self.priority);
         self.spawn("sateen-heartbeat".to_owned(), move || {
             priority.take_before_workers();
-            beat(&shared);
+            beat(&registry);
         })
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), RunError> {
-        let guard = EndsIfPanicking(self.shared.clone());
+        let guard = EndsIfPanicking(self.registry.clone());
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let _guard = guard;
             body();
@@ -72,7 +77,7 @@ impl Threads {
 }
 
 /// A thread that panics ends its run rather than leaving it to wait for ever.
-struct EndsIfPanicking(Arc<Shared>);
+struct EndsIfPanicking(Arc<Registry>);
 
 impl Drop for EndsIfPanicking {
     fn drop(&mut self) {

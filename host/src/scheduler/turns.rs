@@ -17,11 +17,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::activity::Doing;
-use super::remote::Remote;
-use super::shared::Shared;
-use super::worker::own_index;
-
 /// A turn lasts for this long at least, unless its worker has nothing to do: long enough for a processor's caches to
 /// be worth filling, short enough for other hosts not to notice.
 pub const SLICE: Duration = Duration::from_millis(20);
@@ -173,45 +168,6 @@ impl TurnsOfRun {
         state.queue.iter().filter(|one| Arc::ptr_eq(&one.run, &self.held)).for_each(|one| {
             one.woken.notify_one();
         });
-    }
-}
-
-impl Shared {
-    /// Whether only those workers compute that have a turn.
-    pub fn has_turns(&self) -> bool {
-        self.parts.turns.is_some()
-    }
-
-    /// Before this worker computes: waits for a turn, where there are turns, unless `is_over`. A host that leaves
-    /// needs none: its guests are to come to rest soon.
-    pub fn begin_turn(&self, is_over: impl Fn() -> bool) {
-        let Some(turns) = &self.parts.turns else { return };
-        let worker = own_index().unwrap_or(usize::MAX);
-        let begin = |doing| self.remote.as_ref().map(|remote| remote.activity.begin(worker, doing));
-        let mut did = None;
-        turns.begin(|| did = begin(Doing::Others), || self.is_stopping() || self.is_draining() || is_over());
-        did.and_then(begin);
-    }
-
-    /// Workers that compute, as far as is known.
-    pub fn busy(&self) -> usize {
-        match &self.parts.turns {
-            // Those of a host that leaves need no turn.
-            Some(turns) if !self.remote.as_ref().is_some_and(Remote::is_draining) => turns.held(),
-            _ => self.threads().saturating_sub(self.idle.hungry()),
-        }
-    }
-
-    /// Guests that stand still, for a pause or until it is their turn, look whether they still have reason to; and
-    /// those that compute look up.
-    pub fn rouse(&self) {
-        self.move_epoch();
-        if let Some(remote) = &self.remote {
-            remote.pause.look_again();
-        }
-        if let Some(turns) = &self.parts.turns {
-            turns.look_again();
-        }
     }
 }
 

@@ -5,34 +5,34 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 use crossbeam_deque::Injector;
+use sateen_protocol::host::Notice;
+use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{
     Again, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
 };
 
-use super::{ROOT, Remote};
+use super::{Registry, Remote};
 use crate::failure::JobFailure;
-use crate::portion::Notice;
-use crate::scheduler::job::{Job, Outcome};
+use crate::scheduler::job::{Job, Outcome, ROOT};
 use crate::scheduler::keys::LazyKey;
 use crate::scheduler::objects::Object;
 use crate::scheduler::place::{Ancestry, Parent, Place};
-use crate::scheduler::shared::Shared;
 
 /// Results of less than so many times what recording them costs are not recorded.
 const RECORDED_WORK_A_COST: u32 = 100;
 
 /// What portions do, called from their driver's thread.
-impl Shared {
-    pub fn inject(&self, remote: &Remote, held: JobNumber, spec: JobSpec) {
+impl Remote {
+    pub fn inject(&self, registry: &Registry, held: JobNumber, spec: JobSpec) {
         let kind = if spec.kind == ROOT_KIND { ROOT } else { spec.kind as usize };
-        if kind != ROOT && kind >= self.app.0.jobs.len() {
+        if kind != ROOT && kind >= registry.app.0.jobs.len() {
             let result = Err(JobFailure {
                 job: format!("kind {kind}"),
                 message: "the app has no such job; whoever sent it has another app".to_owned(),
                 backtrace: Vec::new(),
             });
             let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
-            return remote.notify(Notice::Finished { held, finished: given(outcome).0 });
+            return self.notify(Notice::Finished { held, finished: given(outcome).0 });
         }
         let was_begun = spec.was_begun();
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
@@ -43,43 +43,43 @@ impl Shared {
         job.depth = spec.depth;
         job.place = Some(place);
         for Mention { object: name, creation } in spec.objects {
-            if let Some(object) = self.find_object(creation) {
+            if let Some(object) = registry.find_object(creation) {
                 object.set_name(name);
                 job.objects.push(object);
             }
         }
-        self.objects.forget_expected();
+        registry.objects.forget_expected();
         let job = Arc::new(job);
-        remote.held.lock().insert(held, job.clone());
-        remote.figures.held.fetch_add(1, Relaxed);
-        self.open(remote, &job, &remote.injected);
+        self.held.lock().insert(held, job.clone());
+        self.figures.held.fetch_add(1, Relaxed);
+        self.open(registry, &job, &self.open.injected);
     }
 
     /// Makes a job that is open, visible to all. Called from anywhere.
-    fn open(&self, remote: &Remote, job: &Arc<Job>, queue: &Injector<Arc<Job>>) {
-        self.count_open();
-        remote.list_open(job);
+    fn open(&self, registry: &Registry, job: &Arc<Job>, queue: &Injector<Arc<Job>>) {
+        registry.count_open();
+        self.list_open(job);
         queue.push(job.clone());
-        self.idle.wake_one();
+        registry.idle.wake_one();
         self.announce_exposed();
     }
 
     /// Tells the driver that a thief elsewhere can be given something.
-    pub fn announce_exposed(&self) {
-        if let Some(remote) = self.remote.as_ref().filter(|remote| remote.thieves() > 0) {
-            remote.notify(Notice::Exposed);
+    pub(super) fn announce_exposed(&self) {
+        if self.thieves() > 0 {
+            self.notify(Notice::Exposed);
         }
     }
 
-    pub fn offer(&self, remote: &Remote) -> Option<(JobNumber, JobSpec)> {
+    pub fn offer(&self, registry: &Registry) -> Option<(JobNumber, JobSpec)> {
         loop {
-            let (_, job) = remote.open.lock().pop_first()?;
+            let (_, job) = self.open.listed.lock().pop_first()?;
             let Some(place) = &job.place else { continue };
-            if self.ask_first(&job) {
+            if self.ask_first(registry, &job) {
                 continue;
             }
             let (number, parameters) = {
-                let mut away = remote.away.lock();
+                let mut away = self.away.lock();
                 if !job.lend() {
                     continue;
                 }
@@ -87,38 +87,38 @@ impl Shared {
                 away.insert(number, job.clone());
                 (number, job.parameters())
             };
-            self.count_closed();
-            return Some((number, remote.spec(&job, place, parameters)));
+            registry.count_closed();
+            return Some((number, self.spec(&job, place, parameters)));
         }
     }
 
     /// Sends a job that a redone task has exposed to be looked up.
-    pub fn look_up(&self, remote: &Remote, job: Job) -> Arc<Job> {
-        self.counters.exposed.fetch_add(1, Release);
+    pub fn look_up(&self, registry: &Registry, job: Job) -> Arc<Job> {
+        registry.counters.exposed.fetch_add(1, Release);
         let job = Arc::new(job.looked_up());
         if let Some(place) = &job.place {
             let number = place.number_anew();
-            remote.away.lock().insert(number, job.clone());
-            let spec = remote.spec(&job, place, job.parameters());
-            remote.notify(Notice::Lookup { number, spec });
+            self.away.lock().insert(number, job.clone());
+            let spec = self.spec(&job, place, job.parameters());
+            self.notify(Notice::Lookup { number, spec });
         }
         job
     }
 
     /// Sends an open redone job to be looked up before anybody begins it, if something may have come to be known of
     /// it since it became open: its thief was away for a moment, say, and runs it still.
-    pub fn ask_first(&self, job: &Arc<Job>) -> bool {
-        let (Some(remote), Some(place)) = (&self.remote, &job.place) else { return false };
+    pub(super) fn ask_first(&self, registry: &Registry, job: &Arc<Job>) -> bool {
+        let Some(place) = &job.place else { return false };
         let may_ask = place.redone.load(SeqCst)
-            && remote.looks_up()
+            && self.lookups.are_on()
             && place.held().is_none()
             && !self.is_draining()
             && job.is_open();
-        if !may_ask || !remote.is_known_since(job, place) || !remote.is_lookup_possible() {
+        if !may_ask || !self.is_known_since(job, place) || !self.is_lookup_possible() {
             return false;
         }
         let (number, parameters) = {
-            let mut away = remote.away.lock();
+            let mut away = self.away.lock();
             if !job.look_up() {
                 return false;
             }
@@ -126,40 +126,40 @@ impl Shared {
             away.insert(number, job.clone());
             (number, job.parameters())
         };
-        self.close(job);
-        let spec = remote.spec(job, place, parameters);
-        remote.notify(Notice::Lookup { number, spec });
+        registry.close(job);
+        let spec = self.spec(job, place, parameters);
+        self.notify(Notice::Lookup { number, spec });
         true
     }
 
-    pub fn want(&self, remote: &Remote, thieves: usize) {
-        let before = remote.thieves.swap(thieves, SeqCst);
-        if thieves > before && self.is_hungry() {
-            self.move_epoch();
+    pub fn want(&self, registry: &Registry, thieves: usize) {
+        let before = self.thieves.swap(thieves, SeqCst);
+        if thieves > before && registry.is_hungry() {
+            registry.move_epoch();
         }
         // What was exposed before anybody wanted it was not announced.
-        if thieves > 0 && !remote.open.lock().is_empty() {
-            remote.notify(Notice::Exposed);
+        if thieves > 0 && !self.open.listed.lock().is_empty() {
+            self.notify(Notice::Exposed);
         }
     }
 
-    pub fn complete_away(&self, remote: &Remote, number: JobNumber, finished: Finished) {
+    pub fn complete_away(&self, registry: &Registry, number: JobNumber, finished: Finished) {
         let outcome = received(finished);
-        let mut away = remote.away.lock();
+        let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
         let was_looked_up = job.is_looked_up();
-        self.grains.note(job.kind, job.depth, outcome.work);
+        registry.grains.note(job.kind, job.depth, outcome.work);
         if !job.settle(outcome) {
             return;
         }
         drop(away);
-        let figure = if was_looked_up { &remote.figures.reused } else { &remote.figures.away };
+        let figure = if was_looked_up { &self.figures.reused } else { &self.figures.away };
         figure.fetch_add(1, Relaxed);
-        self.wake_owner(&job);
+        registry.tasks.wake(job.owner);
     }
 
-    pub fn requeue(&self, remote: &Remote, number: JobNumber, again: Again) {
-        let mut away = remote.away.lock();
+    pub fn requeue(&self, registry: &Registry, number: JobNumber, again: Again) {
+        let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
         if let Some(place) = &job.place {
             place.redone.fetch_or(again.redone, SeqCst);
@@ -169,71 +169,87 @@ impl Shared {
             }
             place.lookup_below.store(again.lookup_below, SeqCst);
         }
-        remote.note_asked(&job);
+        self.note_asked(&job);
         // Counted before it is open: whoever claims it counts it out.
-        self.count_open();
+        registry.count_open();
         if !job.reopen() {
-            self.count_closed();
+            registry.count_closed();
             return;
         }
         drop(away);
-        remote.list_open(&job);
-        remote.returned.push(job.clone());
-        self.wake_owner(&job);
-        self.idle.wake_one();
+        self.list_open(&job);
+        self.open.returned.push(job.clone());
+        registry.tasks.wake(job.owner);
+        registry.idle.wake_one();
         self.announce_exposed();
     }
 
-    /// Lets the owner of a job look again, from a thread that is no worker's.
-    fn wake_owner(&self, job: &Job) {
-        self.wake(job.owner);
-    }
-
-    pub fn abort_held(&self, remote: &Remote, held: JobNumber) {
-        let job = remote.held.lock().remove(&held);
+    pub fn abort_held(&self, registry: &Registry, held: JobNumber) {
+        let job = self.held.lock().remove(&held);
         if let Some(job) = job {
-            self.abandon(&job);
+            registry.abandon(&job);
         }
     }
 
-    /// The outcome of a task goes to whoever waits for it, and is recorded.
-    pub fn deliver(&self, job: &Job, ancestry: Option<&Ancestry>, outcome: Outcome) {
-        if let Some(remote) = &self.remote {
-            if let Some(held) = job.place.as_ref().and_then(Place::held) {
-                return self.finish_held(remote, held, outcome);
-            }
-            // Its key is known, and its parameters are the driver's already.
-            if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work, Duration::ZERO))
-            {
-                remote.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
-            }
+    /// The outcome of a task goes to the host that its job came from, or is recorded and returned.
+    pub(super) fn deliver(
+        &self,
+        registry: &Registry,
+        job: &Job,
+        ancestry: Option<&Ancestry>,
+        outcome: Outcome,
+    ) -> Option<Outcome> {
+        if let Some(held) = job.place.as_ref().and_then(Place::held) {
+            self.finish_held(registry, held, outcome);
+            return None;
         }
-        job.complete(outcome);
-        self.wake(job.owner);
+        // Its key is known, and its parameters are the driver's already.
+        if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work, Duration::ZERO)) {
+            self.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
+        }
+        Some(outcome)
     }
 
     /// The outcome of another host's job goes there, if anybody wants it still.
-    fn finish_held(&self, remote: &Remote, held: JobNumber, outcome: Outcome) {
-        if remote.held.lock().remove(&held).is_none() {
+    fn finish_held(&self, registry: &Registry, held: JobNumber, outcome: Outcome) {
+        if self.held.lock().remove(&held).is_none() {
             return;
         }
-        remote.turned_away.lock().end();
+        self.crowding.forget_turned_away();
         let (finished, objects) = given(outcome);
-        remote.notify(Notice::Finished { held, finished });
+        self.notify(Notice::Finished { held, finished });
         // Whoever has the result fetches them when it opens them.
-        self.objects.keep(objects);
+        registry.objects.keep(objects);
     }
 
+    /// Something may have come to be known of an open job since it became open.
+    fn is_known_since(&self, job: &Job, place: &Place) -> bool {
+        self.lookups.is_known_since(place, || {
+            let (key, _) = place.identity(|| self.key(job.kind, &job.parameters(), &job.objects));
+            key.tag()
+        })
+    }
+
+    fn is_worth_recording(&self, work: Duration, cost: Duration) -> bool {
+        let least = cost * RECORDED_WORK_A_COST;
+        self.record_every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
+    }
+
+    /// A guard waits: what others have of these objects is to be fetched.
+    pub fn refetch_objects(&self, held: JobNumber, objects: &[ObjectId]) {
+        objects.iter().for_each(|object| self.notify(Notice::Refetch { object: *object, held }));
+    }
+}
+
+impl Registry {
     /// Whether the result of so much work is recorded, which takes about `cost`.
     pub fn is_worth_recording(&self, work: Duration, cost: Duration) -> bool {
-        let every = self.remote.as_ref().and_then(|remote| remote.parts.record_every);
-        let least = cost * RECORDED_WORK_A_COST;
-        every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
+        self.grid.as_ref().is_some_and(|remote| remote.is_worth_recording(work, cost))
     }
 
     /// A job that its owner has called in place has come to its end, and is worth recording.
     pub fn record_in_place(&self, job: &Job, key: &LazyKey, outcome: &Outcome) {
-        if let (Some(remote), Some(place)) = (&self.remote, &job.place) {
+        if let (Some(remote), Some(place)) = (&self.grid, &job.place) {
             remote.record(outcome, || {
                 let (key, lineage) = place.identity(|| key.get());
                 (key, lineage, place.depth)
@@ -247,7 +263,7 @@ impl Remote {
         // An object may be gone when its mention is found in a table.
         if outcome.objects.is_empty() {
             let (key, lineage, depth) = identity();
-            self.notify_recorded(Notice::Recorded { key, depth, lineage, finished: sent(outcome) });
+            self.notices.notify_recorded(Notice::Recorded { key, depth, lineage, finished: sent(outcome) });
         }
     }
 

@@ -1,0 +1,107 @@
+//! The jobs that one instance has exposed and not synced.
+
+use std::sync::Arc;
+
+use crate::scheduler::Job;
+
+/// Exposed jobs, by the numbers from 1 upwards that the guest knows them by.
+#[derive(Default)]
+pub struct Children {
+    jobs: Vec<Option<Arc<Job>>>,
+    free_numbers: Vec<u32>,
+    /// The one that the guest had begun last in an instance of its own rather than call it in place.
+    begun: Option<Arc<Job>>,
+}
+
+impl Children {
+    /// How many numbers are in use.
+    pub fn outstanding(&self) -> usize {
+        self.jobs.len() - self.free_numbers.len()
+    }
+
+    /// Keeps an exposed job; returns its number.
+    pub fn add(&mut self, job: Arc<Job>) -> u32 {
+        match self.free_numbers.pop() {
+            Some(number) => {
+                self.jobs[number as usize - 1] = Some(job);
+                number
+            }
+            None => {
+                self.jobs.push(Some(job));
+                self.jobs.len() as u32
+            }
+        }
+    }
+
+    /// An exposed job that has not been synced.
+    pub fn get(&self, number: u32) -> Option<&Arc<Job>> {
+        self.jobs.get((number as usize).checked_sub(1)?)?.as_ref()
+    }
+
+    /// Gives up an exposed job and its number; `None` if that is not in use.
+    pub fn remove(&mut self, number: u32) -> Option<Arc<Job>> {
+        let job = self.take(number)?;
+        self.free(number);
+        Some(job)
+    }
+
+    /// As `remove`, but the number is not given out again before it is freed.
+    pub fn take(&mut self, number: u32) -> Option<Arc<Job>> {
+        self.jobs.get_mut((number as usize).checked_sub(1)?)?.take()
+    }
+
+    /// The number of a job that was taken may be given out again.
+    pub fn free(&mut self, number: u32) {
+        self.free_numbers.push(number);
+    }
+
+    /// Notes that the guest had `job` begun in an instance of its own.
+    pub fn note_begun(&mut self, job: Arc<Job>) {
+        self.begun = Some(job);
+    }
+
+    /// Whether `job` is the one that was begun so last.
+    pub fn is_begun(&self, job: &Arc<Job>) -> bool {
+        self.begun.as_ref().is_some_and(|begun| Arc::ptr_eq(job, begun))
+    }
+
+    /// All that have not been synced; none is left.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Arc<Job>> {
+        self.jobs.drain(..).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn job() -> Arc<Job> {
+        Arc::new(Job::new(0, Vec::new(), 1, Duration::ZERO))
+    }
+
+    #[test]
+    fn a_number_is_given_out_again_only_when_it_is_freed() {
+        let mut children = Children::default();
+        let (first, second) = (job(), job());
+        assert_eq!((children.add(first.clone()), children.add(second.clone())), (1, 2));
+        assert!(children.get(0).is_none() && children.get(3).is_none());
+        assert!(children.take(1).is_some_and(|job| Arc::ptr_eq(&job, &first)));
+        assert!(children.get(1).is_none() && children.take(1).is_none());
+        assert_eq!((children.outstanding(), children.add(job())), (2, 3), "the first is in use still");
+        children.free(1);
+        assert_eq!((children.outstanding(), children.add(job())), (2, 1));
+        assert!(children.remove(2).is_some_and(|job| Arc::ptr_eq(&job, &second)));
+        assert_eq!((children.outstanding(), children.take_all().count()), (2, 2));
+    }
+
+    #[test]
+    fn the_job_that_was_begun_last_is_known() {
+        let mut children = Children::default();
+        let (begun, other) = (job(), job());
+        assert!(!children.is_begun(&begun));
+        children.note_begun(begun.clone());
+        assert!(children.is_begun(&begun) && !children.is_begun(&other));
+    }
+}

@@ -1,0 +1,121 @@
+//! The words in a guest's memory by which its host makes it look up, and tells it what it does not ask for; see the SDK's
+//! `wasm/latent/`.
+
+use wasmtime::{AsContext, AsContextMut, Caller, StoreContextMut};
+
+use super::Guest;
+use crate::scheduler::Alarm;
+
+/// The two words of a sounded alarm: `limit = 0`, and `floor = MAX` or, for all that is latent,
+/// `floor = MAX - 1`.
+const OLDEST: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
+/// A `limit` that closes the fast paths and is no alarm, and the `floor` that goes with it.
+const CLOSED: [u8; 8] = [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+/// Where each word is, counted from the first.
+const LIMIT: usize = 0;
+const DEPTH: usize = 8;
+const LOOKUP_BELOW: usize = 12;
+const SHIELD_BELOW: usize = 16;
+const NEWS: usize = 20;
+const MEASURE_BELOW: usize = 24;
+/// What `measure_below` is where all is measured.
+const MEASURE_ALL: u32 = u32::MAX;
+
+/// Where a guest's control words are, and what it was told in them last.
+#[derive(Default)]
+pub struct ControlWords {
+    /// The address of the first, once the guest has shown it.
+    address: Option<u32>,
+    /// How deep its spawns are looked up.
+    lookup_below: u32,
+    /// How deep jobs are that take long.
+    shield_below: u32,
+}
+
+impl ControlWords {
+    /// The guest shows where they are.
+    pub fn attach(&mut self, address: u32) {
+        self.address = Some(address);
+    }
+
+    /// Spawns from less than this depth are looked up, as far as the guest was told.
+    pub fn lookup_below(&self) -> u32 {
+        self.lookup_below
+    }
+}
+
+/// Makes the guest look up at its next spawn or sync.
+pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
+    let words = match alarm {
+        Alarm::Oldest => OLDEST,
+        Alarm::All => ALL,
+    };
+    write(store, LIMIT, &words);
+}
+
+/// Tells the guest how deep its spawns are looked up, if that is news; true if it was.
+pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
+    let guest = store.data_mut();
+    let looks_up = guest.registry.grid.as_ref().is_some_and(|remote| remote.lookups.are_on());
+    let below = if looks_up { guest.recordings.lookup_bound() } else { 0 };
+    if below == guest.control.lookup_below {
+        return false;
+    }
+    guest.control.lookup_below = below;
+    write(store, LOOKUP_BELOW, &below.to_le_bytes());
+    true
+}
+
+/// Tells the guest down to which depth the jobs of its sets are not to be called in place without asking.
+pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
+    let guest = store.data_mut();
+    let registry = &guest.registry;
+    if !registry.app.0.has_sets || !registry.exposes() {
+        return;
+    }
+    let below = registry.grains.long_levels(guest.job.depth_below_root());
+    if below != guest.control.shield_below {
+        guest.control.shield_below = below;
+        write(store, SHIELD_BELOW, &below.to_le_bytes());
+    }
+}
+
+/// Tells the guest that something has come to an object: any other number than before says so.
+pub fn write_news(store: StoreContextMut<'_, Guest>, word: u32) {
+    write(store, NEWS, &word.to_le_bytes());
+}
+
+/// Has a guest that is profiled tell of all that it does from here on.
+pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
+    let Some(limit) = read(&store, LIMIT) else { return };
+    write(store.as_context_mut(), MEASURE_BELOW, &MEASURE_ALL.to_le_bytes());
+    // An alarm stays one; whoever answers it closes the paths.
+    if limit != 0 {
+        write(store, LIMIT, &CLOSED);
+    }
+}
+
+/// In how many calls in place the guest is, as it says. It has made none before it has shown its control words.
+pub fn depth(caller: &Caller<'_, Guest>) -> u32 {
+    read(caller, DEPTH).unwrap_or(0)
+}
+
+/// One word, if it is in the guest's memory.
+fn read(store: &impl AsContext<Data = Guest>, offset: usize) -> Option<u32> {
+    let store = store.as_context();
+    let guest = store.data();
+    let at = guest.control.address? as usize + offset;
+    let word = guest.exports.memory()?.data(&store).get(at..at + 4)?;
+    word.first_chunk().map(|word| u32::from_le_bytes(*word))
+}
+
+/// What is outside the guest's memory is the guest's own loss.
+fn write(mut store: StoreContextMut<'_, Guest>, offset: usize, words: &[u8]) {
+    let guest = store.data();
+    let (Some(memory), Some(control)) = (guest.exports.memory(), guest.control.address) else { return };
+    let at = control as usize + offset;
+    if let Some(room) = memory.data_mut(&mut store).get_mut(at..at + words.len()) {
+        room.copy_from_slice(words);
+    }
+}

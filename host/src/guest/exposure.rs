@@ -1,0 +1,92 @@
+//! Which of its jobs an instance exposes, and when it is asked for them.
+
+use super::Guest;
+use super::grain::exposure_cost;
+use super::pace::Pace;
+use crate::scheduler::{Alarm, CALM};
+
+/// A guest that has offered a job that is too short is left alone for so many beats.
+const QUIET_BEATS: u32 = 8;
+
+/// When an instance is asked for jobs.
+#[derive(Default)]
+pub struct Exposure {
+    /// When more jobs are exposed than those who are hungry need.
+    pace: Pace,
+    /// The run's beats that it has counted.
+    beats: u64,
+    /// For so many beats it is not asked for jobs.
+    quiet_beats: u32,
+}
+
+impl Exposure {
+    /// Of an instance that begins when the run has had so many beats.
+    pub fn new(beats: u64) -> Self {
+        Self { beats, ..Self::default() }
+    }
+
+    /// Whether jobs are so dear that the guest should not even offer more than one at a time.
+    pub fn is_one_enough(&self) -> bool {
+        self.pace.is_one_enough()
+    }
+
+    /// A job was exposed with so many bytes of parameters.
+    pub fn count_exposed(&mut self, bytes: usize) {
+        self.pace.count_exposed(bytes);
+    }
+}
+
+impl Guest {
+    /// Whether this instance has computed for so long that it should expose jobs for their results to be
+    /// recorded.
+    pub fn is_time_to_record(&mut self) -> bool {
+        let Some(every) = self.record_every() else { return false };
+        let work = self.clock.own_work();
+        self.exposure.pace.is_time(every, work)
+    }
+
+    /// Whether another exposed job is welcome.
+    pub fn exposes_more(&mut self) -> bool {
+        if self.children.outstanding() >= self.registry.limits().exposed_jobs_max {
+            return false;
+        }
+        let pace = &mut self.exposure.pace;
+        match pace.takes_more() {
+            _ if self.registry.is_draining() => true,
+            Some(false) if self.registry.is_hungry() => self.registry.takes_more(),
+            Some(false) => {
+                pace.end();
+                false
+            }
+            Some(true) => true,
+            None => self.registry.takes_more(),
+        }
+    }
+
+    /// The beats since they were counted last: none if guests were only made to look up. Those in which it waited do
+    /// not count.
+    pub fn count_beats(&mut self) -> u32 {
+        let now = self.registry.tempo.beats();
+        let exposure = &mut self.exposure;
+        let beats = now.saturating_sub(std::mem::replace(&mut exposure.beats, now)).min(CALM) as u32;
+        exposure.quiet_beats = exposure.quiet_beats.saturating_sub(beats.max(1));
+        beats
+    }
+
+    /// What it is asked to expose now.
+    pub fn alarm(&self) -> Option<Alarm> {
+        self.registry.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
+    }
+
+    /// Whether a job spawned from `depth`, with so many bytes of parameters, takes too short for others. Nothing
+    /// is asked for then for a while: the guest writes the parameters of all that it offers.
+    pub fn turns_down(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
+        let is_too_short = !self.registry.is_draining()
+            && !self.registry.is_pristine()
+            && self.registry.grains.turns_down(kind, self.job.depth_of(depth), exposure_cost(bytes));
+        if is_too_short {
+            self.exposure.quiet_beats = QUIET_BEATS;
+        }
+        is_too_short
+    }
+}

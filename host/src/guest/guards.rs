@@ -1,0 +1,89 @@
+//! The import `hold`: a guard waits for what others do to shared objects.
+
+use std::time::{Duration, Instant};
+
+use wasmtime::{AsContextMut, Caller};
+
+use super::Guest;
+use super::imports::NAME_BYTES_MAX;
+use super::memory::read_text;
+use super::objects::{in_ms, tell_news};
+use super::waiting::wait_for_objects;
+use crate::failure::Stop;
+use crate::limits::LimitExceeded;
+
+/// A guard waits so long for updates that are late, before what others have is fetched,
+const PATIENCE_MIN: Duration = Duration::from_millis(20);
+/// and then fetched again, after twice as long each time, up to this.
+const PATIENCE_MAX: Duration = Duration::from_millis(500);
+
+/// A guard that is false.
+pub struct Holding {
+    guard: String,
+    since: Instant,
+    /// Its last evaluation began after so many changes.
+    seen: u64,
+    refetch: Refetch,
+}
+
+/// When a guard that waits has replicas compared with others'. Other updates may come all the time.
+struct Refetch {
+    after: Duration,
+    next: Duration,
+}
+
+impl Refetch {
+    fn new() -> Self {
+        Self { after: PATIENCE_MIN, next: PATIENCE_MIN }
+    }
+
+    fn is_time(&mut self, waited: Duration) -> bool {
+        let is_time = waited >= self.next;
+        if is_time {
+            self.after = (2 * self.after).min(PATIENCE_MAX);
+            self.next = waited + self.after;
+        }
+        is_time
+    }
+}
+
+/// A guard is false: waits until something has come to an object.
+pub async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
+    let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
+    let guest = caller.data_mut();
+    let known = guest.objects.holding.take().filter(|holding| holding.guard == name);
+    let Some(Holding { since, seen, mut refetch, .. }) = known else {
+        // Something may have come since the guard looked: it looks again before it waits.
+        let (since, seen) = (Instant::now(), guest.registry.objects.changes());
+        guest.objects.holding = Some(Holding { guard: name, since, seen, refetch: Refetch::new() });
+        tell_news(caller.as_context_mut());
+        return Ok(());
+    };
+    let registry = guest.registry.clone();
+    let limit = registry.limits().guard_wait_max;
+    let job = guest.job_name().to_owned();
+    let held = guest.job.ancestry().map(|ancestry| ancestry.held);
+    let open = guest.objects.ids();
+    guest.clock.stop();
+    let waited = wait_for_objects(guest, || {
+        let waited = since.elapsed();
+        if let (Some(held), Some(remote)) = (held.filter(|_| refetch.is_time(waited)), &registry.grid) {
+            remote.refetch_objects(held, &open);
+        }
+        if registry.objects.changes() != seen {
+            return Some(Ok(()));
+        }
+        if waited >= limit {
+            let (guard, job) = (name.clone(), job.clone());
+            return Some(Err(Stop::Limit(LimitExceeded::Guard { guard, job, waited: in_ms(waited) })));
+        }
+        None
+    })
+    .await;
+    guest.clock.go_on();
+    waited.map_err(wasmtime::Error::new)?;
+    let seen = registry.objects.changes();
+    guest.objects.holding = Some(Holding { guard: name, since, seen, refetch });
+    tell_news(caller.as_context_mut());
+    Ok(())
+}

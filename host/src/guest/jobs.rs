@@ -1,0 +1,228 @@
+//! The imports for jobs: what becomes of one that a guest exposes, syncs, or calls in place.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
+use sateen_protocol::message::NoteKind;
+use wasmtime::{AsContextMut, Caller};
+
+use super::Guest;
+use super::control_words::{sound_alarm, update_lookup_below};
+use super::failing::offer_failure;
+use super::grain::exposure_cost;
+use super::kinds::count_jobs;
+use super::memory::{broken, part, read};
+use super::objects::tell_news;
+use super::offered::Offered;
+use super::profile::Profile;
+use super::recordings::{Ended, Recording};
+use super::waiting::{Waited, wait_for};
+use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place};
+
+/// Answers of `sync` if the job comes back, above its depth;
+const RECLAIMED: u64 = 1 << 32;
+/// and if `record` is to be called with its result.
+const RECLAIMED_RECORD: u64 = 3 << 32;
+
+/// Makes the guest look up soon if somebody wants its jobs.
+pub fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
+    // What a host that leaves wants is all that is latent: that is asked for at each heartbeat.
+    if let Some(alarm) = caller.data().alarm().filter(|alarm| *alarm == Alarm::Oldest) {
+        sound_alarm(caller.as_context_mut(), alarm);
+    }
+}
+
+/// A job goes to the scheduler, or 0 when enough are there.
+pub fn expose(
+    caller: &mut Caller<'_, Guest>,
+    kind: u32,
+    parameters: u32,
+    length: u32,
+    depth: u32,
+) -> wasmtime::Result<u32> {
+    // Also when the job stays latent: what comes next mentions its own.
+    let mentioned = caller.data_mut().objects.take_mentioned();
+    let guest = caller.data();
+    let registry = guest.registry.clone();
+    if registry.app.0.jobs.len() <= kind as usize {
+        return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
+    }
+    let lookup = registry.grid.as_ref().filter(|_| depth < guest.looks_up_below());
+    let is_welcome = match lookup {
+        Some(remote) => {
+            guest.children.outstanding() < registry.limits().exposed_jobs_max && remote.is_lookup_possible()
+        }
+        None => caller.data_mut().exposes_more(),
+    };
+    // What is exposed may be stolen, and must then fit into messages.
+    let is_too_much = registry.grid.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
+    if !is_welcome || is_too_much {
+        return Ok(0);
+    }
+    if lookup.is_none() && caller.data_mut().turns_down(kind as usize, depth, length as usize) {
+        return Ok(0);
+    }
+    let limit = registry.limits().output_bytes_max;
+    let parameters = read(caller, parameters, length, limit, "the parameters of a job")?;
+    let guest = caller.data_mut();
+    guest.exposure.count_exposed(parameters.len());
+    guest.kinds.count_exposed(kind as usize, parameters.len());
+    // Its result may be known elsewhere: it is not open before that is settled.
+    let lookup = lookup.filter(|remote| remote.may_find(kind as usize, &parameters, &mentioned));
+    let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
+    let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
+    let mut job = Job::new(kind as usize, parameters, guest.job.task(), exposed_at);
+    job.spawned_at = depth;
+    job.depth = guest.job.depth_of(depth);
+    job.objects = mentioned;
+    job.place = guest.job.ancestry().map(|ancestry| {
+        let recordings = &guest.recordings;
+        let (within, redone) = (recordings.above(depth), recordings.is_redone_above(depth));
+        Place::below(ancestry, depth, within, redone, recordings.lookup_bound())
+    });
+    // A job is spawned before it is exposed, whenever somebody looks.
+    count_jobs(&mut caller.as_context_mut(), 0);
+    let guest = caller.data_mut();
+    let number = match lookup {
+        Some(remote) => guest.children.add(remote.look_up(&registry, job)),
+        None => {
+            let job = Arc::new(job);
+            let number = guest.children.add(job.clone());
+            registry.expose(job);
+            number
+        }
+    };
+    sound_alarm_if_wanted(caller);
+    Ok(number)
+}
+
+/// A job comes back: unstolen, done or failed. Waits until that is known, and so may suspend the
+/// guest; the worker does something else meanwhile.
+pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
+    let guest = caller.data_mut();
+    let Some(job) = guest.children.take(number) else {
+        return Err(broken(guest, format!("it syncs the job number {number}, which it has not exposed")));
+    };
+    if let Some(parameters) = guest.reclaim(&job) {
+        return Ok(come_back(&mut caller, number, job, parameters));
+    }
+    guest.clock.stop();
+    let waited = wait_for(guest, &job).await;
+    let outcome = match waited {
+        Ok(Waited::Outcome(outcome)) => outcome,
+        Ok(Waited::Reclaimed(parameters)) => {
+            guest.clock.go_on();
+            return Ok(come_back(&mut caller, number, job, parameters));
+        }
+        Err(stop) => {
+            // It is no longer among the children, with which it would be abandoned.
+            guest.registry.abandon(&job);
+            return Err(wasmtime::Error::new(stop));
+        }
+    };
+    guest.clock.resume(job.exposed_at + outcome.span, outcome.work);
+    answer_with(&mut caller, number, &job, outcome)
+}
+
+/// The answer of `sync` for a job that ran elsewhere.
+pub fn answer_with(
+    caller: &mut Caller<'_, Guest>,
+    number: u32,
+    job: &Job,
+    outcome: Outcome,
+) -> wasmtime::Result<u64> {
+    // What the child has updated is seen from here on, also if it failed.
+    tell_news(caller.as_context_mut());
+    let guest = caller.data_mut();
+    guest.children.free(number);
+    if job.was_found() {
+        guest.catch_up.found(guest.clock.own_work());
+    }
+    if guest.registry.is_worth_recording(outcome.work, Duration::ZERO) {
+        guest.recordings.count_saved(outcome.work);
+    }
+    match outcome.result {
+        Ok(result) => {
+            guest.begin_aside();
+            let length = result.len() as u64;
+            guest.offered = Offered::Owned(result);
+            guest.objects.offered = outcome.objects;
+            Ok(length)
+        }
+        Err(failure) => {
+            let answer = offer_failure(guest, &failure)?;
+            guest.failures.note_child(failure);
+            Ok(answer)
+        }
+    }
+}
+
+/// The answer of `sync` for a job that its owner calls in place.
+pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
+    sound_alarm_if_wanted(caller);
+    let guest = caller.data_mut();
+    if let Some(profile) = &mut guest.profile {
+        profile.came_back = Some(job.exposed_at);
+    }
+    let depth = u64::from(job.spawned_at);
+    let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
+    let Some(remote) = guest.registry.grid.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
+    else {
+        guest.children.free(number);
+        return RECLAIMED | depth;
+    };
+    let key = Arc::new(LazyKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
+    let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
+    let (work, span) = guest.clock.total_work_and_span();
+    let lookup_bound = guest.job.lookup_bound_of(&job);
+    let recording = Recording { job, key, is_redone, before, work, span };
+    guest.recordings.begin(number, recording, lookup_bound);
+    update_lookup_below(caller.as_context_mut());
+    RECLAIMED_RECORD | depth
+}
+
+/// Whether a job that was called in place, and that was to be recorded, took long enough for that: a guest need not
+/// encode what is not recorded.
+pub fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u32> {
+    let (work, _) = caller.data_mut().clock.total_work_and_span();
+    let guest = caller.data_mut();
+    let Some(recording) = guest.recordings.find(number) else {
+        return Err(not_asked_to_record(guest, number));
+    };
+    let work = work.saturating_sub(recording.work);
+    let is_wanted = guest.registry.is_worth_recording(work, exposure_cost(recording.key.parameter_bytes()));
+    if !is_wanted && let Some(ended) = guest.end_recording(number, |work_ns| NoteKind::Done { work_ns }) {
+        guest.recordings.count_saved(ended.saved);
+    }
+    Ok(is_wanted.into())
+}
+
+fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
+    broken(guest, format!("it records the job number {number}, which it was not asked to"))
+}
+
+/// What a job gave that was called in place, and that was to be recorded.
+pub fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
+    let limit = caller.data().registry.limits().output_bytes_max;
+    let ended = caller.data_mut().end_recording(number, |work_ns| NoteKind::Done { work_ns });
+    let Some(Ended { recording, saved }) = ended else {
+        return Err(not_asked_to_record(caller.data(), number));
+    };
+    let (work, span) = caller.data_mut().clock.total_work_and_span();
+    let work = work.saturating_sub(recording.work);
+    let bytes = part(&caller, result, length, limit, "the result of a job")?;
+    // The parameters are hashed, the result is copied.
+    let cost = exposure_cost(recording.key.parameter_bytes().saturating_add(bytes.len()));
+    let result = caller.data().registry.is_worth_recording(work, cost).then(|| bytes.to_vec());
+    let guest = caller.data_mut();
+    let objects = guest.objects.take_mentioned();
+    guest.recordings.count_saved(if result.is_some() { work } else { saved });
+    if let Some(result) = result {
+        let span = span.saturating_sub(recording.span);
+        let outcome = Outcome { result: Ok(result), span, work, objects };
+        guest.registry.record_in_place(&recording.job, &recording.key, &outcome);
+    }
+    Ok(())
+}

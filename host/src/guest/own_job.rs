@@ -1,0 +1,93 @@
+//! The job that an instance runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use sateen_protocol::{JobNumber, JobTag};
+
+use super::task::Assignment;
+use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
+
+/// An instance's own job, and the task that runs it.
+pub struct OwnJob {
+    task: TaskId,
+    assignment: Assignment,
+    /// Where it stands in a run of many hosts.
+    ancestry: Option<Arc<Ancestry>>,
+    /// See [`Task`](crate::scheduler::Task).
+    is_urgent: Arc<AtomicBool>,
+}
+
+impl OwnJob {
+    pub fn new(
+        task: TaskId,
+        assignment: Assignment,
+        ancestry: Option<Arc<Ancestry>>,
+        is_urgent: Arc<AtomicBool>,
+    ) -> Self {
+        Self { task, assignment, ancestry, is_urgent }
+    }
+
+    /// The task that runs it.
+    pub fn task(&self) -> TaskId {
+        self.task
+    }
+
+    pub fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    /// Its record, unless it is the root of a run on this host alone.
+    pub fn record(&self) -> Option<&Arc<Job>> {
+        match &self.assignment {
+            Assignment::Root { .. } => None,
+            Assignment::Job(job) => Some(job),
+        }
+    }
+
+    /// Where it stands in a run of many hosts.
+    pub fn ancestry(&self) -> Option<&Arc<Ancestry>> {
+        self.ancestry.as_ref()
+    }
+
+    /// What it is called in the tree of a run of many hosts.
+    pub fn tag(&self) -> Option<JobTag> {
+        self.ancestry.as_ref().map(|ancestry| ancestry.key.tag())
+    }
+
+    /// The number that another host has given it, if it is that host's.
+    pub fn held(&self) -> Option<JobNumber> {
+        self.record()?.place.as_ref().and_then(Place::held)
+    }
+
+    /// Whether it is the run's root.
+    pub fn is_root(&self) -> bool {
+        self.record().is_none_or(|job| job.kind == ROOT)
+    }
+
+    /// Spawns below the root, of the job.
+    pub fn depth_below_root(&self) -> u32 {
+        self.record().map_or(0, |job| job.depth)
+    }
+
+    /// How deep below the run's root a job is that it spawns from `depth`.
+    pub fn depth_of(&self, depth: u32) -> u32 {
+        self.depth_below_root().saturating_add(depth).saturating_add(1)
+    }
+
+    /// How deep the spawns are to be looked up that are below `job`, which comes back to be called in place.
+    pub fn lookup_bound_of(&self, job: &Job) -> u32 {
+        let below = job.place.as_ref().map_or(0, |place| place.lookup_below.load(SeqCst));
+        below.saturating_sub(self.ancestry.as_ref().map_or(0, |ancestry| ancestry.depth))
+    }
+
+    /// Whether nobody wants its result any more.
+    pub fn is_aborted(&self) -> bool {
+        self.record().is_some_and(|job| job.is_aborted())
+    }
+
+    /// Whether its task does not wait behind others when it can go on.
+    pub fn set_urgent(&self, is_urgent: bool) {
+        self.is_urgent.store(is_urgent, SeqCst);
+    }
+}

@@ -1,0 +1,104 @@
+//! Who gets an exposed job: a thief, its owner, or nobody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
+
+use super::deques::{own_index, push_own, trim_own};
+use super::job::{Job, Task};
+use super::registry::{Grid, Registry};
+
+impl<G: Grid> Registry<G> {
+    /// Makes a job visible to thieves. Called on a worker.
+    pub fn expose(&self, job: Arc<Job>) {
+        self.counters.exposed.fetch_add(1, Release);
+        self.count_open();
+        self.grid.list_open(&job);
+        push_own(job);
+        self.idle.wake_one();
+        self.grid.announce_exposed();
+    }
+
+    /// Takes an exposed job back for its owner, if nobody has claimed it.
+    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
+        // In pristine mode every job runs in an instance of its own, as long as there are any.
+        if self.is_pristine() && self.instances.are_left() {
+            return None;
+        }
+        if G::ask_first(self, job) {
+            return None;
+        }
+        let parameters = self.withdraw(job)?;
+        trim_own();
+        Some(parameters)
+    }
+
+    fn withdraw(&self, job: &Job) -> Option<Vec<u8>> {
+        let parameters = job.withdraw()?;
+        self.close(job);
+        Some(parameters)
+    }
+
+    /// An open job was claimed.
+    pub fn close(&self, job: &Job) {
+        self.count_closed();
+        self.grid.unlist(job);
+    }
+
+    pub fn count_open(&self) {
+        self.deques.count_open();
+    }
+
+    pub fn count_closed(&self) {
+        self.deques.count_closed();
+        // Somebody may have counted on that job, and would be fed with the next beat only.
+        if self.is_hungry() {
+            self.hasten();
+        }
+    }
+
+    /// Nobody will sync this job any more.
+    pub fn abandon(&self, job: &Job) {
+        loop {
+            if self.withdraw(job).is_some() {
+                self.counters.aborted.fetch_add(1, Relaxed);
+                return;
+            }
+            if self.grid.give_up(job) || job.is_gone() {
+                return;
+            }
+            if job.is_taken() {
+                self.tasks.wake(job.abort());
+                // If it computes, it need not go on until the next beat.
+                self.rouse();
+                // This worker may go on with its guest for long; the other end need not wait for that.
+                self.idle.wake_one();
+                return;
+            }
+            // It went elsewhere or came back in between.
+        }
+    }
+
+    /// Claims `job` for a new task.
+    pub fn take(&self, job: &Arc<Job>) -> Option<Task> {
+        let id = self.tasks.new_id();
+        // Who may be evicted keeps them, to begin again.
+        let parameters = if self.room.memory().is_some() { job.take_copy(id) } else { job.take(id) }?;
+        self.close(job);
+        self.counters.taken.fetch_add(1, Relaxed);
+        let (ancestry, repeats) = self.grid.begin(job, &parameters).unzip();
+        Some(Task {
+            id,
+            is_urgent: Arc::default(),
+            repeats: Arc::new(AtomicBool::new(repeats.unwrap_or(false))),
+            parameters,
+            ancestry: ancestry.map(Arc::new),
+        })
+    }
+
+    /// Notes that a job which `from` exposed runs on this worker.
+    pub fn note_steal(&self, from: usize) {
+        if own_index() != Some(from) {
+            self.counters.stolen.fetch_add(1, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The clock of a run's heartbeat, which goes by the run's [`tempo`](super::tempo).
+
+use super::registry::{Grid, Registry};
+use super::tempo::{BEAT, Rhythm};
+
+/// Tells when the next beat is due.
+pub struct Metronome<'a, G> {
+    registry: &'a Registry<G>,
+    rhythm: Rhythm,
+}
+
+impl<'a, G: Grid> Metronome<'a, G> {
+    /// One that begins quickly: nothing is known of the app's jobs yet.
+    pub fn new(registry: &'a Registry<G>) -> Self {
+        Self { registry, rhythm: Rhythm::default() }
+    }
+
+    /// Waits until the next beat is due; false if the run has ended meanwhile.
+    pub fn wait(&mut self) -> bool {
+        let registry = self.registry;
+        let beats = self.rhythm.next(is_hasty(registry));
+        let goes_on = registry.wait(BEAT * beats as u32).is_none();
+        registry.tempo.count(beats);
+        goes_on
+    }
+
+    /// Begins quickly again.
+    pub fn restart(&mut self) {
+        self.rhythm = Rhythm::default();
+    }
+
+    /// After the end: guests look whether their run is over when the epoch moves; so must those that start late.
+    pub fn end(self) {
+        while self.registry.tasks.are_left() {
+            self.registry.move_epoch();
+            std::thread::sleep(BEAT);
+        }
+    }
+}
+
+fn is_hasty<G: Grid>(registry: &Registry<G>) -> bool {
+    registry.tempo.take_haste()
+        || registry.is_hungry()
+        || registry.objects.is_anybody_waiting()
+        || registry.is_draining()
+}

@@ -1,0 +1,58 @@
+//! For how long jobs of other hosts have found no room in this host's memory.
+
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::limits::{HANDED_BACK_AFTER, TURNED_AWAY_DOUBLINGS_MAX};
+
+/// Jobs of other hosts that find no room.
+#[derive(Default)]
+pub struct Crowding {
+    /// Since when they wait for memory.
+    since: Mutex<Option<Instant>>,
+    turned_away: Mutex<TurnedAway>,
+}
+
+/// A time for which nothing is stolen because what was stolen found no room: its owner would wait for it in vain.
+#[derive(Default)]
+struct TurnedAway {
+    until: Option<Instant>,
+    /// Times in a row.
+    times: u32,
+}
+
+impl Crowding {
+    /// Whether there has been no room for so long that jobs which wait for some go back; that is said once. There is
+    /// some now if `has_room`.
+    pub fn is_over(&self, has_room: bool) -> bool {
+        let mut since = self.since.lock();
+        if has_room {
+            *since = None;
+            return false;
+        }
+        let is_over = since.get_or_insert_with(Instant::now).elapsed() >= HANDED_BACK_AFTER;
+        if is_over {
+            *since = None;
+        }
+        is_over
+    }
+
+    /// A stolen job found no room.
+    pub fn turn_away(&self) {
+        let mut turned_away = self.turned_away.lock();
+        let pause = HANDED_BACK_AFTER.saturating_mul(1 << turned_away.times.min(TURNED_AWAY_DOUBLINGS_MAX));
+        turned_away.until = Some(Instant::now() + pause);
+        turned_away.times += 1;
+    }
+
+    /// A stolen job found room until it had an outcome.
+    pub fn forget_turned_away(&self) {
+        self.turned_away.lock().times = 0;
+    }
+
+    /// Whether nothing is to be stolen for now.
+    pub fn turns_away(&self) -> bool {
+        self.turned_away.lock().until.is_some_and(|until| Instant::now() < until)
+    }
+}
