@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use sateen_api::{Figures, HostOfRun, JobCounts};
 use sateen_protocol::coordinator::RunView;
 use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
@@ -18,7 +19,7 @@ use super::request::{HostSeen, Live};
 use super::served::Service;
 use super::speed::{Pace, compare};
 use super::totals::add_host;
-use crate::api::types::{Figures, HostOfRun, JobCounts};
+use crate::api::figures::host_of_run;
 use crate::chronicle::Chronicles;
 use crate::locked;
 use crate::metrics::Totals;
@@ -169,7 +170,7 @@ impl Driver {
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
-                HostOfRun::new(host, &self.name_of(host), is_there, &counts)
+                host_of_run(host, &self.name_of(host), is_there, &counts)
             })
             .collect();
         let is_full = part.len() == HOSTS_AT_ONCE_MAX;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
 
 use super::scan::Told;
-use crate::api::types::{HostOfRun, JobCounts};
 
 /// What a host did.
 #[derive(Debug, Clone, Copy, Default)]
