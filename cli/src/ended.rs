@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
+use sateen_api::Counted;
 use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -62,9 +63,9 @@ pub struct About {
 pub struct Losses {
     pub answer_work_s: Option<f64>,
     pub lost_work_s: Option<f64>,
-    pub saved_work_s: Option<f64>,
+    pub saved_work_s: f64,
     /// Whether the numbers are all.
-    pub counted: Option<String>,
+    pub counted: Counted,
 }
 
 /// How long it took.
@@ -81,7 +82,7 @@ pub struct OneJob {
     /// Its key.
     pub job: String,
     /// Spawns below its run's root.
-    pub depth: u64,
+    pub depth: u32,
     /// With its parameters as Rust would write them, if the app says how they are encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,

@@ -42,7 +42,7 @@ use metrics::Counters;
 use server::Gates;
 use store::{Opening, Store};
 
-pub use api::{PublicName, types};
+pub use api::PublicName;
 #[doc(hidden)]
 pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]

@@ -1,11 +1,9 @@
-//! What this service bounds beyond the protocol's own limits.
+//! What this service bounds beyond the limits of the protocol, and those that whoever asks it knows (`api/src/limits.rs`).
 
 use std::time::Duration;
 
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 
-/// A module or an input.
-pub const BLOB_BYTES_MAX: usize = 64 << 20;
 /// A request's JSON.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 /// Words of a run's command line, and their bytes in all.
@@ -18,8 +16,6 @@ pub const INPUTS_MAX: usize = 256;
 pub const INPUT_NAME_BYTES_MAX: usize = 256;
 /// An app's name.
 pub const APP_NAME_BYTES_MAX: usize = 64;
-/// What somebody who publishes an app calls themselves.
-pub const PUBLISHER_BYTES_MAX: usize = 64;
 /// Modules that are read at once: each is in memory then, and keeps a core busy.
 pub const MODULES_INSPECTED_MAX: usize = 1;
 /// What all blobs may take on the disk if nothing else is said: modules, inputs, and what is on its way.
@@ -105,8 +101,6 @@ pub const RUNS_UNFINISHED_RESERVED_BYTES: u64 = 32 << 10;
 pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 /// Apps in one answer: descriptions of at most so many bytes, newest first.
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
-/// Runs in one answer.
-pub const RUNS_LISTED_MAX: u32 = 1000;
 /// Time for which the driver does what is due before it looks again at what hosts say.
 pub const SLICES_FOR: Duration = Duration::from_millis(10);
 /// Hosts in one answer.
@@ -115,8 +109,6 @@ pub const HOSTS_LISTED_MAX: usize = 1000;
 pub const RUNS_SCANNED_MAX: usize = 20_000;
 /// See [`RUNS_SCANNED_MAX`]: arguments and inputs of these runs.
 pub const RUNS_SCANNED_BYTES_MAX: usize = 16 << 20;
-/// Bytes of the words that runs are searched for.
-pub const SEARCH_BYTES_MAX: usize = 256;
 /// Traces on their way out at once: each keeps 12 bytes a job.
 pub const TRACES_MAX: usize = 8;
 /// Of those, traces of one peer.

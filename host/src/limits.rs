@@ -5,6 +5,7 @@ use std::time::Duration;
 use sateen_module::ModuleLimits;
 pub use sateen_module::size;
 use sateen_protocol::RunLimits;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
 use thiserror::Error;
 
 /// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
@@ -71,7 +72,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            module_bytes_max: 64 << 20,
+            module_bytes_max: BLOB_BYTES_MAX,
             memory_bytes_max: 1 << 30,
             table_elements_max: 100_000,
             stack_bytes_max: 64 << 20,

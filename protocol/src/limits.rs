@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::coordinator::Circle;
 
+/// A blob: an app's module, or an input of a run. The coordinator takes no larger one.
+pub const BLOB_BYTES_MAX: usize = 64 << 20;
 /// So many ancestors of a job travel with it.
 pub const LINEAGE_LENGTH_MAX: usize = 48;
 /// One websocket message: a whole protocol message, a batch of them, or a fragment of one.

@@ -178,6 +178,35 @@ pub enum RunState {
 }
 
 impl RunState {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Running,
+        Self::Suspending,
+        Self::Suspended,
+        Self::Done,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// Its name in the coordinator's store, in the API and in commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Suspending => "suspending",
+            Self::Suspended => "suspended",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state with this name; none if no state has it.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+
     /// Whether nothing can happen to it any more.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
@@ -434,5 +463,13 @@ mod tests {
         use RunState::{Cancelled, Done, Failed, Queued, Running, Suspended, Suspending};
         assert!([Done, Failed, Cancelled].into_iter().all(RunState::is_over));
         assert!(![Queued, Running, Suspending, Suspended].into_iter().any(RunState::is_over));
+    }
+
+    #[test]
+    fn states_have_names_of_their_own() {
+        let words = RunState::ALL.map(RunState::word);
+        assert_eq!(words, ["queued", "running", "suspending", "suspended", "done", "failed", "cancelled"]);
+        assert_eq!(words.map(RunState::parse), RunState::ALL.map(Some));
+        assert_eq!(RunState::parse("Done"), None);
     }
 }

@@ -58,10 +58,9 @@ pub fn test() -> Result<()> {
     run(browser)
 }
 
-/// Writes the dashboard's types and the tables of fields in docs/api.md anew, from the coordinator's types.
+/// Writes the dashboard's types and the tables of fields in docs/api.md anew, from the types of the API.
 pub fn types() -> Result<()> {
-    let test =
-        ["test", "--release", "--locked", "--package", "sateen-coordinator", "--lib", "the_pages_types"];
+    let test = ["test", "--release", "--locked", "--package", "sateen-api", "--lib", "the_pages_types"];
     let mut test = cargo(test);
     test.env("SATEEN_WRITE_TYPES", "1");
     run(test)

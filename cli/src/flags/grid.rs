@@ -1,16 +1,16 @@
 //! The flags of the commands that talk to a coordinator.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
+use sateen_api::limits::{KEY_DIGITS, SEARCH_BYTES_MAX};
 use sateen_command_line as values;
-use sateen_protocol::RunSpec;
+use sateen_protocol::{RunLimits, RunSpec};
 
 use super::{
-    parse_duration, parse_input, parse_memory, parse_number, parse_output, parse_shared, parse_stack,
+    in_ms, parse_duration, parse_input, parse_memory, parse_number, parse_output, parse_shared, parse_stack,
     parse_threads,
 };
 
@@ -298,22 +298,40 @@ pub struct GetResult {
     pub of: OfRun,
 }
 
-impl Stealing {
-    /// As the coordinator spells it.
-    pub fn word(self) -> String {
-        word(self)
+impl GridLimits {
+    /// Those that are named.
+    pub fn limits(&self) -> RunLimits {
+        let bytes = |limit: Option<usize>| limit.map(|bytes| bytes as u64);
+        RunLimits {
+            memory_bytes_max: bytes(self.memory),
+            stack_bytes_max: bytes(self.stack),
+            output_bytes_max: bytes(self.max_output),
+            shared_bytes_max: bytes(self.max_shared),
+            guard_wait_ms_max: self.guard_limit.map(in_ms),
+            ..RunLimits::default()
+        }
     }
 }
 
-impl FaultTolerance {
-    /// As the coordinator spells it.
-    pub fn word(self) -> String {
-        word(self)
+impl From<Stealing> for sateen_protocol::Stealing {
+    fn from(stealing: Stealing) -> Self {
+        match stealing {
+            Stealing::ClusterAware => Self::ClusterAware,
+            Stealing::Random => Self::Random,
+            Stealing::MasterWorker => Self::MasterWorker,
+        }
     }
 }
 
-fn word(value: impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+impl From<FaultTolerance> for sateen_protocol::FaultTolerance {
+    fn from(fault_tolerance: FaultTolerance) -> Self {
+        match fault_tolerance {
+            FaultTolerance::Full => Self::Full,
+            FaultTolerance::FinishedOrphans => Self::FinishedOrphans,
+            FaultTolerance::RedoOnly => Self::RedoOnly,
+            FaultTolerance::Off => Self::Off,
+        }
+    }
 }
 
 fn parse_run(text: &str) -> Result<u64, String> {
@@ -333,15 +351,13 @@ fn parse_every(text: &str) -> Result<Duration, String> {
     values::time(text, 20..=3_600_000)
 }
 
-/// Fewer digits of a key are too easily another's.
-const KEY_DIGITS: RangeInclusive<usize> = 8..=64;
-
 fn parse_key(text: &str) -> Result<String, String> {
     let is_key = KEY_DIGITS.contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     if is_key {
         Ok(text.to_ascii_lowercase())
     } else {
-        Err("8 to 64 hexadecimal digits are expected, as `sateen tree` shows them".to_owned())
+        let (least, most) = (KEY_DIGITS.start(), KEY_DIGITS.end());
+        Err(format!("{least} to {most} hexadecimal digits are expected, as `sateen tree` shows them"))
     }
 }
 
@@ -356,11 +372,10 @@ fn parse_limit(text: &str) -> Result<usize, String> {
 
 /// As long as a coordinator takes.
 fn parse_search(text: &str) -> Result<String, String> {
-    const BYTES_MAX: usize = 256;
-    if text.len() <= BYTES_MAX {
+    if text.len() <= SEARCH_BYTES_MAX {
         Ok(text.to_owned())
     } else {
-        Err(format!("expected at most {BYTES_MAX} bytes"))
+        Err(format!("expected at most {SEARCH_BYTES_MAX} bytes"))
     }
 }
 
@@ -370,10 +385,17 @@ mod tests {
 
     #[test]
     fn choices_are_spelled_as_the_coordinator_does() {
-        assert_eq!(Stealing::ClusterAware.word(), "cluster-aware");
-        assert_eq!(Stealing::MasterWorker.word(), "master-worker");
-        assert_eq!(FaultTolerance::FinishedOrphans.word(), "finished-orphans");
-        assert_eq!(FaultTolerance::RedoOnly.word(), "redo-only");
+        fn typed(choice: &impl ValueEnum) -> Option<String> {
+            choice.to_possible_value().map(|value| value.get_name().to_owned())
+        }
+        for choice in Stealing::value_variants() {
+            let sent = serde_json::json!(sateen_protocol::Stealing::from(*choice));
+            assert_eq!(sent.as_str(), typed(choice).as_deref());
+        }
+        for choice in FaultTolerance::value_variants() {
+            let sent = serde_json::json!(sateen_protocol::FaultTolerance::from(*choice));
+            assert_eq!(sent.as_str(), typed(choice).as_deref());
+        }
     }
 
     #[test]

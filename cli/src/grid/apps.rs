@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use sateen_api::{App, is_publisher};
 use sateen_command_line::local_with_zone;
 use sateen_host::{Limits, inspect, size};
 
 use super::client::{Client, Refusal, segment};
 use super::columns::Columns;
-use super::view::{App, read};
+use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json, read_module};
 use crate::flags::{List, Publish, Unpublish};
@@ -50,8 +51,8 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
             app.name.clone(),
             app.hash.chars().take(12).collect(),
             size(app.bytes),
-            app.determinism.clone().unwrap_or_default(),
-            app.published_at.as_deref().map(local_with_zone).unwrap_or_default(),
+            app.determinism.clone(),
+            local_with_zone(&app.published_at),
             app.published_by.as_ref().or(app.published_from.as_ref()).cloned().unwrap_or_default(),
             app.entry_points.join(" "),
         ]);
@@ -127,7 +128,7 @@ impl Module {
 /// The user's name on this machine, if it is known and of a kind that coordinators take.
 fn user() -> Option<String> {
     let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    known.filter(|user| (1..=64).contains(&user.len()) && !user.chars().any(char::is_control))
+    known.filter(|user| is_publisher(user))
 }
 
 fn name_of(path: &Path) -> String {

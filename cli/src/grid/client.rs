@@ -6,6 +6,7 @@ use std::time::Duration;
 use sateen_command_line::explained;
 use sateen_host::Output;
 use sateen_protocol::BlobHash;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
 use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
@@ -22,8 +23,6 @@ const BULK: Duration = Duration::from_secs(600);
 const JSON_BYTES_MAX: u64 = 64 << 20;
 /// Maximum items of a list that comes in pages.
 const LISTED_MAX: usize = 1_000_000;
-/// The longest module or input.
-const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// The longest result.
 const RESULT_BYTES_MAX: u64 = 4 << 30;
 
@@ -174,7 +173,7 @@ impl Client {
         let request = self.agent.get(self.at(&format!("/api/v1/blobs/{hash}")));
         let request = request.config().timeout_global(Some(BULK)).build();
         let mut response = self.good(request.call(), BULK)?;
-        let bytes = response.body_mut().with_config().limit(BLOB_BYTES_MAX).read_to_vec();
+        let bytes = response.body_mut().with_config().limit(BLOB_BYTES_MAX as u64).read_to_vec();
         let bytes = bytes.map_err(|error| self.unreachable(&error, BULK))?;
         if BlobHash::of(&bytes) == hash {
             return Ok(bytes);

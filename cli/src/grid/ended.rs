@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use sateen_api::Run;
 use serde_json::json;
 
 use super::client::Client;
-use super::view::Run;
 use crate::ended::{self, About, Given, Losses, Times, Wanted};
 use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE};
 
@@ -23,7 +23,7 @@ pub fn deliver(client: &Client, run: &Run, wanted: Wanted<'_>) -> Result<(), Fai
 
 /// Why `run` has no result, if it is over and has none.
 pub fn failure(run: &Run) -> Option<Failure> {
-    let (code, message, backtrace) = match (run.state.as_str(), &run.error) {
+    let (code, message, backtrace) = match (run.state.as_str(), &run.figures.error) {
         ("cancelled", _) => (CANCELLED, "cancelled".to_owned(), Vec::new()),
         ("failed", Some(error)) => {
             let code = match error.kind.as_str() {
@@ -41,7 +41,7 @@ pub fn failure(run: &Run) -> Option<Failure> {
                 }
                 _ => error.message.clone(),
             };
-            (code, message, error.backtrace.clone().unwrap_or_default())
+            (code, message, error.backtrace.clone())
         }
         ("failed", None) => {
             (GRID, "the run failed and the coordinator does not say why".to_owned(), Vec::new())
@@ -52,27 +52,24 @@ pub fn failure(run: &Run) -> Option<Failure> {
 }
 
 fn about(run: &Run) -> About {
+    let figures = &run.figures;
     About {
         run: run.run.into(),
         app: Some(run.app.name.clone()),
         module: run.app.hash.clone(),
         function: run.function.clone(),
         arguments: run.arguments.clone(),
-        hosts: Some(run.hosts),
-        threads: run.threads,
-        jobs: json!(run.jobs),
-        times: Some(Times::new(
-            run.elapsed_s.unwrap_or(0.0),
-            run.work_s.unwrap_or(0.0),
-            run.span_s.unwrap_or(0.0),
-        )),
+        hosts: Some(figures.hosts),
+        threads: figures.threads.into(),
+        jobs: json!(figures.jobs),
+        times: Some(Times::new(run.elapsed_s, figures.work_s, figures.span_s.unwrap_or(0.0))),
         shared: None,
         profile: None,
         losses: Some(Losses {
-            answer_work_s: run.answer_work_s,
-            lost_work_s: run.lost_work_s,
-            saved_work_s: run.saved_work_s,
-            counted: run.counted.clone(),
+            answer_work_s: figures.answer_work_s,
+            lost_work_s: figures.lost_work_s,
+            saved_work_s: figures.saved_work_s,
+            counted: figures.counted,
         }),
         job: None,
     }

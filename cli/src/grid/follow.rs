@@ -4,11 +4,12 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sateen_api::{Counted, Figures, Log, Run};
 use sateen_command_line::localised;
 use serde_json::json;
 
 use super::client::{Client, Refusal};
-use super::view::{Log, Run, read};
+use super::view::read;
 use crate::exit::{CANCELLED, Failure, say, visible};
 use crate::files::print_json;
 use crate::progress::{Progress, counted, short};
@@ -66,12 +67,12 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
             progress.print("sateen: the coordinator is there again");
         }
         let run: Run = read(&answer)?;
-        progress.show_line(run.progress.map(|fraction| (fraction.done, fraction.total)), line(&run));
+        progress.show_line(run.figures.progress.map(|progress| (progress.done, progress.total)), line(&run));
         if !how.quiet {
             log.print_new(client, number, &progress);
         }
         // Hosts say within a moment what they counted last; of those that do not, nobody waits for more than a turn.
-        let is_all = !how.figures || was_over || run.counted.as_deref() != Some("so_far");
+        let is_all = !how.figures || was_over || run.figures.counted != Counted::SoFar;
         if run.is_over() && is_all {
             progress.clear();
             return Ok((run, log.dropped));
@@ -125,13 +126,14 @@ fn line(run: &Run) -> String {
     if let Some(why) = run.waiting_for.as_deref().filter(|why| !why.is_empty()) {
         return visible(&format!("{}: {}", run.state, localised(why)));
     }
-    let there: Vec<_> = run.by_host.iter().filter(|host| host.there).collect();
-    let busy: u64 = there.iter().map(|host| host.busy).sum();
-    let workers: u64 = there.iter().map(|host| host.workers).sum();
+    let Figures { by_host, jobs, .. } = &run.figures;
+    let there: Vec<_> = by_host.iter().filter(|host| host.there).collect();
+    let busy: u64 = there.iter().map(|host| u64::from(host.busy)).sum();
+    let workers: u64 = there.iter().map(|host| u64::from(host.workers)).sum();
     format!(
         "{}, {} stolen, {}, {busy}/{workers} cores busy",
-        counted(run.jobs.spawned, "job", "jobs"),
-        short(run.jobs.stolen),
+        counted(jobs.spawned, "job", "jobs"),
+        short(jobs.stolen),
         counted(there.len() as u64, "host", "hosts"),
     )
 }

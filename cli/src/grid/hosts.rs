@@ -1,11 +1,11 @@
 //! `sateen hosts`.
 
+use sateen_api::Host;
 use sateen_command_line::localised;
-use serde_json::Value;
 
 use super::client::{Client, SHORT};
 use super::columns::Columns;
-use super::view::{Host, id, read};
+use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json};
 use crate::flags::List;
@@ -20,12 +20,12 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
     let mut columns = Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "RUNS", "STATE", "VERSION"]);
     for host in &hosts {
         columns.row([
-            id(&host.id),
+            host.id.clone(),
             host.name.clone(),
             host.site.clone(),
             host.threads.to_string(),
             host.busy.to_string(),
-            host.runs.iter().map(id).collect::<Vec<_>>().join(" "),
+            runs(host),
             state(host),
             host.version.clone(),
         ]);
@@ -36,13 +36,17 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
     print(columns.text().as_bytes())
 }
 
+/// The numbers of the runs whose app a host has loaded.
+pub fn runs(host: &Host) -> String {
+    host.runs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
 /// What a host does, in words.
 pub fn state(host: &Host) -> String {
     match &host.paused {
         _ if !host.connected => "away".to_owned(),
-        Value::String(why) if why.starts_with("paused") => localised(why),
-        Value::String(why) => format!("paused: {}", localised(why)),
-        Value::Bool(true) => "paused".to_owned(),
+        Some(why) if why.starts_with("paused") => localised(why),
+        Some(why) => format!("paused: {}", localised(why)),
         _ if host.busy > 0 => "working".to_owned(),
         _ => "idle".to_owned(),
     }
@@ -50,7 +54,7 @@ pub fn state(host: &Host) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

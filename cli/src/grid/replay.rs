@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use sateen_api::Job;
 use sateen_host::{App, Engine, Limits, Output, Run, RunError, RunOptions};
 use sateen_protocol::coordinator::root_job;
 use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
 
 use super::client::Client;
 use super::columns::seconds;
-use super::view::{JobOfRun, LimitsOfRun, read};
+use super::view::read;
 use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
 use crate::exit::{Failure, GRID, say};
 use crate::files::OutputFile;
-use crate::flags::{GridLimits, Replay as Flags, in_ms};
+use crate::flags::{GridLimits, Replay as Flags};
 use crate::progress::{Progress, counted};
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
@@ -25,7 +26,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
     let client = Client::new(&flags.grid.coordinator)?;
     let of_run = flags.run.map(|run| format!("?run={run}")).unwrap_or_default();
-    let job: JobOfRun = read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
+    let job: Job = read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
 
     let spec = spec_of(&job, &flags.limits)?;
@@ -100,7 +101,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
 }
 
 /// Starts the job, after making sure that it is the one that the key is of.
-fn start(app: &App, job: &JobOfRun, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
+fn start(app: &App, job: &Job, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
     let parameters = job.parameters.as_deref().map(bytes_of).transpose()?.unwrap_or_default();
     let key =
         if job.is_root { root_job(spec).key } else { app.job_key(&job.function, &parameters, &spec.salt()) };
@@ -121,7 +122,7 @@ fn start(app: &App, job: &JobOfRun, spec: &RunSpec, options: RunOptions) -> Resu
 }
 
 /// The run that the job is of, as far as its jobs' results and keys depend on it.
-fn spec_of(job: &JobOfRun, flags: &GridLimits) -> Result<RunSpec, Failure> {
+fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, Failure> {
     let mut inputs = Vec::new();
     for (name, hash) in &job.inputs {
         inputs.push((name.clone(), hash_of(hash)?));
@@ -131,7 +132,7 @@ fn spec_of(job: &JobOfRun, flags: &GridLimits) -> Result<RunSpec, Failure> {
         function: job.entry_point.clone(),
         arguments: job.arguments.clone(),
         inputs,
-        limits: limits(&job.limits, flags),
+        limits: limits(job.limits.clone().into(), flags),
         strict_nan: job.strict_nan,
         stealing: sateen_protocol::Stealing::default(),
         fault_tolerance: sateen_protocol::FaultTolerance::default(),
@@ -140,21 +141,21 @@ fn spec_of(job: &JobOfRun, flags: &GridLimits) -> Result<RunSpec, Failure> {
 }
 
 /// The run's limits, but for those that the user names.
-fn limits(of_run: &LimitsOfRun, flags: &GridLimits) -> RunLimits {
-    let either = |named: Option<usize>, of_run: Option<u64>| named.map(|bytes| bytes as u64).or(of_run);
+fn limits(of_run: RunLimits, flags: &GridLimits) -> RunLimits {
+    let named = flags.limits();
     RunLimits {
-        memory_bytes_max: either(flags.memory, of_run.memory_bytes),
-        stack_bytes_max: either(flags.stack, of_run.stack_bytes),
-        output_bytes_max: either(flags.max_output, of_run.output_bytes),
-        shared_bytes_max: either(flags.max_shared, of_run.shared_bytes),
-        guard_wait_ms_max: flags.guard_limit.map(in_ms).or(of_run.guard_wait_ms),
+        memory_bytes_max: named.memory_bytes_max.or(of_run.memory_bytes_max),
+        stack_bytes_max: named.stack_bytes_max.or(of_run.stack_bytes_max),
+        output_bytes_max: named.output_bytes_max.or(of_run.output_bytes_max),
+        shared_bytes_max: named.shared_bytes_max.or(of_run.shared_bytes_max),
+        guard_wait_ms_max: named.guard_wait_ms_max.or(of_run.guard_wait_ms_max),
         // One job, whose user can interrupt it.
         time_ms_max: None,
         cpu_ms_max: None,
     }
 }
 
-fn title(job: &JobOfRun, call: Option<&str>) -> String {
+fn title(job: &Job, call: Option<&str>) -> String {
     let place = match job.depth {
         0 => "the root job".to_owned(),
         depth => format!("`{}`, {depth} below the root", call.unwrap_or(&job.function)),
@@ -195,12 +196,14 @@ mod tests {
 
     #[test]
     fn named_limits_go_before_the_runs() {
-        let of_run = LimitsOfRun { memory_bytes: Some(1), stack_bytes: Some(2), ..LimitsOfRun::default() };
+        let of_run = RunLimits {
+            memory_bytes_max: Some(1),
+            stack_bytes_max: Some(2),
+            time_ms_max: Some(3),
+            ..RunLimits::default()
+        };
         let flags = GridLimits { memory: Some(7), ..GridLimits::default() };
-        let limits = limits(&of_run, &flags);
-        assert_eq!(
-            (limits.memory_bytes_max, limits.stack_bytes_max, limits.output_bytes_max),
-            (Some(7), Some(2), None)
-        );
+        let expected = RunLimits { memory_bytes_max: Some(7), time_ms_max: None, ..of_run.clone() };
+        assert_eq!(limits(of_run, &flags), expected);
     }
 }

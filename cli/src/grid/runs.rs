@@ -1,31 +1,30 @@
 //! `sateen ps`, and the commands that do one thing to a run.
 
+use sateen_api::Run;
+use sateen_api::limits::RUNS_LISTED_MAX;
 use sateen_command_line::localised;
+use sateen_protocol::RunState;
 use serde_json::Value;
 
 use super::client::{Client, to_each};
 use super::columns::{Columns, seconds};
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{Fraction, Run, read};
+use super::view::{elapsed_s, read, short, title};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
 use crate::flags::{GetResult, OfRuns, Ps, Remove, Wait};
 
-/// Maximum runs of one answer of a coordinator.
-const PAGE_MAX: usize = 1000;
 /// Columns of an app with its arguments in a table; `sateen status RUN` shows the rest.
 const TITLE_COLUMNS_MAX: usize = 48;
-/// States of runs that are not over.
-const UNFINISHED: &str = "queued,running,suspending,suspended";
 
 pub fn ps(flags: &Ps) -> Result<(), Failure> {
     let client = Client::new(&flags.list.grid.coordinator)?;
-    let states = if flags.all { "" } else { UNFINISHED };
-    let limit = flags.limit.min(PAGE_MAX).to_string();
+    let states = if flags.all { String::new() } else { unfinished() };
+    let limit = flags.limit.min(RUNS_LISTED_MAX as usize).to_string();
     let words = flags.search.as_deref().unwrap_or_default();
-    let query = [("state", states), ("q", words), ("limit", limit.as_str())];
+    let query = [("state", states.as_str()), ("q", words), ("limit", limit.as_str())];
     let (mut page, mut next) = client.get_page("/api/v1/runs", &query)?;
     let mut values: Vec<Value> = Vec::new();
     loop {
@@ -44,10 +43,10 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         columns.row([
             run.run.to_string(),
             run.state.clone(),
-            run.title(),
-            run.progress.map(Fraction::short).unwrap_or_default(),
-            run.hosts.to_string(),
-            run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
+            title(run),
+            run.figures.progress.map(short).unwrap_or_default(),
+            run.figures.hosts.to_string(),
+            seconds(elapsed_s(run)),
             run.waiting_for.as_deref().map(localised).unwrap_or_default(),
         ]);
     }
@@ -58,6 +57,12 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         say("nothing runs; `sateen ps --all` lists what is over as well");
     }
     print(columns.text().as_bytes())
+}
+
+/// States of runs that are not over, as a coordinator is asked for them.
+fn unfinished() -> String {
+    let states = RunState::ALL.into_iter().filter(|state| !state.is_over());
+    states.map(RunState::word).collect::<Vec<_>>().join(",")
 }
 
 /// Ends as the run does.

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use sateen_api::{Counted, Run};
 use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
 use super::client::Client;
 use super::columns::{Columns, percent, seconds};
 use super::ended::failure;
-use super::view::{Run, id, read};
+use super::view::{elapsed_s, long, read, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -35,13 +36,15 @@ fn page(run: &Run, width: Option<usize>) -> String {
             let _ = writeln!(text, "{line}");
         }
     };
-    row("run", format!("{}: {}", run.run, run.title()));
+    row("run", format!("{}: {}", run.run, title(run)));
     row("app", run.app.hash.clone());
     row("state", state(run));
-    match run.counted.as_deref().filter(|_| run.is_over()) {
-        Some("so_far") => row("numbers", "so far: hosts are about to report their last counts".to_owned()),
-        Some("partial") => row("numbers", "partial: not all hosts reported their last counts".to_owned()),
-        _ => {}
+    let figures = &run.figures;
+    match figures.counted {
+        _ if !run.is_over() => {}
+        Counted::SoFar => row("numbers", "so far: hosts are about to report their last counts".to_owned()),
+        Counted::Partial => row("numbers", "partial: not all hosts reported their last counts".to_owned()),
+        Counted::Final => {}
     }
     if let Some(why) = &run.waiting_for {
         row("waiting for", localised(why));
@@ -52,21 +55,19 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let Some(held_up_by) = &run.held_up_by {
         row("held up by", localised(&held_up_by.text));
     }
-    if let Some(submitted) = &run.submitted_at {
-        row("submitted", local_with_zone(submitted));
-    }
-    if let Some(progress) = run.progress {
-        row("progress", progress.long());
+    row("submitted", local_with_zone(&run.submitted_at));
+    if let Some(progress) = figures.progress {
+        row("progress", long(progress));
     }
     if let Some(root) = root_host(run) {
-        let moved = match run.root_losses {
+        let moved = match run.figures.root_losses {
             0 => String::new(),
             1 => ", lost with its host once".to_owned(),
             times => format!(", lost with its host {times} times"),
         };
         row("root job", format!("at {root}{moved}"));
     }
-    let jobs = &run.jobs;
+    let jobs = &run.figures.jobs;
     row(
         "jobs",
         format!(
@@ -75,55 +76,50 @@ fn page(run: &Run, width: Option<usize>) -> String {
         ),
     );
     let mut after = losses(run);
-    if run.redone_work_s > 0.0 {
-        let _ = write!(after, "; {} of work done again", seconds(run.redone_work_s));
+    if figures.redone_work_s > 0.0 {
+        let _ = write!(after, "; {} of work done again", seconds(figures.redone_work_s));
     }
-    if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
-        let _ = write!(after, "; {} saved", seconds(saved));
+    if figures.saved_work_s > 0.0 {
+        let _ = write!(after, "; {} saved", seconds(figures.saved_work_s));
     }
     row("after losses", after);
+    let table = figures.table;
     row(
         "recorded",
-        match &run.table {
-            Some(table) => {
-                format!(
-                    "{} results; the table holds {} in {}",
-                    jobs.recorded,
-                    table.entries,
-                    size(table.bytes)
-                )
-            }
-            None => format!("{} results", jobs.recorded),
-        },
+        format!(
+            "{} results; the table holds {} in {}",
+            jobs.recorded,
+            table.entries,
+            size(table.bytes as u64)
+        ),
     );
-    if let Some(work) = run.work_s {
-        // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
-        let span = run.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
-        row("work", seconds(work) + &span.unwrap_or_default());
-    }
-    if let Some(work) = run.work_s.filter(|_| run.computed_s >= COMPUTED_S_MIN) {
-        let got = percent(work.min(run.computed_s), run.computed_s);
+    // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
+    let span = figures.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
+    row("work", seconds(figures.work_s) + &span.unwrap_or_default());
+    let computed_s = figures.computed_s;
+    if computed_s >= COMPUTED_S_MIN {
+        let got = percent(figures.work_s.min(computed_s), computed_s);
         row(
             "processors",
-            format!("workers computed for {}, and got {got} of a core each", seconds(run.computed_s)),
+            format!("workers computed for {}, and got {got} of a core each", seconds(computed_s)),
         );
     }
-    if let (Some(answer), Some(lost)) = (run.answer_work_s, run.lost_work_s) {
+    if let (Some(answer), Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
         let text =
             format!("{} in the result, {} lost, done twice or aborted", seconds(answer), seconds(lost));
         row("of that", text);
     }
-    if let (None, Some(lost)) = (run.answer_work_s, run.lost_work_s) {
+    if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
-    let threads = if run.threads == 1 { "thread" } else { "threads" };
-    let idle = run.by_host.iter().filter(|host| !host.has_computed()).count();
+    let threads = if figures.threads == 1 { "thread" } else { "threads" };
+    let idle = run.figures.by_host.iter().filter(|host| !host.has_computed()).count();
     let idle = match idle {
         0 => String::new(),
         count => format!("; {} took part and found nothing to do", counted(count as u64, "more", "more")),
     };
-    row("hosts", format!("{} worked on it, {} {threads}{idle}", run.hosts, run.threads));
-    if !run.by_host.is_empty() {
+    row("hosts", format!("{} worked on it, {} {threads}{idle}", figures.hosts, figures.threads));
+    if !run.figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
     }
@@ -132,8 +128,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
 
 /// What was lost and what became of it. Lost jobs are those that had been stolen; others can be redone as well.
 pub fn losses(run: &Run) -> String {
-    let jobs = &run.jobs;
-    let root = match run.root_losses {
+    let jobs = &run.figures.jobs;
+    let root = match run.figures.root_losses {
         0 => String::new(),
         1 => " and the root once".to_owned(),
         times => format!(" and the root {times} times"),
@@ -150,22 +146,19 @@ pub fn losses(run: &Run) -> String {
 
 /// By the name that people know, where the host is among those that worked on the run.
 fn root_host(run: &Run) -> Option<String> {
-    let root = id(&run.root_host);
-    let known = run.by_host.iter().find(|host| id(&host.host) == root);
-    (!root.is_empty()).then(|| known.map_or(root, |host| host.name.clone()))
+    let root = run.figures.root_host.as_ref()?;
+    let known = run.figures.by_host.iter().find(|host| host.host == *root);
+    Some(known.map_or(root, |host| &host.name).clone())
 }
 
 fn state(run: &Run) -> String {
-    match run.queued_s.or(run.elapsed_s) {
-        Some(elapsed) if run.is_over() => format!("{}, after {}", run.state, seconds(elapsed)),
-        Some(elapsed) => format!("{}, for {}", run.state, seconds(elapsed)),
-        None => run.state.clone(),
-    }
+    let how_long = if run.is_over() { "after" } else { "for" };
+    format!("{}, {how_long} {}", run.state, seconds(elapsed_s(run)))
 }
 
 /// What each host did.
 fn hosts(run: &Run, width: Option<usize>) -> String {
-    let all: f64 = run.by_host.iter().map(|host| host.work_s).sum();
+    let all: f64 = run.figures.by_host.iter().map(|host| host.work_s).sum();
     let mut columns = Columns::new(&[
         "HOST",
         "SITE",
@@ -180,7 +173,7 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
         "ADOPTED",
         "RECORDED",
     ]);
-    for host in &run.by_host {
+    for host in &run.figures.by_host {
         let now = if host.there { format!("{}/{} busy", host.busy, host.workers) } else { "gone".to_owned() };
         columns.row([
             host.name.clone(),
@@ -216,12 +209,12 @@ mod tests {
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 2, "threads": 4,
             "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
             "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "redone_work_s": 0.25, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
-            "root_host": 1, "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
+            "root_host": "h1", "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
             "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
             "by_host": [
-                {"host": 1, "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
-                {"host": 2, "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
-                {"host": 3, "name": "c", "site": "there", "there": true, "jobs": {}, "work_s": 0.0, "busy": 0, "workers": 2},
+                {"host": "h1", "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
+                {"host": "h2", "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
+                {"host": "h3", "name": "c", "site": "there", "there": true, "jobs": {}, "work_s": 0.0, "busy": 0, "workers": 2},
             ],
         }))
         .expect("a run");

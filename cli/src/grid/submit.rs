@@ -1,8 +1,13 @@
 //! `sateen submit`.
 
+use std::collections::BTreeMap;
+
+use sateen_api::{Submission, Submitted};
 use sateen_host::mentions;
 use sateen_protocol::BlobHash;
-use serde_json::{Map, Value, json};
+use sateen_protocol::RunLimits;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
+use serde_json::json;
 
 use super::apps::{Found, find};
 use super::client::Client;
@@ -15,32 +20,29 @@ use crate::files::{OutputFile, print, print_json, read_inputs};
 use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
 use crate::run::say_dropped;
 
-/// What a coordinator keeps of one input.
-const INPUT_BYTES_MAX: usize = 64 << 20;
-
 pub fn submit(flags: &Flags) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let inputs = read_inputs(
         &flags.input,
-        &sateen_host::Limits { memory_bytes_max: INPUT_BYTES_MAX, ..sateen_host::Limits::default() },
+        &sateen_host::Limits { memory_bytes_max: BLOB_BYTES_MAX, ..sateen_host::Limits::default() },
     )?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
     let app = find(&client, &flags.app)?;
     if !flags.quiet {
         warn_of_unknown(&client, &app, inputs.keys());
     }
-    let mut hashes = Map::new();
+    let mut hashes = BTreeMap::new();
     for (name, bytes) in inputs {
         let hash = blake3::hash(&bytes).to_hex().to_string();
         let path = format!("/api/v1/blobs/{hash}");
         if !client.has(&path)? {
             client.put_bytes(&path, &bytes)?;
         }
-        hashes.insert(name, json!(hash));
+        hashes.insert(name, hash);
     }
 
-    let answer = client.post("/api/v1/runs", &body(flags, &app.hash, hashes))?;
-    let run: u64 = read(&answer["run"])?;
+    let answer = client.post("/api/v1/runs", &json!(submission(flags, app.hash, hashes)))?;
+    let Submitted { run } = read(&answer)?;
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
     }
@@ -67,54 +69,47 @@ fn warn_of_unknown<'a>(client: &Client, app: &Found, inputs: impl ExactSizeItera
     }
 }
 
-fn body(flags: &Flags, app: &str, inputs: Map<String, Value>) -> Value {
-    json!({
-        "app": app,
-        "function": flags.function,
-        "arguments": flags.arguments,
-        "inputs": inputs,
-        "limits": limits(&flags.limits, &flags.time),
-        "stealing": flags.stealing.word(),
-        "fault_tolerance": flags.fault_tolerance.word(),
-        "record_every_ms": u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1),
-        "strict_nan": flags.strict_nan,
-    })
+fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> Submission {
+    Submission {
+        app,
+        function: Some(flags.function.clone()),
+        arguments: flags.arguments.clone(),
+        inputs,
+        limits: limits(&flags.limits, &flags.time).into(),
+        stealing: flags.stealing.into(),
+        fault_tolerance: flags.fault_tolerance.into(),
+        record_every_ms: Some(u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1)),
+        strict_nan: flags.strict_nan,
+    }
 }
 
-/// Only those that are named: the others are the hosts' to choose.
-fn limits(flags: &GridLimits, time: &TimeLimits) -> Value {
-    let mut limits = Map::new();
-    for (name, number) in [
-        ("memory_bytes", flags.memory.map(|bytes| bytes as u64)),
-        ("stack_bytes", flags.stack.map(|bytes| bytes as u64)),
-        ("output_bytes", flags.max_output.map(|bytes| bytes as u64)),
-        ("shared_bytes", flags.max_shared.map(|bytes| bytes as u64)),
-        ("guard_wait_ms", flags.guard_limit.map(in_ms)),
-        ("time_ms", time.time_limit.map(in_ms)),
-        ("cpu_ms", time.cpu_limit.map(in_ms)),
-    ] {
-        if let Some(number) = number {
-            limits.insert(name.to_owned(), json!(number));
-        }
+/// Those that are named: the others are the hosts' to choose.
+fn limits(flags: &GridLimits, time: &TimeLimits) -> RunLimits {
+    RunLimits {
+        time_ms_max: time.time_limit.map(in_ms),
+        cpu_ms_max: time.cpu_limit.map(in_ms),
+        ..flags.limits()
     }
-    limits.into()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use sateen_api::SubmittedLimits;
+
     use super::*;
 
     #[test]
     fn only_limits_that_are_named_are_sent() {
-        assert_eq!(limits(&GridLimits::default(), &TimeLimits::default()), json!({}));
+        let sent = |flags: &GridLimits, time: &TimeLimits| json!(SubmittedLimits::from(limits(flags, time)));
+        assert_eq!(sent(&GridLimits::default(), &TimeLimits::default()), json!({}));
         let guard_limit = Some(Duration::from_millis(1_500));
         let some =
             GridLimits { memory: Some(1 << 20), max_output: Some(7), guard_limit, ..Default::default() };
         let time = TimeLimits { cpu_limit: Some(Duration::from_secs(90)), ..Default::default() };
         assert_eq!(
-            limits(&some, &time),
+            sent(&some, &time),
             json!({"memory_bytes": 1 << 20, "output_bytes": 7, "guard_wait_ms": 1_500, "cpu_ms": 90_000})
         );
     }

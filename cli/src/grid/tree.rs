@@ -1,13 +1,14 @@
 //! `sateen tree`: a run's jobs, each below the one that spawned it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use sateen_api::{Node, Tree};
 use sateen_command_line::wrap;
 
 use super::client::Client;
 use super::columns::seconds;
-use super::view::{Node, Nodes, id, read};
+use super::view::read;
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
@@ -18,13 +19,13 @@ pub fn tree(flags: &Flags) -> Result<(), Failure> {
     if flags.of.json {
         return print_json(&answer);
     }
-    let nodes: Nodes = read(&answer)?;
-    let drawing = Drawing::of(&nodes, flags.depth, flags.width);
+    let tree: Tree = read(&answer)?;
+    let drawing = Drawing::of(&tree, flags.depth, flags.width);
     print(drawing.text(wrap::width()).as_bytes())
 }
 
 /// A job's children, by its id; those of the root's parent, which is nobody, among them.
-type Children<'a> = BTreeMap<String, Vec<&'a Node>>;
+type Children<'a> = BTreeMap<&'a str, Vec<&'a Node>>;
 
 struct Drawing<'a> {
     children: Children<'a>,
@@ -34,21 +35,19 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(nodes: &'a Nodes, depth: usize, width: usize) -> Self {
-        let known: std::collections::BTreeSet<String> =
-            nodes.nodes.iter().map(|node| id(&node.job)).collect();
+    fn of(tree: &'a Tree, depth: usize, width: usize) -> Self {
+        let known: BTreeSet<&str> = tree.nodes.iter().map(|node| node.job.as_str()).collect();
         let mut children = Children::new();
-        for node in &nodes.nodes {
-            let parent = id(&node.parent);
+        for node in &tree.nodes {
             // A job whose parent was left out stands at the top.
-            let below =
-                if known.contains(&parent) && parent != id(&node.job) { parent } else { String::new() };
-            children.entry(below).or_default().push(node);
+            let parent =
+                node.parent.as_deref().filter(|parent| known.contains(parent) && *parent != node.job);
+            children.entry(parent.unwrap_or_default()).or_default().push(node);
         }
         let mut drawing = Self { children, depth, width, text: String::new() };
         drawing.draw("", 0);
-        if nodes.left_out > 0 {
-            let _ = writeln!(drawing.text, "{} more jobs were left out by the coordinator", nodes.left_out);
+        if tree.left_out > 0 {
+            let _ = writeln!(drawing.text, "{} more jobs were left out by the coordinator", tree.left_out);
         }
         drawing
     }
@@ -74,7 +73,7 @@ impl<'a> Drawing<'a> {
         }
         for node in children.iter().take(self.width) {
             let _ = writeln!(self.text, "{indent}{}", visible(&line(node)));
-            self.draw(&id(&node.job), level + 1);
+            self.draw(&node.job, level + 1);
         }
         if children.len() > self.width {
             let _ =
@@ -84,9 +83,9 @@ impl<'a> Drawing<'a> {
 }
 
 fn line(node: &Node) -> String {
-    let host = node.host_name.clone().unwrap_or_else(|| id(&node.host));
+    let host = if node.host_name.is_empty() { &node.host } else { &node.host_name };
     let what = node.call.as_ref().unwrap_or(&node.function);
-    let mut line = format!("{what} {}", id(&node.job));
+    let mut line = format!("{what} {}", node.job);
     if !host.is_empty() {
         line = format!("{line} @ {host}");
     }
@@ -106,12 +105,12 @@ mod tests {
     use serde_json::json;
 
     fn drawn(nodes: serde_json::Value, depth: usize, width: usize) -> String {
-        let nodes: Nodes = read(&json!({"nodes": nodes, "left_out": 2})).expect("nodes");
-        Drawing::of(&nodes, depth, width).text
+        let tree: Tree = read(&json!({"nodes": nodes, "left_out": 2})).expect("a tree");
+        Drawing::of(&tree, depth, width).text
     }
 
     fn node(job: &str, parent: Option<&str>) -> serde_json::Value {
-        json!({"job": job, "parent": parent, "function": "f", "depth": 0, "host": 1, "host_name": "h",
+        json!({"job": job, "parent": parent, "function": "f", "depth": 0, "host": "h1", "host_name": "h",
                "state": "done", "redone": job == "b", "work_s": 0.5})
     }
 
@@ -128,8 +127,8 @@ mod tests {
             "f main @ h: done, 500 ms\n  f a @ h: done, 500 ms\n    f c @ h: done, 500 ms\n  f b @ h: done, redone, 500 ms\n\
              2 more jobs were left out by the coordinator\n"
         );
-        let read_nodes: Nodes = read(&json!({"nodes": nodes, "left_out": 2})).expect("nodes");
-        let terminal = Drawing::of(&read_nodes, 8, 8).text(Some(24));
+        let tree: Tree = read(&json!({"nodes": nodes, "left_out": 2})).expect("a tree");
+        let terminal = Drawing::of(&tree, 8, 8).text(Some(24));
         assert!(terminal.lines().all(|line| line.len() <= 24), "{terminal}");
         assert!(terminal.contains("\n    f c @ h: done, 500\n        ms\n"), "{terminal}");
         let narrow = drawn(nodes.clone(), 8, 1);

@@ -1,9 +1,7 @@
-//! What the coordinator says about runs, hosts and apps, as plain values.
+//! What the coordinator says about runs, in words.
 
-use std::collections::BTreeMap;
-
+use sateen_api::{Progress, Run};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::columns::percent;
@@ -23,310 +21,93 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     })
 }
 
-/// A published app.
-#[derive(Debug, Deserialize)]
-pub struct App {
-    pub hash: String,
-    pub name: String,
-    #[serde(default)]
-    pub bytes: u64,
-    #[serde(default)]
-    pub published_at: Option<String>,
-    #[serde(default)]
-    pub published_by: Option<String>,
-    #[serde(default)]
-    pub published_from: Option<String>,
-    #[serde(default)]
-    pub determinism: Option<String>,
-    #[serde(default)]
-    pub entry_points: Vec<String>,
-}
-
-/// The app of a run.
-#[derive(Debug, Deserialize)]
-pub struct AppOfRun {
-    pub hash: String,
-    pub name: String,
-}
-
-/// A run.
-#[derive(Debug, Deserialize)]
-pub struct Run {
-    pub run: u64,
-    pub app: AppOfRun,
-    pub function: String,
-    #[serde(default)]
-    pub arguments: Vec<String>,
-    /// Hashes by name.
-    #[serde(default)]
-    pub inputs: Option<BTreeMap<String, String>>,
-    pub state: String,
-    #[serde(default)]
-    pub waiting_for: Option<String>,
-    #[serde(default)]
-    pub submitted_at: Option<String>,
-    #[serde(default)]
-    pub elapsed_s: Option<f64>,
-    /// How long it has waited for its start, if it has none yet.
-    #[serde(default)]
-    pub queued_s: Option<f64>,
-    /// Whether the numbers are all: `so_far`, `final` or `partial`.
-    #[serde(default)]
-    pub counted: Option<String>,
-    #[serde(default)]
-    pub hosts: u64,
-    #[serde(default)]
-    pub threads: u64,
-    #[serde(default)]
-    pub jobs: Jobs,
-    #[serde(default)]
-    pub work_s: Option<f64>,
-    #[serde(default)]
-    pub answer_work_s: Option<f64>,
-    #[serde(default)]
-    pub lost_work_s: Option<f64>,
-    #[serde(default)]
-    pub redone_work_s: f64,
-    /// For how long workers computed, in seconds of the clock.
-    #[serde(default)]
-    pub computed_s: f64,
-    #[serde(default)]
-    pub saved_work_s: Option<f64>,
-    #[serde(default)]
-    pub span_s: Option<f64>,
-    #[serde(default)]
-    pub progress: Option<Fraction>,
-    #[serde(default)]
-    pub error: Option<RunFailure>,
-    #[serde(default)]
-    pub root_host: Value,
-    #[serde(default)]
-    pub root_losses: u64,
-    #[serde(default)]
-    pub table: Option<Table>,
-    #[serde(default)]
-    pub by_host: Vec<HostOfRun>,
-    #[serde(default)]
-    pub held_up_by: Option<HoldUp>,
-}
-
-/// What became of jobs.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Jobs {
-    pub spawned: u64,
-    pub exposed: u64,
-    pub executed: u64,
-    pub stolen_local: u64,
-    pub stolen: u64,
-    pub stolen_wide: u64,
-    /// Stolen, and lost with the hosts that had stolen them; not the root.
-    pub lost: u64,
-    /// Lost and begun again, each once; the root and jobs below lost ones as well.
-    pub redone: u64,
-    pub reused: u64,
-    pub adopted: u64,
-    pub recorded: u64,
-    pub aborted: u64,
-}
-
-/// What keeps a run from being faster.
-#[derive(Debug, Deserialize)]
-pub struct HoldUp {
-    /// In a sentence, with figures.
-    pub text: String,
-}
-
-impl Run {
-    /// Nothing can happen to it any more.
-    pub fn is_over(&self) -> bool {
-        matches!(self.state.as_str(), "done" | "failed" | "cancelled")
+/// A run's app and its arguments, as one would type them.
+pub fn title(run: &Run) -> String {
+    let mut title = run.app.name.clone();
+    if run.function != "main" {
+        title = format!("{title} --function {}", run.function);
     }
+    for argument in &run.arguments {
+        title = format!("{title} {argument}");
+    }
+    title
+}
 
-    /// The app and its arguments, as one would type them.
-    pub fn title(&self) -> String {
-        let mut title = self.app.name.clone();
-        if self.function != "main" {
-            title = format!("{title} --function {}", self.function);
-        }
-        for argument in &self.arguments {
-            title = format!("{title} {argument}");
-        }
-        title
+/// How long a run has been under way, or was; before its start, how long it has waited. In seconds.
+pub fn elapsed_s(run: &Run) -> f64 {
+    run.queued_s.unwrap_or(run.elapsed_s)
+}
+
+/// How far a run says that it is, in percent; the number that is done where the app does not know of how many.
+pub fn short(progress: Progress) -> String {
+    let Progress { done, total } = progress;
+    if total == 0 { done.to_string() } else { percent(done as f64, total as f64) }
+}
+
+/// The same with all that is known.
+pub fn long(progress: Progress) -> String {
+    let Progress { done, total } = progress;
+    if total == 0 {
+        format!("{done} of an unknown total")
+    } else {
+        format!("{done} of {total} ({})", short(progress))
     }
 }
 
-/// How far a run says that it is.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub struct Fraction {
-    pub done: u64,
-    pub total: u64,
-}
+#[cfg(test)]
+mod tests {
+    use sateen_api::{App, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
+    use serde_json::json;
 
-impl Fraction {
-    /// In percent; the number that is done where the app does not know of how many.
-    pub fn short(self) -> String {
-        if self.total == 0 { self.done.to_string() } else { percent(self.done as f64, self.total as f64) }
+    use super::*;
+
+    fn is_read<T: DeserializeOwned>(value: Value) -> T {
+        read(&value).expect("it is understood")
     }
 
-    /// All of it.
-    pub fn long(self) -> String {
-        let Self { done, total } = self;
-        if total == 0 {
-            format!("{done} of an unknown total")
-        } else {
-            format!("{done} of {total} ({})", self.short())
-        }
+    /// What commands cannot do without; all else may be missing, as it was in older versions.
+    #[test]
+    fn what_an_older_coordinator_leaves_out_has_a_default() {
+        let run =
+            json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"});
+        let of_run: Run = is_read(run.clone());
+        assert!(of_run.is_over() && of_run.figures.jobs == JobCounts::default());
+        assert_eq!((title(&of_run).as_str(), elapsed_s(&of_run)), ("fib", 0.0));
+        let app: App = is_read(json!({"hash": "ab", "name": "fib"}));
+        assert_eq!((app.bytes, app.published_by), (0, None));
+        let host: Host = is_read(json!({"id": "h1", "name": "a", "site": "s"}));
+        assert!(!host.connected && host.runs.is_empty());
+        let tree: Tree = is_read(json!({"nodes": [{"job": "ab", "function": "f", "state": "done"}]}));
+        assert_eq!((tree.left_out, tree.nodes[0].parent.clone()), (0, None));
+        let log: Log = is_read(json!({"lines": [{"number": 1, "text": "a"}]}));
+        assert_eq!((log.dropped, log.lines[0].tag.clone()), (0, None));
+        assert_eq!(is_read::<Status>(json!({})), Status::default());
+        let details: RunDetails = is_read(json!({"run": run}));
+        assert!(details.events.is_empty() && details.remaining.is_none());
+        let mut job = json!({
+            "job": "ab", "function": "f", "is_root": false, "depth": 1, "parameters": "00", "run": 7,
+            "app": {"hash": "ab", "name": "fib"}, "entry_point": "main", "arguments": [], "inputs": {},
+            "limits": {}, "strict_nan": false,
+        });
+        assert_eq!(is_read::<Job>(job.clone()).limits.cpu_ms, None);
+        // Without it another job would be run.
+        job["entry_point"].take();
+        let failure = read::<Job>(&job).expect_err("it is not understood");
+        assert!(
+            failure.message.contains("is it of the same version as this command?"),
+            "{}",
+            failure.message
+        );
     }
-}
 
-/// Why a run has no result.
-#[derive(Debug, Deserialize)]
-pub struct RunFailure {
-    pub kind: String,
-    pub message: String,
-    #[serde(default)]
-    pub job: Option<String>,
-    #[serde(default)]
-    pub backtrace: Option<Vec<String>>,
-}
-
-/// The result table.
-#[derive(Debug, Deserialize)]
-pub struct Table {
-    pub entries: u64,
-    pub bytes: u64,
-}
-
-/// What one host did for a run.
-#[derive(Debug, Deserialize)]
-pub struct HostOfRun {
-    #[serde(default)]
-    pub host: Value,
-    #[serde(default)]
-    pub name: String,
-    #[serde(default)]
-    pub site: String,
-    #[serde(default)]
-    pub there: bool,
-    #[serde(default)]
-    pub jobs: Jobs,
-    #[serde(default)]
-    pub work_s: f64,
-    #[serde(default)]
-    pub computed_s: f64,
-    #[serde(default)]
-    pub busy: u64,
-    #[serde(default)]
-    pub workers: u64,
-}
-
-impl HostOfRun {
-    /// It has done something, and not only looked for work.
-    pub fn has_computed(&self) -> bool {
-        self.work_s > 0.0 || self.jobs.executed > 0
-    }
-}
-
-/// A host of the grid.
-#[derive(Debug, Deserialize)]
-pub struct Host {
-    pub id: Value,
-    pub name: String,
-    pub site: String,
-    #[serde(default)]
-    pub threads: u64,
-    #[serde(default)]
-    pub version: String,
-    #[serde(default)]
-    pub connected: bool,
-    /// Why it takes no work; the coordinator may say just that it takes none.
-    #[serde(default)]
-    pub paused: Value,
-    #[serde(default)]
-    pub runs: Vec<Value>,
-    #[serde(default)]
-    pub busy: u64,
-}
-
-/// A job with an instance of its own.
-#[derive(Debug, Deserialize)]
-pub struct Node {
-    pub job: Value,
-    #[serde(default)]
-    pub parent: Value,
-    pub function: String,
-    #[serde(default)]
-    pub host: Value,
-    #[serde(default)]
-    pub host_name: Option<String>,
-    pub state: String,
-    /// Its function with its parameters.
-    #[serde(default)]
-    pub call: Option<String>,
-    #[serde(default)]
-    pub redone: bool,
-    #[serde(default)]
-    pub work_s: Option<f64>,
-}
-
-/// All that is needed to run one job again.
-#[derive(Debug, Deserialize)]
-pub struct JobOfRun {
-    pub job: String,
-    pub function: String,
-    pub is_root: bool,
-    pub depth: u64,
-    pub parameters: Option<String>,
-    pub run: u64,
-    pub app: AppOfRun,
-    pub entry_point: String,
-    pub arguments: Vec<String>,
-    pub inputs: BTreeMap<String, String>,
-    pub limits: LimitsOfRun,
-    pub strict_nan: bool,
-}
-
-/// Those that the run does not name are the host's.
-#[derive(Debug, Default, Deserialize)]
-pub struct LimitsOfRun {
-    pub memory_bytes: Option<u64>,
-    pub stack_bytes: Option<u64>,
-    pub output_bytes: Option<u64>,
-    pub shared_bytes: Option<u64>,
-    pub guard_wait_ms: Option<u64>,
-}
-
-/// A run's jobs.
-#[derive(Debug, Deserialize)]
-pub struct Nodes {
-    pub nodes: Vec<Node>,
-    #[serde(default)]
-    pub left_out: u64,
-}
-
-/// A part of a run's log.
-#[derive(Debug, Deserialize)]
-pub struct Log {
-    pub lines: Vec<LogLine>,
-    #[serde(default)]
-    pub dropped: u64,
-}
-
-/// A line of it.
-#[derive(Debug, Deserialize)]
-pub struct LogLine {
-    pub number: u64,
-    #[serde(default)]
-    pub job: String,
-    pub text: String,
-}
-
-/// An identifier, which may be a number or a word.
-pub fn id(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    #[test]
+    fn what_only_a_newer_coordinator_knows_does_no_harm() {
+        let run: Run = is_read(json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib", "size": 3}, "function": "main", "state": "dreaming",
+            "counted": "twice", "held_up_by": {"kind": "weather", "text": "It rains."}, "mood": {"good": true},
+        }));
+        assert!(!run.is_over());
+        assert_eq!(run.held_up_by.map(|why| why.text).as_deref(), Some("It rains."));
+        assert_eq!(run.figures.counted, sateen_api::Counted::Partial);
     }
 }

@@ -6,18 +6,18 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use sateen_api::limits::PUBLISHER_BYTES_MAX;
+use sateen_api::{App, is_publisher};
+use sateen_module::{ABI_VERSION, size};
 use serde::Deserialize;
 
 use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
-use super::types::App;
 use super::{Api, body};
-use crate::clock::unix_ms;
-use crate::limits::{
-    APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX, PUBLISHER_BYTES_MAX,
-};
-use crate::module::inspect;
+use crate::clock::{unix_ms, written};
+use crate::limits::{APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX};
+use crate::module::{About, inspect};
 use crate::server::{Connection, Kind};
 use crate::store::StoreError;
 use crate::store::sql::{self, AppRow, Owner, Published, Publisher, Unpublished};
@@ -152,6 +152,32 @@ pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
     })
 }
 
+impl From<AppRow> for App {
+    fn from(row: AppRow) -> Self {
+        let limits = limits(&row.about);
+        Self {
+            arguments: row.about.arguments(),
+            hash: row.hash.to_string(),
+            name: row.name,
+            bytes: row.bytes,
+            published_at: written(row.published_at_ms),
+            published_by: row.publisher.name,
+            published_from: row.publisher.address,
+            determinism: row.about.determinism,
+            entry_points: row.about.entry_points,
+            jobs: row.about.jobs,
+            abi: ABI_VERSION,
+            limits,
+        }
+    }
+}
+
+fn limits(about: &About) -> Vec<String> {
+    let begins = about.memory_bytes.map(|bytes| format!("memory begins with {}", size(bytes)));
+    let ends = about.memory_bytes_max.map(|bytes| format!("memory grows up to {}", size(bytes)));
+    begins.into_iter().chain(ends).collect()
+}
+
 fn looks_like_hash(name: &str) -> bool {
     (PREFIX_DIGITS_MIN..=DIGITS).contains(&name.len()) && name.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -214,7 +240,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 fn check_publisher(by: &str) -> Result<(), Problem> {
-    if (1..=PUBLISHER_BYTES_MAX).contains(&by.len()) && !by.chars().any(char::is_control) {
+    if is_publisher(by) {
         return Ok(());
     }
     Err(Problem::bad_request(format!(

@@ -8,12 +8,12 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use sateen_api::Blob;
 use sateen_protocol::BlobHash;
 
 use super::extract::Path;
 use super::gate::turn;
 use super::problem::Problem;
-use super::types::Blob;
 use super::{Api, body};
 use crate::limits::BLOB_PIECE_BYTES;
 use crate::server::{Connection, Kind};

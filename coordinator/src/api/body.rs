@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use futures_util::StreamExt;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
 use tokio::time::timeout;
 
 use super::Api;
 use super::problem::Problem;
-use crate::limits::{BLOB_BYTES_MAX, BLOB_PIECE_BYTES, READER_PATIENCE, UPLOAD_BYTES_PER_SECOND_MIN};
+use crate::limits::{BLOB_PIECE_BYTES, READER_PATIENCE, UPLOAD_BYTES_PER_SECOND_MIN};
 use crate::server::{Connection, Pass};
 use crate::store::{Incoming, StoreError};
 

@@ -7,6 +7,7 @@ use axum::extract::{State, WebSocketUpgrade};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use sateen_api::Host;
 use sateen_protocol::HostId;
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 use serde::Deserialize;
@@ -15,7 +16,6 @@ use super::Api;
 use super::extract::Query;
 use super::problem::Problem;
 use super::ranges;
-use super::types::Host;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
 use crate::limits::{

@@ -3,21 +3,18 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use sateen_api::limits::KEY_DIGITS;
+use sateen_api::{AppOfRun, Job};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use serde::Deserialize;
 
 use super::extract::{Path, Query};
 use super::problem::Problem;
-use super::types::{AppOfRun, Job, RunLimits};
 use super::{Api, ranges, runs};
 use crate::chronicle::{FoundJob, hex};
 use crate::driver::Gone;
 use crate::store::sql;
 
-/// Fewer digits of a key are too easily another's.
-const DIGITS_MIN: usize = 8;
-/// Digits of a whole key.
-const DIGITS_MAX: usize = 64;
 /// Digits of a tag, which is what the coordinator knows of a key.
 const TAG_DIGITS: usize = 16;
 /// Equal jobs of so many runs are looked at.
@@ -47,13 +44,14 @@ pub async fn show(
 
 /// The tags of the keys that begin with these digits.
 pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
-    let is_key =
-        (DIGITS_MIN..=DIGITS_MAX).contains(&key.len()) && key.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_key = KEY_DIGITS.contains(&key.len()) && key.bytes().all(|digit| digit.is_ascii_hexdigit());
     let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
     let Ok(number) = u64::from_str_radix(digits, 16) else {
         return Err(Problem::bad_request(format!(
-            "`{}` is no job's key, which is {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits; `sateen tree` shows them",
-            key.escape_debug()
+            "`{}` is no job's key, which is {} to {} hexadecimal digits; `sateen tree` shows them",
+            key.escape_debug(),
+            KEY_DIGITS.start(),
+            KEY_DIGITS.end()
         )));
     };
     let unknown_bits = 4 * (TAG_DIGITS - digits.len()) as u32;
@@ -119,15 +117,7 @@ async fn describe(api: &Api, run: RunId, job: FoundJob) -> Result<Json<Job>, Pro
         entry_point: spec.function,
         arguments: spec.arguments,
         inputs: spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect(),
-        limits: RunLimits {
-            memory_bytes: spec.limits.memory_bytes_max,
-            stack_bytes: spec.limits.stack_bytes_max,
-            output_bytes: spec.limits.output_bytes_max,
-            shared_bytes: spec.limits.shared_bytes_max,
-            guard_wait_ms: spec.limits.guard_wait_ms_max,
-            time_ms: spec.limits.time_ms_max,
-            cpu_ms: spec.limits.cpu_ms_max,
-        },
+        limits: spec.limits.into(),
         strict_nan: spec.strict_nan,
     }))
 }

@@ -4,6 +4,7 @@ mod apps;
 mod blobs;
 mod body;
 mod extract;
+pub mod figures;
 mod gate;
 mod hosts;
 mod jobs;
@@ -15,7 +16,6 @@ mod problem;
 mod ranges;
 mod runs;
 mod service;
-pub mod types;
 
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
+use sateen_api::Run;
 use sateen_protocol::GridId;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -49,7 +50,7 @@ pub use runs::parse as parse_run;
 pub use service::status_of as status;
 
 /// Runs that pages list.
-pub async fn runs(api: &Api) -> Result<Vec<types::Run>, Problem> {
+pub async fn runs(api: &Api) -> Result<Vec<Run>, Problem> {
     runs::newest(api, RUNS_WATCHED_MAX).await
 }
 

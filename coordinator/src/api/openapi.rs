@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde_json::{Value, json};
 
 use super::ranges::{self, Range};
-use super::types;
 
 /// What an operation takes or gives.
 enum Content {
@@ -291,11 +292,14 @@ fn schemas() -> serde_json::Map<String, Value> {
         settings
     };
     let mut taken = settings().for_deserialize().into_generator();
-    taken.subschema_for::<types::Submission>();
-    let mut given = settings().for_serialize().into_generator();
+    taken.subschema_for::<sateen_api::Submission>();
+    // A default is what is read where an older version wrote nothing. This one writes all fields.
+    let no_default = |schema: &mut Schema| drop(schema.remove("default"));
+    let given = settings().for_serialize().with_transform(RecursiveTransform(no_default));
+    let mut given = given.into_generator();
     macro_rules! add {
         ($($name:ident),* $(,)?) => {
-            $(given.subschema_for::<types::$name>();)*
+            $(given.subschema_for::<sateen_api::$name>();)*
         };
     }
     add!(
@@ -361,6 +365,15 @@ mod tests {
             .collect();
         let described: BTreeSet<&str> = OPERATIONS.iter().map(|operation| operation.path).collect();
         assert_eq!(routes, described);
+    }
+
+    #[test]
+    fn all_fields_of_an_answer_are_required_and_those_of_a_submission_have_defaults() {
+        let schemas = &document()["components"]["schemas"];
+        assert_eq!(schemas["JobCounts"]["properties"]["lost"].get("default"), None);
+        let required = schemas["JobCounts"]["required"].as_array().expect("a list");
+        assert!(required.contains(&json!("lost")), "{required:?}");
+        assert_eq!(schemas["Submission"]["properties"]["strict_nan"]["default"], false);
     }
 
     #[test]

@@ -9,16 +9,16 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use sateen_api::Version;
 use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::{RunState, Time};
 use tokio::time::timeout;
 
 use super::Api;
 use super::problem::Problem;
-use super::types::Version;
 use crate::driver;
 use crate::metrics::{Service, exposition};
-use crate::store::sql::{self, state_word};
+use crate::store::sql;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -60,22 +60,13 @@ pub async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Proble
     // A scrape is to show what is wrong, and not to fail with it.
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await.unwrap_or_default();
     let of_state = |state: RunState| runs.iter().find(|(of, _)| *of == state).map_or(0, |(_, count)| *count);
-    let states = [
-        RunState::Queued,
-        RunState::Running,
-        RunState::Suspending,
-        RunState::Suspended,
-        RunState::Done,
-        RunState::Failed,
-        RunState::Cancelled,
-    ];
     let service = Service {
         version: VERSION,
         protocol: PROTOCOL_VERSION,
         started_at_s: api.clock.unix_ms(Time(0)) as f64 / 1e3,
         links: api.links.count(),
         watchers: api.watching.count(),
-        runs: states.map(|state| (state_word(state), of_state(state))).to_vec(),
+        runs: RunState::ALL.map(|state| (state.word(), of_state(state))).to_vec(),
         store_works: api.store.trouble().is_none(),
     };
     let store = [("read", Arc::clone(&api.store.reading)), ("write", Arc::clone(&api.store.writing))];

@@ -1,8 +1,10 @@
 //! Numbers in queries, and their ranges. What is outside is refused: a list of another length than was asked for, say, could
 //! be taken for the whole.
 
+use sateen_api::limits::RUNS_LISTED_MAX;
+
 use super::problem::Problem;
-use crate::limits::{HOSTS_LISTED_MAX, RUNS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
+use crate::limits::{HOSTS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
 
 /// Maximum of numbers that have no other: what JSON can hold everywhere.
 const NUMBER_MAX: u64 = (1 << 53) - 1;

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use axum::Json;
 use axum::extract::State;
+use sateen_api::{Grid, Status};
 use sateen_protocol::Time;
 
 use super::Api;
 use super::operations::VERSION;
 use super::problem::Problem;
-use super::types::{Grid, Status};
 use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
-use crate::store::sql::{self, state_word};
+use crate::store::sql;
 use crate::watch::alerts;
 
 pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
@@ -34,7 +34,7 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let totals = api.driver.ask(Request::Totals).await?;
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
     let counters = &api.links.counters;
-    let runs = runs.into_iter().map(|(state, runs)| (state_word(state).to_owned(), runs));
+    let runs = runs.into_iter().map(|(state, runs)| (state.word().to_owned(), runs));
     let (work, redone) = (totals.counts.work_ns, totals.counts.redone_work_ns);
     Ok(Status {
         grid: grid(api),

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use sateen_api::{EventKind, RunEvent};
 use serde::{Deserialize, Serialize};
 
-use crate::api::types::{EventKind, RunEvent};
 use crate::limits::RUN_EVENTS_MAX;
 
 /// Half for what happens to single jobs, of which there may be many, half for all else.

@@ -4,10 +4,11 @@
 
 use std::sync::Mutex;
 
+use sateen_api::{HoldUp, HoldUpKind, HostOfRun, Run};
+
 use super::Chronicle;
 use super::shown::Names;
 use super::timeline::Totals;
-use crate::api::types::{HoldUp, HoldUpKind, HostOfRun, Run};
 use crate::locked;
 
 /// In less time too few figures come in.
@@ -95,7 +96,7 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 impl Chronicle {
     /// All but what workers did.
     fn evidence(&self, run: &Run, names: &Names) -> Evidence {
-        let is_over = run.ended_at.is_some();
+        let is_over = run.is_over();
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let waited = self.idle.iter().filter(|idle| idle.host.is_none());

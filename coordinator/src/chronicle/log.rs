@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use sateen_api::{Log, LogLine};
 use sateen_protocol::{HostId, message};
 
-use crate::api::types::{Log, LogLine};
 use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
 
 /// The lines.

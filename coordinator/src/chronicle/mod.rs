@@ -17,10 +17,10 @@ mod state;
 mod timeline;
 mod tree;
 
+use sateen_api::{EventKind, IdleWhy};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{HostId, RunState};
 
-use crate::api::types::{EventKind, IdleWhy};
 use crate::clock::unix_ms;
 use crate::limits::IDLE_REASONS_MAX;
 use events::Events;

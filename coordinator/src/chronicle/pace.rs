@@ -1,8 +1,7 @@
 //! How long a run may still take: told only where something is known, and as a range.
 
+use sateen_api::Remaining;
 use serde::{Deserialize, Serialize};
-
-use crate::api::types::Remaining;
 
 /// What the root job reported, at most so many times; thinned when there are more.
 const REPORTS_MAX: usize = 64;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use sateen_api::{EventKind, IdleWhy, LogLine};
 use sateen_protocol::RunId;
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,6 @@ use super::pace::Pace;
 use super::series::Series;
 use super::timeline::Timeline;
 use super::tree::{SavedJob, Tree, TreeSummary};
-use crate::api::types::{EventKind, IdleWhy, LogLine};
 
 /// What is saved of it, and what not.
 #[derive(Debug, Default)]

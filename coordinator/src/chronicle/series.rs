@@ -1,8 +1,8 @@
 //! How a run goes over time: points at equal distances, which double when there are too many.
 
+use sateen_api::SeriesOfRun;
 use serde::{Deserialize, Serialize};
 
-use crate::api::types::SeriesOfRun;
 use crate::limits::SERIES_POINTS_MAX;
 
 /// The distance of points at the start.

@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 
-use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
-use super::{Chronicle, state::JobState};
-use crate::api::types::{
-    self, ChildJob, CriticalJob, Depth, JobDetails, Log, RunEvent, SeriesOfRun, TimelineRow, Tree, TreeHost,
-    TreeTable, seconds,
+use sateen_api::{
+    ChildJob, CriticalJob, Depth, Figures, JobDetails, Log, Remaining, RunEvent, SeriesOfRun, Timeline,
+    TimelineRow, Tree, TreeHost, TreeTable,
 };
-use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
 use sateen_module::JobShape;
 use sateen_protocol::{HostId, JobTag};
+
+use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
+use super::{Chronicle, state::JobState};
+use crate::api::figures::seconds;
+use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
 
 /// Length of a job's call where many are listed, about.
 const CALL_BYTES_IN_TREE: usize = 120;
@@ -142,7 +144,7 @@ impl Chronicle {
         let nodes = (0_u32..).zip(self.shown(0, TREE_NODES_IN_JSON_MAX)).map(|(place, shown)| {
             let (host, host_name, _) = self.host_of(shown.host);
             let parameters = self.tree.parameters(place).ok().filter(|_| shown.kind != ROOT);
-            types::Node {
+            sateen_api::Node {
                 job: shown.job.to_string(),
                 parent: shown.parent.map(|parent| parent.to_string()),
                 function: names.of(shown.kind).to_owned(),
@@ -159,7 +161,7 @@ impl Chronicle {
                 rolled: shown.rolled,
             }
         });
-        let nodes: Vec<types::Node> = nodes.collect();
+        let nodes: Vec<sateen_api::Node> = nodes.collect();
         let not_sent = self.tree.len().saturating_sub(nodes.len()) as u64;
         let left_out = self.tree.without_room().saturating_add(self.left_out).saturating_add(not_sent);
         Tree { nodes, left_out }
@@ -261,7 +263,7 @@ impl Chronicle {
     ///
     /// # Errors
     /// See [`Pace::remaining`](super::pace::Pace::remaining).
-    pub fn remaining(&self) -> Result<types::Remaining, String> {
+    pub fn remaining(&self) -> Result<Remaining, String> {
         self.pace.remaining(self.now_ms())
     }
 
@@ -286,7 +288,7 @@ impl Chronicle {
     }
 
     /// What workers did from one moment to another, in at most so many stretches.
-    pub fn timeline(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> types::Timeline {
+    pub fn timeline(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> Timeline {
         let (bucket_ms, from_ms, rows) = self.timeline.rows(from_ms, to_ms, buckets_max);
         let rows = rows.into_iter().map(|row| {
             let (host, host_name, site) = self.host_of(row.host);
@@ -307,7 +309,7 @@ impl Chronicle {
                 wait: of(3),
             }
         });
-        types::Timeline { bucket_ms, from_ms, rows: rows.collect(), idle_why: self.idle.clone() }
+        Timeline { bucket_ms, from_ms, rows: rows.collect(), idle_why: self.idle.clone() }
     }
 
     /// The lines after this one.
@@ -327,7 +329,7 @@ impl Chronicle {
     }
 
     /// Adds to a run's figures what hosts do not count: jobs that were begun again, and how long workers computed.
-    pub fn complete(&self, figures: &mut types::Figures) {
+    pub fn complete(&self, figures: &mut Figures) {
         figures.jobs.redone = self.redone();
         let computed = (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place));
         // The sum of nothing would be a negative zero.

@@ -1,8 +1,8 @@
+use sateen_api::{Figures, HostOfRun};
 use sateen_module::JobShape;
 use sateen_protocol::{JobTag, RunId};
 
 use super::*;
-use crate::api::types::{Figures, HostOfRun};
 use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
 
 fn note(job: u64, what: NoteKind) -> JobNote {

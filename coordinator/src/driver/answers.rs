@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use sateen_api::Figures;
 use sateen_protocol::coordinator::CommandError;
 use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::scan::Scan;
 use super::{ChangeError, Driver, Live, Request, RunAction, Settling, Submitted, end};
-use crate::api::types::Figures;
+use crate::api::figures::of_view;
 use crate::clock::unix_ms;
 use crate::peer::Peer;
 use crate::store::{StoreError, sql};
@@ -95,7 +96,7 @@ impl Driver {
     /// A run whose figures are not saved, without what each host did of it.
     pub(super) fn live(&self, run: RunId, placed: &OnceCell<String>) -> Option<Live> {
         if let Some(view) = self.machine.run(run) {
-            let figures = Figures::of_view(&view, Vec::new());
+            let figures = of_view(&view, Vec::new());
             let (state, waiting_for) = (view.state(), self.waiting_for(&view, placed));
             return Some(Live { run, state, waiting_for, figures, is_over: false });
         }
@@ -105,7 +106,7 @@ impl Driver {
         let (Settling { state, end, failure }, view) =
             (self.settling.get(&run)?, self.machine.run_over(run)?);
         let workers = view.counts().workers;
-        let figures = end::close(Figures::of_view(&view, Vec::new()), workers, end, failure.clone());
+        let figures = end::close(of_view(&view, Vec::new()), workers, end, failure.clone());
         Some(self.over(run, *state, figures))
     }
 

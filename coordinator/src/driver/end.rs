@@ -1,8 +1,9 @@
 //! How a run's end is shown.
 
+use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use crate::api::types::{Counted, Figures, RunFailure, seconds};
+use crate::api::figures::seconds;
 
 /// The state of a run that ended like this, and why it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use sateen_api::EventKind;
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::Departure;
 
 use super::Driver;
-use crate::api::types::EventKind;
 use crate::chronicle::{Going, Source};
 use crate::locked;
-use crate::store::sql::state_word;
 
 /// Hosts that have not come back and are given up in one event.
 const AWAITED_AT_ONCE_MAX: usize = 64;
@@ -123,7 +122,7 @@ impl Driver {
             }
             Event::RunChanged(run, state) => {
                 self.record(run, |chronicle| chronicle.state(state));
-                tracing::debug!(run = run.0, state = state_word(state), "run changed");
+                tracing::debug!(run = run.0, state = state.word(), "run changed");
             }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_api::Figures;
 use sateen_protocol::coordinator::{CommandError, HostView};
 use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::served::Service;
-use crate::api::types::Figures;
 use crate::chronicle::Chronicles;
 use crate::metrics::Totals;
 use crate::peer::Peer;

@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use sateen_api::{Figures, HostOfRun, JobCounts};
 use sateen_protocol::coordinator::RunView;
 use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
@@ -19,7 +20,7 @@ use super::request::{HostSeen, Live};
 use super::served::{Service, Told};
 use super::speed::{Pace, compare};
 use super::totals::add_host;
-use crate::api::types::{Figures, HostOfRun, JobCounts};
+use crate::api::figures::host_of_run;
 use crate::chronicle::Chronicles;
 use crate::locked;
 use crate::metrics::Totals;
@@ -82,9 +83,9 @@ struct HostRow {
     counts: Counts,
 }
 
-impl From<HostRow> for HostOfRun {
-    fn from(row: HostRow) -> Self {
-        Self::new(row.host, &row.name, row.is_there, &row.counts)
+impl HostRow {
+    fn told(self) -> HostOfRun {
+        host_of_run(self.host, &self.name, self.is_there, &self.counts)
     }
 }
 
@@ -196,7 +197,7 @@ impl Driver {
         }
         let mut live = self.live(scan.run, &OnceCell::new())?;
         let put_together = move || {
-            live.figures.by_host = scan.rows.into_iter().flatten().map(HostOfRun::from).collect();
+            live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::told).collect();
             // The caller may have hung up.
             drop(scan.reply.send(Some(live)));
         };

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
 
-use crate::api::types::{HostOfRun, JobCounts};
 
 /// What a tree tells of a host.
 #[derive(Debug, Clone, Copy, Default)]

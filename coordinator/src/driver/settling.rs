@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::coordinator::Account;
 use sateen_protocol::{Counts, RunEnd, RunId, RunState};
 
@@ -11,9 +12,8 @@ use super::saver::Change;
 use super::scan::add_told;
 use super::speed::{Pace, compare};
 use super::{Driver, ROWS_UNDER_LOCK_MAX, end};
-use crate::api::types::{Counted, Figures, HostOfRun, RunFailure};
+use crate::api::figures::{host_of_run, of_account};
 use crate::locked;
-use crate::store::sql::state_word;
 
 /// A run that is over, and whose counts are not final.
 #[derive(Debug)]
@@ -45,11 +45,11 @@ impl Driver {
         let (state, failure) = end::judge(&end);
         let how = match &failure {
             Some(failure) => format!("the run has failed: {}", failure.message),
-            None => format!("the run is {}", state_word(state)),
+            None => format!("the run is {}", state.word()),
         };
         self.chronicles.end(run, &how);
         self.ended.add_end(state);
-        tracing::info!(run = run.0, state = state_word(state), "run over");
+        tracing::info!(run = run.0, state = state.word(), "run over");
         let end = Arc::new(end);
         self.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
         self.saver.forget_standing(run);
@@ -60,7 +60,7 @@ impl Driver {
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
         let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
-        let sums = Figures { counted, ..Figures::of_account(&account, &counts, Vec::new()) };
+        let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };
         let sums = end::close(sums, counts.workers, &end, failure);
         self.ended.add(self.since_start(run, &counts), sums.lost_work_s);
         self.restored.remove(&run);
@@ -75,7 +75,7 @@ impl Driver {
             }
             let by_host = rows.map(|(host, is_there, counts)| {
                 let counts = Counts { busy: 0, ..counts };
-                HostOfRun::new(host, &names.of(host).unwrap_or_default(), is_there, &counts)
+                host_of_run(host, &names.of(host).unwrap_or_default(), is_there, &counts)
             });
             let mut figures = Figures { by_host: by_host.collect(), ..of_all };
             if let Some(chronicle) = chronicles.get(run) {

@@ -6,6 +6,7 @@ use std::sync::mpsc as threads;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use sateen_api::Counted;
 use sateen_protocol::{Counts, Finished, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -13,7 +14,6 @@ use tokio::time::timeout;
 
 use super::measure::{New, hello, spec};
 use super::*;
-use crate::api::types::Counted;
 use crate::clock::Clock;
 use crate::links::Link;
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Statement, params};
+use sateen_api::{Figures, LogLine};
 use sateen_protocol::coordinator::{self, Account, AtWork, Standing};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId};
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
-use crate::api::types::{Figures, HostOfRun, LogLine};
+use crate::api::figures::{host_of_run, of_account};
 use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, SavedJob, Summary};
 use crate::driver::HostName;
 use crate::driver::end::{close, judge};
@@ -57,9 +58,9 @@ impl NamedStanding {
             .collect();
         let rows = by_host.iter().map(|(host, counts)| {
             let name = names.get(host).cloned().unwrap_or_default();
-            HostOfRun::new(*host, &name, false, counts)
+            host_of_run(*host, &name, false, counts)
         });
-        close(Figures::of_account(&account, &sum, rows.collect()), sum.workers, end, judge(end).1)
+        close(of_account(&account, &sum, rows.collect()), sum.workers, end, judge(end).1)
     }
 }
 

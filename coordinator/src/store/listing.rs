@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 use sateen_protocol::RunState;
 
 use super::error::{StoreError, is_of_row};
-use super::sql::{RUN, RunRow, run_row, state_of};
+use super::sql::{RUN, RunRow, run_row};
 use crate::limits::{ARGUMENTS_LISTED_BYTES_MAX, RUNS_SCANNED_BYTES_MAX, RUNS_SCANNED_MAX};
 
 /// Which runs are wanted.
@@ -64,7 +64,7 @@ pub fn page(connection: &Connection, wanted: &Wanted) -> Result<Page, StoreError
 
 impl Wanted {
     fn has_state(&self, row: &Row<'_>) -> bool {
-        let state = || row.get_ref(3).ok()?.as_str().ok().and_then(state_of);
+        let state = || row.get_ref(3).ok()?.as_str().ok().and_then(RunState::parse);
         self.states.is_empty() || state().is_some_and(|state| self.states.contains(&state))
     }
 

@@ -28,10 +28,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use sateen_api::{Counted, Figures};
 use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
-use crate::api::types::{Counted, Figures};
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
 use crate::limits::APPS_LISTED_BYTES_MAX;

@@ -8,12 +8,12 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+use sateen_api::Figures;
 use sateen_protocol::{BlobHash, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, is_of_row};
-use crate::api::types::Figures;
 use crate::peer::Peer;
 
 pub use apps::{
@@ -94,7 +94,7 @@ pub fn add_run(
             spec.app.0,
             app_name,
             encode(spec)?,
-            state_word(RunState::Queued),
+            RunState::Queued.word(),
             submitted_at_ms as i64,
             submitter.to_string()
         ],
@@ -107,7 +107,7 @@ pub fn set_state(connection: &Connection, run: RunId, state: RunState, now_ms: u
     let started_at_ms = (state == RunState::Running).then_some(now_ms as i64);
     connection.execute(
         "UPDATE runs SET state = ?2, started_at_ms = coalesce(started_at_ms, ?3) WHERE run = ?1",
-        params![run.0 as i64, state_word(state), started_at_ms],
+        params![run.0 as i64, state.word(), started_at_ms],
     )?;
     Ok(())
 }
@@ -127,7 +127,7 @@ pub fn set_end(
     )?;
     transaction.execute(
         "UPDATE runs SET state = ?2, ended_at_ms = ?3 WHERE run = ?1",
-        params![run.0 as i64, state_word(state), now_ms as i64],
+        params![run.0 as i64, state.word(), now_ms as i64],
     )?;
     transaction.execute("DELETE FROM entries WHERE run = ?1", [run.0 as i64])?;
     transaction.commit()?;
@@ -261,7 +261,7 @@ pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         run: RunId(row.get::<_, i64>(0)? as u64),
         app_name: row.get(1)?,
         spec: blob(row, 2, "a run")?,
-        state: state_of(&state).ok_or_else(|| unreadable(3, "a run's state"))?,
+        state: RunState::parse(&state).ok_or_else(|| unreadable(3, "a run's state"))?,
         submitted_at_ms: row.get::<_, i64>(4)? as u64,
         started_at_ms: moment(5)?,
         ended_at_ms: moment(6)?,
@@ -283,9 +283,9 @@ pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
 
 /// Runs that are not over: who submitted each, and with how many bytes.
 pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
-    let sql = "SELECT length(spec), submitted_from FROM runs
-        WHERE state IN ('queued', 'running', 'suspending', 'suspended')";
-    let mut statement = connection.prepare(sql)?;
+    let states = states(|state| !state.is_over());
+    let sql = format!("SELECT length(spec), submitted_from FROM runs WHERE state IN ({states})");
+    let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| Ok((peer(row, 1)?, row.get::<_, i64>(0)? as u64)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -294,11 +294,17 @@ pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
 /// left where it is, with a warning.
 pub fn runs_to_restore(connection: &Connection) -> Result<Vec<RunRow>> {
     connection.execute("UPDATE runs SET state = 'suspended' WHERE state = 'suspending'", [])?;
-    let sql = format!("{RUN} WHERE state NOT IN ('done', 'failed', 'cancelled') ORDER BY run");
+    let sql = format!("{RUN} WHERE state NOT IN ({}) ORDER BY run", states(RunState::is_over));
     let mut statement = connection.prepare(&sql)?;
     readable(statement.query([])?, run_row, || {
         "a run, which is not resumed; DELETE /api/v1/runs/NUMBER removes it".to_owned()
     })
+}
+
+/// A list in SQL of those states.
+fn states(which: impl Fn(RunState) -> bool) -> String {
+    let states = RunState::ALL.into_iter().filter(|state| which(*state));
+    states.map(|state| format!("'{}'", state.word())).collect::<Vec<_>>().join(", ")
 }
 
 /// How many runs there are in each state.
@@ -306,7 +312,10 @@ pub fn runs_by_state(connection: &Connection) -> Result<Vec<(RunState, u64)>> {
     let mut statement = connection.prepare("SELECT state, count(*) FROM runs GROUP BY state")?;
     let count = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
     let counted: Vec<(String, i64)> = readable(statement.query([])?, count, || "a run's state".to_owned())?;
-    Ok(counted.into_iter().filter_map(|(state, count)| Some((state_of(&state)?, count as u64))).collect())
+    Ok(counted
+        .into_iter()
+        .filter_map(|(state, count)| Some((RunState::parse(&state)?, count as u64)))
+        .collect())
 }
 
 /// The saved entries of a run. One that cannot be read is a miss, no more.
@@ -425,24 +434,4 @@ pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|_| StoreError::Unreadable(what))
-}
-
-const STATES: [(RunState, &str); 7] = [
-    (RunState::Queued, "queued"),
-    (RunState::Running, "running"),
-    (RunState::Suspending, "suspending"),
-    (RunState::Suspended, "suspended"),
-    (RunState::Done, "done"),
-    (RunState::Failed, "failed"),
-    (RunState::Cancelled, "cancelled"),
-];
-
-/// A state as it is stored and shown.
-pub fn state_word(state: RunState) -> &'static str {
-    STATES.iter().find(|(known, _)| *known == state).map_or("unknown", |(_, word)| word)
-}
-
-/// The state that is shown like this.
-pub fn state_of(word: &str) -> Option<RunState> {
-    STATES.iter().find(|(_, known)| *known == word).map(|(state, _)| *state)
 }

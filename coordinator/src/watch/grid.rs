@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sateen_api::{Alert, Host, Run, Status};
+
 use super::run::json;
 use super::value::Value;
-use crate::api::types::{Alert, Host, Run, Status};
 use crate::api::{Api, Problem, hosts, runs, status};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
@@ -53,7 +54,7 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
     if let Some(trouble) = &status.trouble {
         found.push(("error", format!("nothing can be saved: {trouble}"), None, None));
     }
-    for run in runs.iter().filter(|run| run.ended_at.is_none()) {
+    for run in runs.iter().filter(|run| !run.is_over()) {
         if let Some(why) = &run.waiting_for {
             found.push(("warn", format!("run {} waits: {why}", run.run), Some(run.run), None));
         }

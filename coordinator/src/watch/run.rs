@@ -32,7 +32,7 @@ impl RunFeed {
             return Ok(None);
         }
         let details = details(api, self.run).await?;
-        let was_over = std::mem::replace(&mut self.is_over, details.run.ended_at.is_some());
+        let was_over = std::mem::replace(&mut self.is_over, details.run.is_over());
         let are_series_due = self.ticks % SERIES_EVERY == 1 || (self.is_over && !was_over);
         self.value.begin();
         for (name, json) in [

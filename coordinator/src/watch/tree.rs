@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use sateen_api::{TreeHost, TreeTable};
 use sateen_protocol::RunId;
 
 use super::run::json;
-use crate::api::types::{TreeHost, TreeTable};
 use crate::api::{Api, Problem, chronicle_of, names_of};
 use crate::chronicle::{Chronicle, Names};
 use crate::limits::{

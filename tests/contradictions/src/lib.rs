@@ -12,6 +12,7 @@ mod run;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use sateen_protocol::RunState;
 use serde_json::Value;
 
 /// So many looks must show a contradiction, with that much time between two of them: hosts tell what they count
@@ -152,8 +153,9 @@ fn list(of: &Value) -> impl Iterator<Item = &Value> {
     of.as_array().into_iter().flatten()
 }
 
-fn is_over(run: &Value) -> bool {
-    matches!(run["state"].as_str(), Some("done" | "failed" | "cancelled"))
+/// Whether nothing can happen to a run any more, as the API shows it.
+pub fn is_over(run: &Value) -> bool {
+    run["state"].as_str().and_then(RunState::parse).is_some_and(RunState::is_over)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sateen_contradictions::{Asked, samples};
+use sateen_contradictions::{Asked, is_over, samples};
 use serde_json::Value;
 use ureq::Agent;
 
@@ -167,10 +167,6 @@ impl Asked for &Api {
     fn wait(&mut self, time: Duration) {
         std::thread::sleep(time);
     }
-}
-
-fn is_over(run: &Value) -> bool {
-    matches!(run["state"].as_str(), Some("done" | "failed" | "cancelled"))
 }
 
 /// Waits until `look` gives something.

@@ -1,6 +1,6 @@
 /** Runs, hosts and figures that were never there, for pages to show. */
 
-import type { Alert, App, Host, Jobs, Run, RunEvent, RunState, RunValue, TimelineValue } from '../../src/lib/types.ts';
+import { isOver as isRunOver, type Alert, type App, type Host, type Jobs, type Run, type RunEvent, type RunState, type RunValue, type TimelineValue } from '../../src/lib/types.ts';
 import { dice, KINDS, tag } from './tree.ts';
 
 export const SITES = ['amsterdam', 'delft', 'leiden', 'utrecht'];
@@ -82,7 +82,7 @@ const HELD_UP_BY: { [run: number]: Run['held_up_by'] } = {
 /** Runs 1 to 7, of one state each. */
 export function run(number: number, seconds: number, executed: number): Run {
   const state = STATES[number - 1] ?? 'done';
-  const isOver = ['done', 'failed', 'cancelled'].includes(state);
+  const isOver = isRunOver({ state });
   const elapsed = state === 'queued' ? 0 : isOver ? 184.2 : 61 + seconds;
   return {
     run: number,
@@ -165,7 +165,7 @@ export function events(seconds: number): RunEvent[] {
 
 export function runValue(number: number, seconds: number, executed: number): RunValue {
   const about = run(number, seconds, executed);
-  const isOver = ['done', 'failed', 'cancelled'].includes(about.state);
+  const isOver = isRunOver(about);
   const points = about.state === 'queued' ? 0 : Math.min(600, Math.floor(about.elapsed_s * 4));
   const step = (about.elapsed_s * 1000) / Math.max(1, points);
   const random = dice(number);

@@ -18,9 +18,18 @@ export type {
   TimelineRow,
 } from './api/index.ts';
 
-export type RunState = 'queued' | 'running' | 'suspending' | 'suspended' | 'done' | 'failed' | 'cancelled';
+/** States of a run. */
+export const RUN_STATES = ['queued', 'running', 'suspending', 'suspended', 'done', 'failed', 'cancelled'] as const;
+export type RunState = (typeof RUN_STATES)[number];
+/** Those in which nothing can happen to it any more. */
+const OVER: readonly RunState[] = ['done', 'failed', 'cancelled'];
 
 export type Run = Omit<ApiRun, 'state'> & { state: RunState };
+
+/** Whether nothing can happen to a run any more. */
+export function isOver(run: { state: RunState }): boolean {
+  return OVER.includes(run.state);
+}
 
 export type GridValue = Omit<Grid, 'runs'> & { runs: Run[] };
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde_json::Value;
+use sateen_api::{EventKind, Run, RunEvent};
 
-use super::super::view::{Run, id};
 use super::row::Tone;
 use crate::progress::counted;
 
@@ -13,7 +12,7 @@ const KEPT_MAX: usize = 500;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunEvent {
+pub struct Event {
     pub tone: Tone,
     pub text: String,
 }
@@ -21,7 +20,7 @@ pub struct RunEvent {
 /// The newest of them, and how many there were.
 #[derive(Debug, Default)]
 pub struct Events {
-    kept: VecDeque<RunEvent>,
+    kept: VecDeque<Event>,
     pub count: usize,
     /// The last that the coordinator told of.
     told: u64,
@@ -30,31 +29,22 @@ pub struct Events {
 
 impl Events {
     /// The last so many.
-    pub fn last(&self, count: usize) -> impl Iterator<Item = &RunEvent> {
+    pub fn last(&self, count: usize) -> impl Iterator<Item = &Event> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count))
     }
 
     /// Those from this one on, counted from the first.
-    pub fn since(&self, count: usize) -> impl Iterator<Item = &RunEvent> {
+    pub fn since(&self, count: usize) -> impl Iterator<Item = &Event> {
         self.last(self.count.saturating_sub(count).min(self.kept.len()))
     }
 
     /// Takes over what the coordinator tells.
-    pub fn take(&mut self, events: &[Value]) {
+    pub fn take(&mut self, events: &[RunEvent]) {
         self.is_told = true;
         for event in events {
-            let (Some(number), Some(text)) = (event["number"].as_u64(), event["text"].as_str()) else {
-                continue;
-            };
-            if number > self.told || (number == 0 && self.count == 0) {
-                self.told = number;
-                let tone = match event["kind"].as_str().unwrap_or_default() {
-                    "host_lost" | "jobs_interrupted" | "root_lost" => Tone::Bad,
-                    "adopted" | "reused" => Tone::Good,
-                    "host_left" | "suspended" | "coordinator_restarted" => Tone::Warn,
-                    _ => Tone::Plain,
-                };
-                self.add(tone, text.to_owned());
+            if event.number > self.told {
+                self.told = event.number;
+                self.add(tone(event.kind), event.text.clone());
             }
         }
     }
@@ -77,11 +67,11 @@ impl Events {
         }
         self.compare_hosts(before, after);
         let more = |before: u64, after: u64| Some(after.saturating_sub(before)).filter(|more| *more > 0);
-        if let Some(times) = more(before.root_losses, after.root_losses) {
+        if let Some(times) = more(before.figures.root_losses.into(), after.figures.root_losses.into()) {
             let times = if times == 1 { String::new() } else { format!(" {times} times") };
             self.add(Tone::Bad, format!("the root job was lost with its host{times}"));
         }
-        let jobs = |of: &Run| (of.jobs.lost, of.jobs.adopted, of.jobs.reused);
+        let jobs = |of: &Run| (of.figures.jobs.lost, of.figures.jobs.adopted, of.figures.jobs.reused);
         let ((lost, adopted, reused), (lost_now, adopted_now, reused_now)) = (jobs(before), jobs(after));
         if let Some(jobs) = more(lost, lost_now) {
             self.add(
@@ -99,7 +89,8 @@ impl Events {
 
     fn compare_hosts(&mut self, before: &Run, after: &Run) {
         let there = |run: &Run| -> BTreeMap<String, (String, bool)> {
-            let hosts = run.by_host.iter().map(|host| (id(&host.host), (host.name.clone(), host.there)));
+            let hosts =
+                run.figures.by_host.iter().map(|host| (host.host.clone(), (host.name.clone(), host.there)));
             hosts.collect()
         };
         let (before, after) = (there(before), there(after));
@@ -115,10 +106,25 @@ impl Events {
     /// One more.
     pub fn add(&mut self, tone: Tone, text: String) {
         self.count += 1;
-        self.kept.push_back(RunEvent { tone, text });
+        self.kept.push_back(Event { tone, text });
         if self.kept.len() > KEPT_MAX {
             self.kept.pop_front();
         }
+    }
+}
+
+fn tone(kind: EventKind) -> Tone {
+    match kind {
+        EventKind::HostLost | EventKind::JobsInterrupted | EventKind::RootLost => Tone::Bad,
+        EventKind::Adopted | EventKind::Reused => Tone::Good,
+        EventKind::HostLeft | EventKind::Suspended | EventKind::CoordinatorRestarted => Tone::Warn,
+        EventKind::Submitted
+        | EventKind::Started
+        | EventKind::HostJoined
+        | EventKind::Unable
+        | EventKind::Resumed
+        | EventKind::Ended
+        | EventKind::Other => Tone::Plain,
     }
 }
 
@@ -166,14 +172,18 @@ mod tests {
     #[test]
     fn what_the_coordinator_tells_is_told_once() {
         let mut events = Events::default();
-        let told =
-            [json!({"number": 1, "kind": "submitted", "text": "a"}), json!({"number": 2, "text": "b"})];
+        let event = |number: u64, kind: &str, text: &str| -> RunEvent {
+            read(&json!({"number": number, "kind": kind, "text": text})).expect("an event")
+        };
+        let told = [event(1, "host_lost", "a"), event(2, "only newer coordinators know it", "b")];
         events.take(&told);
         events.take(&told);
         events.compare(Some(&run("running", true, 0, 0)), &run("done", false, 3, 1));
         assert_eq!(texts(&events), ["a", "b"]);
+        let tones: Vec<Tone> = events.last(9).map(|event| event.tone).collect();
+        assert_eq!(tones, [Tone::Bad, Tone::Plain]);
         for number in 3..2000 {
-            events.take(&[json!({"number": number, "text": "c"})]);
+            events.take(&[event(number, "ended", "c")]);
         }
         assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
     }

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use sateen_api::{Host, Run, Status};
 use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::seconds;
 use super::super::hosts;
-use super::super::view::{Fraction, Host, Run, id, read};
+use super::super::view::{elapsed_s, read, short, title};
 use super::Page;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -17,7 +18,7 @@ use crate::progress::counted;
 /// The grid, as far as is known.
 #[derive(Default)]
 pub struct GridPage {
-    status: Value,
+    status: Status,
     runs: Vec<Run>,
     hosts: Vec<Host>,
     away: Option<(Instant, String)>,
@@ -28,13 +29,11 @@ pub struct GridPage {
 
 impl GridPage {
     fn summary(&self) -> String {
-        let busy: u64 = self.hosts.iter().filter(|host| host.connected).map(|host| host.busy).sum();
-        let threads: u64 = self.hosts.iter().filter(|host| host.connected).map(|host| host.threads).sum();
-        let states = self.status["runs"].as_object().into_iter().flatten();
-        let states: Vec<String> = states
-            .filter_map(|(state, count)| Some((state, count.as_u64().filter(|count| *count > 0)?)))
-            .map(|(state, count)| format!("{count} {state}"))
-            .collect();
+        let connected = || self.hosts.iter().filter(|host| host.connected);
+        let busy: u64 = connected().map(|host| u64::from(host.busy)).sum();
+        let threads: u64 = connected().map(|host| u64::from(host.threads)).sum();
+        let states = self.status.runs.iter().filter(|(_, count)| **count > 0);
+        let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
         let runs =
             if states.is_empty() { "no runs".to_owned() } else { format!("runs: {}", states.join(", ")) };
         format!(
@@ -51,10 +50,10 @@ impl GridPage {
             vec![
                 run.run.to_string(),
                 run.state.clone(),
-                run.title(),
-                run.progress.map(Fraction::short).unwrap_or_default(),
-                run.hosts.to_string(),
-                run.queued_s.or(run.elapsed_s).map(seconds).unwrap_or_default(),
+                title(run),
+                run.figures.progress.map(short).unwrap_or_default(),
+                run.figures.hosts.to_string(),
+                seconds(elapsed_s(run)),
                 run.waiting_for.as_deref().map(localised).unwrap_or_default(),
             ]
         });
@@ -64,13 +63,12 @@ impl GridPage {
 
     fn host_rows(&self, rows_max: usize, width: usize) -> Table {
         let cells = self.hosts.iter().map(|host| {
-            let runs: Vec<String> = host.runs.iter().map(id).collect();
             vec![
-                id(&host.id),
+                host.id.clone(),
                 host.name.clone(),
                 host.site.clone(),
                 format!("{}/{}", host.busy, host.threads),
-                runs.join(" "),
+                hosts::runs(host),
                 hosts::state(host),
             ]
         });
@@ -115,15 +113,15 @@ impl Page for GridPage {
             News::Run { .. } => {}
             News::Grid { status, runs, hosts } => {
                 self.away = None;
-                if let (Ok(all_runs), Ok(all_hosts)) = (read(&runs), read(&hosts)) {
-                    (self.runs, self.hosts) = (all_runs, all_hosts);
+                if let (Ok(of_grid), Ok(all_runs), Ok(all_hosts)) = (read(&status), read(&runs), read(&hosts))
+                {
+                    (self.status, self.runs, self.hosts) = (of_grid, all_runs, all_hosts);
+                    let before = &self.raw;
                     // Its clock alone is no news.
-                    let is_news = ["runs", "trouble", "links"].iter().any(|of| self.status[of] != status[of])
-                        || self.raw["runs"] != runs
-                        || self.raw["hosts"] != hosts;
+                    self.is_new |= before["runs"] != runs
+                        || before["hosts"] != hosts
+                        || ["runs", "trouble", "links"].iter().any(|of| before["status"][of] != status[of]);
                     self.raw = serde_json::json!({ "status": status, "runs": runs, "hosts": hosts });
-                    self.status = status;
-                    self.is_new |= is_news;
                 }
             }
         }
@@ -132,7 +130,7 @@ impl Page for GridPage {
 
     fn rows(&self, width: usize, height: usize) -> Vec<Row> {
         let mut rows = Row::of(Tone::Strong, "Sateen  ").and(Tone::Plain, &self.summary()).wrap(8, width);
-        if let Some(trouble) = self.status["trouble"].as_str() {
+        if let Some(trouble) = &self.status.trouble {
             rows.extend(Row::of(Tone::Bad, trouble).wrap(0, width));
         }
         let left = height.saturating_sub(rows.len() + 1 + 4);
@@ -153,7 +151,7 @@ impl Page for GridPage {
             Some((_, why)) => format!("{why}; trying again"),
             None => self.summary(),
         };
-        if let (None, Some(trouble)) = (&self.away, self.status["trouble"].as_str()) {
+        if let (None, Some(trouble)) = (&self.away, &self.status.trouble) {
             line = format!("{line}; {trouble}");
         }
         let line = visible(&line);

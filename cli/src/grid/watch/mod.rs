@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use sateen_api::Run;
+
 use super::client::Client;
 use super::ended::failure;
-use super::view::Run;
 use crate::exit::{CANCELLED, Failure};
 use crate::flags::Watch;
 use grid_page::GridPage;

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use sateen_api::{Figures, HostOfRun, Log, Remaining, Run, RunDetails};
 use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::{percent, seconds};
 use super::super::status::losses;
-use super::super::view::{Log, Run, read};
+use super::super::view::{self, elapsed_s, read, title};
 use super::events::Events;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -30,7 +31,7 @@ pub struct RunPage {
     run: Option<Run>,
     raw: Value,
     is_raw_new: bool,
-    more: Option<Value>,
+    more: Option<RunDetails>,
     events: Events,
     log: VecDeque<String>,
     /// Lines so far, and the number of the last.
@@ -93,13 +94,9 @@ impl RunPage {
             "running" => Tone::Strong,
             _ => Tone::Warn,
         };
-        let elapsed = run
-            .queued_s
-            .or(run.elapsed_s)
-            .map(|elapsed| format!(" for {}", seconds(elapsed)))
-            .unwrap_or_default();
-        let elapsed = if run.is_over() { elapsed.replace("for", "after") } else { elapsed };
-        Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, run.title()))
+        let how_long = if run.is_over() { "after" } else { "for" };
+        let elapsed = format!(" {how_long} {}", seconds(elapsed_s(run)));
+        Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, title(run)))
             .and(tone, &run.state)
             .and(Tone::Plain, &elapsed)
     }
@@ -110,31 +107,27 @@ impl RunPage {
             return None;
         }
         let more = self.more.as_ref()?;
-        let of = |name: &str| more["remaining"][name].as_f64();
-        match (of("low_s"), of("likely_s"), of("high_s")) {
-            (Some(low), Some(likely), Some(high)) => {
-                Some(format!("about {} left ({} to {})", seconds(likely), seconds(low), seconds(high)))
+        match more.remaining {
+            Some(Remaining { low_s, likely_s, high_s }) => {
+                Some(format!("about {} left ({} to {})", seconds(likely_s), seconds(low_s), seconds(high_s)))
             }
-            _ => more["remaining_why"].as_str().map(|why| format!("time left: {why}")),
+            None => more.remaining_why.as_ref().map(|why| format!("time left: {why}")),
         }
     }
 
     /// On one line.
     fn summary(&self, run: &Run) -> String {
-        let there = || run.by_host.iter().filter(|host| host.there);
-        let busy: u64 = there().map(|host| host.busy).sum();
-        let workers: u64 = there().map(|host| host.workers).sum();
+        let Figures { by_host, jobs, progress, .. } = &run.figures;
+        let there = || by_host.iter().filter(|host| host.there);
+        let busy: u64 = there().map(|host| u64::from(host.busy)).sum();
+        let workers: u64 = there().map(|host| u64::from(host.workers)).sum();
         let mut parts = vec![format!("run {} {}", run.run, run.state)];
-        if let Some(progress) = run.progress {
-            parts.push(format!("{} done", progress.short()));
+        if let Some(progress) = *progress {
+            parts.push(format!("{} done", view::short(progress)));
         }
         parts.extend(self.remaining(run));
-        parts.push(format!(
-            "{}, {} stolen",
-            counted(run.jobs.spawned, "job", "jobs"),
-            short(run.jobs.stolen)
-        ));
-        let after = [("redone", run.jobs.redone), ("reused", run.jobs.reused), ("adopted", run.jobs.adopted)];
+        parts.push(format!("{}, {} stolen", counted(jobs.spawned, "job", "jobs"), short(jobs.stolen)));
+        let after = [("redone", jobs.redone), ("reused", jobs.reused), ("adopted", jobs.adopted)];
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
         parts.push(format!(
@@ -148,10 +141,10 @@ impl RunPage {
     fn figures(&self, run: &Run, width: usize) -> Vec<Row> {
         let mut rows = vec![self.heading(run), Row::default()];
         let remaining = self.remaining(run).unwrap_or_default();
-        match run.progress {
+        match run.figures.progress {
             Some(progress) => {
                 let bar = screen_bar(progress.done, progress.total, width.saturating_sub(50).clamp(10, 60));
-                let text = format!(" {}  {remaining}", progress.long());
+                let text = format!(" {}  {remaining}", view::long(progress));
                 rows.push(Row::of(Tone::Good, &bar).and(Tone::Plain, &text));
             }
             None if !run.is_over() => {
@@ -163,8 +156,8 @@ impl RunPage {
         rows.extend(
             run.waiting_for.as_ref().map(|why| Row::of(Tone::Warn, &format!("waits: {}", localised(why)))),
         );
-        rows.extend(run.error.as_ref().map(|error| Row::of(Tone::Bad, &error.message)));
-        let jobs = &run.jobs;
+        rows.extend(run.figures.error.as_ref().map(|error| Row::of(Tone::Bad, &error.message)));
+        let jobs = &run.figures.jobs;
         let figures = [
             (
                 "jobs",
@@ -200,23 +193,23 @@ impl RunPage {
     }
 
     fn work(&self, run: &Run) -> String {
-        let mut text = format!("{} of processor time", seconds(run.work_s.unwrap_or(0.0)));
-        if let Some(span) = run.span_s {
+        let mut text = format!("{} of processor time", seconds(run.figures.work_s));
+        if let Some(span) = run.figures.span_s {
             text.push_str(&format!(", {} in the longest chain of jobs that ran separately", seconds(span)));
         }
-        if let Some(busy) = self.more.as_ref().and_then(|more| more["mean_busy"].as_f64()) {
+        if let Some(busy) = self.more.as_ref().and_then(|more| more.mean_busy) {
             text.push_str(&format!(", {busy:.1} workers busy on average"));
         }
-        if let Some(saved) = run.saved_work_s.filter(|saved| *saved > 0.0) {
-            text.push_str(&format!(", {} saved from loss", seconds(saved)));
+        if run.figures.saved_work_s > 0.0 {
+            text.push_str(&format!(", {} saved from loss", seconds(run.figures.saved_work_s)));
         }
         text
     }
 
     fn hosts(run: &Run, rows_max: usize, width: usize) -> Table {
-        let mut hosts: Vec<_> = run.by_host.iter().collect();
+        let mut hosts: Vec<_> = run.figures.by_host.iter().collect();
         hosts.sort_by(|one, other| {
-            let key = |host: &super::super::view::HostOfRun| (host.there, host.work_s);
+            let key = |host: &HostOfRun| (host.there, host.work_s);
             key(other).partial_cmp(&key(one)).unwrap_or(std::cmp::Ordering::Equal)
         });
         let all: f64 = hosts.iter().map(|host| host.work_s).sum();
@@ -277,8 +270,9 @@ impl Page for RunPage {
                     self.events.add(Tone::Good, "the coordinator answers again".to_owned());
                 }
                 let Ok(now) = read::<Run>(&run) else { return false };
-                if let Some(events) = more.as_ref().and_then(|more| more["events"].as_array()) {
-                    self.events.take(events);
+                let more = more.as_ref().and_then(|more| read::<RunDetails>(more).ok());
+                if let Some(more) = &more {
+                    self.events.take(&more.events);
                 }
                 self.events.compare(self.run.as_ref(), &now);
                 if let Some(log) = &log {
@@ -304,13 +298,13 @@ impl Page for RunPage {
             }
         };
         let third = (left / 3).saturating_sub(2);
-        let hosts = if run.by_host.is_empty() || third < 2 {
+        let hosts = if run.figures.by_host.is_empty() || third < 2 {
             Table::default()
         } else {
             Self::hosts(run, third, width)
         };
         let used = if hosts.rows.is_empty() { 0 } else { hosts.rows.len() + 2 };
-        section(format!("Hosts ({}){}", run.by_host.len(), hosts.left_out()), hosts.rows);
+        section(format!("Hosts ({}){}", run.figures.by_host.len(), hosts.left_out()), hosts.rows);
         let half = (left.saturating_sub(used) / 2).saturating_sub(2);
         let events: Vec<Row> =
             (self.events.last(half)).map(|event| Row::of(event.tone, &event.text)).collect();
@@ -351,9 +345,7 @@ impl Page for RunPage {
             if is_due && summary != self.written.2 {
                 self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
                 self.written.2.clone_from(&summary);
-                let elapsed =
-                    run.elapsed_s.map(|elapsed| format!(" [{}]", seconds(elapsed))).unwrap_or_default();
-                lines.push(format!("{summary}{elapsed}"));
+                lines.push(format!("{summary} [{}]", seconds(run.elapsed_s)));
             }
         }
         lines
@@ -385,7 +377,7 @@ mod tests {
         let lines: Vec<Value> = (1..50)
             .map(|number| json!({"number": number, "job": "j", "text": format!("a\n{number}\u{7}")}))
             .collect();
-        let more = json!({"remaining": {"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5}});
+        let more = json!({"run": run, "remaining": {"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5}});
         News::Run { run, more: Some(more), log: Some(json!({"lines": lines, "dropped": 4})) }
     }
 

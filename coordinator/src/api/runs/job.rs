@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use sateen_api::JobDetails;
 
 use super::super::extract::Path;
 use super::super::problem::Problem;
-use super::super::types::JobDetails;
 use super::super::{Api, jobs};
 use super::{parse, with_chronicle};
 

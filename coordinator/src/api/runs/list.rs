@@ -6,6 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use sateen_api::Run;
+use sateen_api::limits::SEARCH_BYTES_MAX;
 use sateen_protocol::{RunId, RunState};
 use serde::Deserialize;
 
@@ -13,13 +15,10 @@ use super::super::Api;
 use super::super::extract::Query;
 use super::super::problem::Problem;
 use super::super::ranges;
-use super::super::types::Run;
 use super::{is_between, shown};
 use crate::driver::{Live, Request};
-use crate::limits::SEARCH_BYTES_MAX;
 use crate::locked;
 use crate::store::listing::{self, Wanted};
-use crate::store::sql::{state_of, state_word};
 
 const RUNS_LISTED: u32 = 100;
 /// A page is read so often, at most, if runs on it end meanwhile.
@@ -77,7 +76,7 @@ impl Filter {
     fn wanted(&self) -> Result<Wanted, Problem> {
         let words = self.state.as_deref().filter(|words| !words.is_empty());
         let words = words.into_iter().flat_map(|words| words.split(','));
-        let states = words.map(|word| state_of(word).ok_or_else(|| not_a_state(word)));
+        let states = words.map(|word| RunState::parse(word).ok_or_else(|| not_a_state(word)));
         let words = self.q.as_deref().unwrap_or_default().trim();
         if words.len() > SEARCH_BYTES_MAX {
             return Err(Problem::bad_request(format!(
@@ -97,14 +96,15 @@ impl Filter {
 
 fn not_a_state(word: &str) -> Problem {
     Problem::bad_request(format!(
-        "`{}` is not a state of a run; these are queued, running, suspending, suspended, done, failed and cancelled",
-        word.escape_debug()
+        "`{}` is not a state of a run; these are: {}",
+        word.escape_debug(),
+        RunState::ALL.map(RunState::word).join(", ")
     ))
 }
 
 /// As RFC 8288 has it.
 fn link(wanted: &Wanted, before: u64) -> String {
-    let states: Vec<&str> = wanted.states.iter().map(|state| state_word(*state)).collect();
+    let states: Vec<&str> = wanted.states.iter().map(|state| state.word()).collect();
     let mut words = String::new();
     for byte in wanted.words.bytes() {
         if byte.is_ascii_alphanumeric() {

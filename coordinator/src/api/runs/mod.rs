@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use sateen_api::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use sateen_protocol::RunId;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -22,14 +23,13 @@ use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
 use super::ranges;
-use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
 use crate::driver::{ChangeError, Gone, Live, Request, RunAction, stopped};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
 use crate::server::{Connection, Kind};
-use crate::store::sql::{self, RunRow, state_word};
+use crate::store::sql::{self, RunRow};
 
 pub use list::{list, newest};
 
@@ -110,10 +110,7 @@ async fn change(
     let run = parse(&run)?;
     let row = row(&api, run).await?;
     if row.state.is_over() {
-        return Err(Problem::conflict(format!(
-            "run {run} cannot be {wished}: it is {}",
-            state_word(row.state)
-        )));
+        return Err(Problem::conflict(format!("run {run} cannot be {wished}: it is {}", row.state.word())));
     }
     match api.driver.ask(|reply| Request::Change { run, wish, reply }).await? {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(find(&api, run).await?))),
@@ -184,13 +181,13 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let names = names_of(api, &row).await?;
     let mut shown = shown(row, live);
     let chronicle = api.driver.chronicles.get(run);
-    let is_kept = chronicle.is_some() || shown.ended_at.is_none();
+    let is_kept = chronicle.is_some() || !shown.is_over();
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
     locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
     let chronicle = locked(&chronicle);
     let (remaining, remaining_why) = match chronicle.remaining() {
-        _ if shown.ended_at.is_some() => (None, Some("the run is over".to_owned())),
+        _ if shown.is_over() => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining), None),
         Err(why) => (None, Some(why)),
     };
@@ -247,7 +244,7 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
     if let Some(state) = state.filter(|state| !state.is_over()) {
         return Err(Problem::conflict(format!(
             "run {run} cannot be deleted: it is {}; `sateen cancel {run}` ends it",
-            state_word(state)
+            state.word()
         )));
     }
     api.driver.ask(|reply| Request::Forget(run, reply)).await?;
@@ -339,7 +336,7 @@ fn shown(row: RunRow, live: Option<Live>) -> Run {
         app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
         function: row.spec.function,
         arguments: row.spec.arguments,
-        state: state_word(state).to_owned(),
+        state: state.word().to_owned(),
         waiting_for,
         submitted_at: written(row.submitted_at_ms),
         started_at: row.started_at_ms.map(written),

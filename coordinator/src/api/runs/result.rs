@@ -19,7 +19,7 @@ use super::{Api, Path, parse, row};
 use crate::driver::end::judge;
 use crate::limits::{BLOB_PIECE_BYTES, RESULT_SHORT_BYTES};
 use crate::server::{Connection, Kind};
-use crate::store::sql::{self, state_word};
+use crate::store::sql;
 use crate::store::{Blobs, StoreError};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -58,7 +58,7 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
     if !row.state.is_over() {
         return Err(Problem::conflict(format!(
             "run {run} has no result yet: it is {}; `sateen wait {run}` waits for it",
-            state_word(row.state)
+            row.state.word()
         )));
     }
     if row.state == RunState::Done {
@@ -83,7 +83,7 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
 }
 
 fn no_result(run: RunId, state: RunState, why: &str) -> Problem {
-    Problem::new(StatusCode::GONE, format!("run {run} has no result: it is {}{why}", state_word(state)))
+    Problem::new(StatusCode::GONE, format!("run {run} has no result: it is {}{why}", state.word()))
 }
 
 /// The content type and the bytes of a result.

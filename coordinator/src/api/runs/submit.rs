@@ -6,11 +6,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use sateen_api::{Submission, Submitted};
 use sateen_module::size;
-use sateen_protocol::{BlobHash, RunLimits, RunSpec, limits};
+use sateen_protocol::{BlobHash, RunSpec, limits};
 
 use super::super::problem::Problem;
-use super::super::types::{Submission, Submitted};
 use super::super::{Api, apps, body};
 use crate::driver::Request;
 use crate::limits::{
@@ -126,15 +126,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
         function,
         arguments,
         inputs,
-        limits: RunLimits {
-            memory_bytes_max: submission.limits.memory_bytes,
-            stack_bytes_max: submission.limits.stack_bytes,
-            output_bytes_max: submission.limits.output_bytes,
-            shared_bytes_max: submission.limits.shared_bytes,
-            guard_wait_ms_max: submission.limits.guard_wait_ms,
-            time_ms_max: submission.limits.time_ms,
-            cpu_ms_max: submission.limits.cpu_ms,
-        },
+        limits: submission.limits.into(),
         strict_nan: submission.strict_nan,
         stealing: submission.stealing,
         fault_tolerance: submission.fault_tolerance,

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use sateen_command_line::explained;
 use sateen_protocol::BlobHash;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
 use tracing::debug;
 
 use super::Cancel;
 use crate::grid::address::CoordinatorAddress;
 
-/// What the coordinator takes, in bytes.
-const BLOB_BYTES_MAX: u64 = 64 << 20;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Long enough for the largest blob on a slow line.
 const CALL_MAX: Duration = Duration::from_secs(300);
@@ -96,7 +95,7 @@ impl Fetcher {
             }
             status => return Err(Failure::Wrong(format!("the coordinator answered {status}"))),
         }
-        let body = response.body_mut().with_config().limit(BLOB_BYTES_MAX).read_to_vec();
+        let body = response.body_mut().with_config().limit(BLOB_BYTES_MAX as u64).read_to_vec();
         let bytes = match body {
             Ok(bytes) => bytes,
             Err(ureq::Error::BodyExceedsLimit(_)) => {

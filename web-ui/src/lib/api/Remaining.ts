@@ -1,4 +1,4 @@
-// Made from the coordinator's types; see coordinator/src/api/types.
+// Made from the types of the API; see api/src.
 /**
  * How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
  */

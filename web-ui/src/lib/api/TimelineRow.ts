@@ -1,4 +1,4 @@
-// Made from the coordinator's types; see coordinator/src/api/types.
+// Made from the types of the API; see api/src.
 /**
  * What a worker did, by stretches: shares of each from 0 to 1, or null where it was not there.
  */

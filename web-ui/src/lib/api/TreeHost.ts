@@ -1,4 +1,4 @@
-// Made from the coordinator's types; see coordinator/src/api/types.
+// Made from the types of the API; see api/src.
 /**
  * A host of a tree.
  */

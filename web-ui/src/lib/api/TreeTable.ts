@@ -1,4 +1,4 @@
-// Made from the coordinator's types; see coordinator/src/api/types.
+// Made from the types of the API; see api/src.
 import type { TreeHost } from "./TreeHost";
 
 /**

@@ -7,6 +7,7 @@ use ts_rs::TS;
 
 /// What became of jobs, by what hosts count and by what the tree knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
 pub struct JobCounts {
     /// Spawned.
     pub spawned: u64,
@@ -22,10 +23,8 @@ pub struct JobCounts {
     pub stolen_wide: u64,
     /// Stolen, and lost with a thief that crashed, as the hosts that had lent them count: those that the thief had not begun are
     /// included. Lost root jobs are not, but in `root_losses` of the run.
-    #[serde(default)]
     pub lost: u64,
     /// Stolen, begun, and given back by a thief that left or paused, or had no room.
-    #[serde(default)]
     pub given_back: u64,
     /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
     /// a lost one are included, and less, since results are reused and adopted instead. Jobs that a host gave back when it

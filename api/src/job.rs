@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::AppOfRun;
+use crate::{AppOfRun, RunLimits};
 
 /// `/api/v1/runs/{run}/tree`.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Tree {
     /// Jobs that had an instance of their own: in the order in which they became known, until there is no room
     /// for more; from then on, new ones take the places of some that have ended.
     pub nodes: Vec<Node>,
     /// How many jobs it does not show.
+    #[serde(default)]
     pub left_out: u64,
 }
 
 /// A job of a tree.
-#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Node {
     /// The beginning of its key.
     pub job: String,
@@ -31,29 +32,35 @@ pub struct Node {
     /// says how they are encoded.
     pub call: Option<String>,
     /// Spawns below the root.
+    #[serde(default)]
     pub depth: u32,
     /// Where it is, or was last.
+    #[serde(default)]
     pub host: String,
     /// That host's name.
+    #[serde(default)]
     pub host_name: String,
     /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
     pub state: String,
     /// It was lost with a host, and begun again.
+    #[serde(default)]
     pub redone: bool,
     /// Processor time, descendants included, once it is done.
     pub work_s: Option<f64>,
     /// When it began, in milliseconds since the run was submitted.
+    #[serde(default)]
     pub begun_ms: u32,
     /// When it ended.
     pub ended_ms: Option<u32>,
     /// Which of the host's workers took it.
     pub worker: Option<u16>,
     /// Jobs below it that the tree does not show: it had no room for them, or they have made room for others.
+    #[serde(default)]
     pub rolled: u32,
 }
 
 /// `/api/v1/jobs/{key}`: all that is needed to run one job again.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Job {
     /// The beginning of its key.
     pub job: String,
@@ -81,27 +88,8 @@ pub struct Job {
     pub strict_nan: bool,
 }
 
-/// What is not said is the host's default.
-#[derive(Debug, Serialize, TS, JsonSchema)]
-pub struct RunLimits {
-    /// Linear memory of one instance.
-    pub memory_bytes: Option<u64>,
-    /// Stack of one instance.
-    pub stack_bytes: Option<u64>,
-    /// A result, a job's parameters, or an output.
-    pub output_bytes: Option<u64>,
-    /// The replicas of the run's shared objects at one host, together.
-    pub shared_bytes: Option<u64>,
-    /// How long a job's guard may be false, in milliseconds.
-    pub guard_wait_ms: Option<u64>,
-    /// For how long the run may be under way, in milliseconds: its root job is at a host.
-    pub time_ms: Option<u64>,
-    /// Processor time of its jobs at all hosts together, in milliseconds.
-    pub cpu_ms: Option<u64>,
-}
-
 /// `/api/v1/runs/{run}/jobs/{job}`: one job of a run, for people.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct JobDetails {
     /// The beginning of its key.
     pub job: String,
@@ -145,7 +133,7 @@ pub struct JobDetails {
 }
 
 /// A job below another.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct ChildJob {
     /// The beginning of its key.
     pub job: String,

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{Host, Run, Status};
+use crate::{Host, Run, Status};
 
 /// The topic `grid`, and `/api/v1/overview`. In a delta, `runs` and `hosts` are those that have changed.
-#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Grid {
     /// As `/api/v1/status`.
     pub status: Status,
@@ -28,7 +28,7 @@ pub struct Grid {
 }
 
 /// Something that somebody should look at.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Alert {
     /// `info`, `warn` or `error`.
     pub level: String,
@@ -43,11 +43,12 @@ pub struct Alert {
 }
 
 /// The topic `run/N`, and `/api/v1/runs/{run}/overview`. Always all of it.
-#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunDetails {
     /// As `/api/v1/runs/{run}`.
     pub run: Run,
     /// Jobs that ran separately, by depth, also those that the tree has no room for.
+    #[serde(default)]
     pub depths: Vec<Depth>,
     /// The time that is left.
     pub remaining: Option<Remaining>,
@@ -56,28 +57,34 @@ pub struct RunDetails {
     /// How many workers computed, on average: their time by the run's. None where what workers did is no longer kept.
     pub mean_busy: Option<f64>,
     /// From the root down: of each job's children, that which ended last.
+    #[serde(default)]
     pub critical_path: Vec<CriticalJob>,
     /// How it went.
+    #[serde(default)]
     pub series: SeriesOfRun,
     /// What happened; the newest.
+    #[serde(default)]
     pub events: Vec<RunEvent>,
     /// Names of its jobs.
+    #[serde(default)]
     pub kinds: Vec<String>,
     /// Whether its tree, timeline, series, events and log are kept. Of old runs they are not.
+    #[serde(default)]
     pub is_kept: bool,
 }
 
 /// What keeps a run from being faster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct HoldUp {
     /// `nothing`, `waiting`, `starved`, `sharing`, `recovery`, `straggler`, `parameters` or `parallelism`.
+    #[serde(default)]
     pub kind: HoldUpKind,
     /// In a sentence, with the figures behind it.
     pub text: String,
 }
 
 /// Kinds of what holds a run up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldUpKind {
     /// Its workers compute.
@@ -96,10 +103,16 @@ pub enum HoldUpKind {
     Parameters,
     /// There are fewer jobs than workers.
     Parallelism,
+    /// One that only newer coordinators know. None is written.
+    #[default]
+    #[serde(other)]
+    #[ts(skip)]
+    #[schemars(skip)]
+    Other,
 }
 
 /// Jobs of one depth.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Depth {
     /// Spawns below the root. The last one stands for those below it, too, when there are very many.
     pub depth: u32,
@@ -112,7 +125,7 @@ pub struct Depth {
 }
 
 /// How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Remaining {
     /// At least so long, in seconds.
     pub low_s: f64,
@@ -123,7 +136,7 @@ pub struct Remaining {
 }
 
 /// A job of the critical path.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct CriticalJob {
     /// The beginning of its key.
     pub job: String,
@@ -140,7 +153,8 @@ pub struct CriticalJob {
 }
 
 /// How a run went: points in time, and values at each.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
@@ -160,8 +174,10 @@ pub struct RunEvent {
     /// Counts from 1.
     pub number: u64,
     /// Milliseconds since the run was submitted.
+    #[serde(default)]
     pub t_ms: u32,
     /// What.
+    #[serde(default)]
     pub kind: EventKind,
     /// The host that it is about.
     pub host: Option<String>,
@@ -172,7 +188,7 @@ pub struct RunEvent {
 }
 
 /// Kinds of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// Somebody submitted it.
@@ -205,10 +221,16 @@ pub enum EventKind {
     CoordinatorRestarted,
     /// It is over.
     Ended,
+    /// One that only newer coordinators know. None is written.
+    #[default]
+    #[serde(other)]
+    #[ts(skip)]
+    #[schemars(skip)]
+    Other,
 }
 
 /// `/api/v1/runs/{run}/timeline`, and the topic `timeline/N`.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Timeline {
     /// The length of a stretch.
     pub bucket_ms: u32,
@@ -221,7 +243,7 @@ pub struct Timeline {
 }
 
 /// What a worker did, by stretches: shares of each from 0 to 1, or null where it was not there.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TimelineRow {
     /// Its host's id.
     pub host: String,
@@ -255,7 +277,7 @@ pub struct IdleWhy {
 }
 
 /// What stands before the records in a frame of the topic `tree/N`.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TreeTable {
     /// Hosts, by the numbers that records have; absent if they are as before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -276,7 +298,7 @@ pub struct TreeTable {
 }
 
 /// A host of a tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TreeHost {
     /// Its id.
     pub id: String,

@@ -6,14 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::JobCounts;
+use crate::JobCounts;
 
 /// `/api/v1/runs/{run}/log`.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Log {
     /// The newest that are kept, in order.
     pub lines: Vec<LogLine>,
     /// Lines after the asked one that are not kept any more.
+    #[serde(default)]
     pub dropped: u64,
 }
 
@@ -23,8 +24,10 @@ pub struct LogLine {
     /// Counts from 1.
     pub number: u64,
     /// Where it was written.
+    #[serde(default)]
     pub host: String,
     /// The name of the job that wrote it.
+    #[serde(default)]
     pub job: String,
     /// The beginning of that job's key, by which the run's tree has it; none if its host did not tell.
     pub tag: Option<String>,
@@ -33,7 +36,7 @@ pub struct LogLine {
 }
 
 /// A host.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Host {
     /// Its id.
     pub id: String,
@@ -42,31 +45,41 @@ pub struct Host {
     /// Its site.
     pub site: String,
     /// Its workers.
+    #[serde(default)]
     pub threads: u32,
     /// Of its software.
+    #[serde(default)]
     pub version: String,
     /// Whether its link is open.
+    #[serde(default)]
     pub connected: bool,
     /// Why it takes no new work.
     pub paused: Option<String>,
     /// When it joined. That it lost its link since, or that the coordinator was started again, changes nothing.
+    #[serde(default)]
     pub since: String,
     /// Runs whose app it has loaded.
+    #[serde(default)]
     pub runs: Vec<u64>,
     /// What became of jobs there, in runs that are under way and in those that have ended while it was there and
     /// this coordinator ran.
+    #[serde(default)]
     pub jobs: JobCounts,
     /// Workers that compute now.
+    #[serde(default)]
     pub busy: u32,
     /// `working`: workers compute. `idle`: none does. `paused`: it takes no work. `away`: its link is broken, and it is given up
     /// unless it is back in a moment. One that was given up or has left is gone: it is in no list, and in a run `there` is
     /// false.
+    #[serde(default)]
     pub state: String,
     /// Why it does nothing, in a sentence.
     pub why_idle: Option<String>,
     /// Jobs that it got from other hosts, in the same runs.
+    #[serde(default)]
     pub steals_in: u64,
     /// Jobs that other hosts got from it, in the same runs.
+    #[serde(default)]
     pub steals_out: u64,
     /// To the coordinator and back.
     pub rtt_ms: Option<f64>,
@@ -77,7 +90,8 @@ pub struct Host {
 }
 
 /// `/api/v1/status`.
-#[derive(Debug, Clone, PartialEq, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
 pub struct Status {
     /// The grid, 16 digits.
     pub grid: String,

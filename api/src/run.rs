@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::coordinator::{Account, RunView};
-use sateen_protocol::{Counts, FaultTolerance, HostId, Stealing};
+use sateen_protocol::{FaultTolerance, RunState, Stealing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{HoldUp, JobCounts};
-use crate::driver::HostName;
+use crate::{HoldUp, JobCounts, SubmittedLimits};
 
 /// `POST /api/v1/runs`.
-#[derive(Debug, Deserialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// A module's hash, the beginning of one, or a name.
@@ -45,35 +43,15 @@ pub struct Submission {
     pub strict_nan: bool,
 }
 
-/// What is not given is the host's default.
-#[derive(Debug, Default, Deserialize, TS, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SubmittedLimits {
-    /// Linear memory of one instance.
-    pub memory_bytes: Option<u64>,
-    /// Stack of one instance.
-    pub stack_bytes: Option<u64>,
-    /// A result, a job's parameters, or an output.
-    pub output_bytes: Option<u64>,
-    /// The replicas of the run's shared objects at one host, together.
-    pub shared_bytes: Option<u64>,
-    /// How long a job's guard may be false, in milliseconds.
-    pub guard_wait_ms: Option<u64>,
-    /// For how long the run may be under way, in milliseconds: its root job is at a host.
-    pub time_ms: Option<u64>,
-    /// Processor time of its jobs at all hosts together, in milliseconds.
-    pub cpu_ms: Option<u64>,
-}
-
 /// Answers a submission.
-#[derive(Debug, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Submitted {
     /// The run's number.
     pub run: u64,
 }
 
 /// A run.
-#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Run {
     /// Its number.
     pub run: u64,
@@ -82,12 +60,14 @@ pub struct Run {
     /// Its entry point.
     pub function: String,
     /// The words of its command line.
+    #[serde(default)]
     pub arguments: Vec<String>,
     /// `queued`, `running`, `suspending`, `suspended`, `done`, `failed` or `cancelled`.
     pub state: String,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
     /// When it was submitted.
+    #[serde(default)]
     pub submitted_at: String,
     /// When a host first began it.
     pub started_at: Option<String>,
@@ -95,6 +75,7 @@ pub struct Run {
     pub ended_at: Option<String>,
     /// From its start to its end, or until now, in seconds. The time for which it was suspended is included; a `--time-limit`
     /// does not count that.
+    #[serde(default)]
     pub elapsed_s: f64,
     /// How long it has waited for its start, in seconds; absent once it has started or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +95,7 @@ pub struct Run {
 }
 
 /// The app of a run.
-#[derive(Debug, Clone, Serialize, TS, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct AppOfRun {
     /// blake3 of its bytes.
     pub hash: String,
@@ -124,6 +105,7 @@ pub struct AppOfRun {
 
 /// How a run goes, or went.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
 pub struct Figures {
     /// Whether these numbers are all. `so_far`: hosts still count, until a moment after the end. `final`: all hosts that were
     /// there at the end have reported their last counts. `partial`: not all have, and what was done in the last second or so
@@ -144,24 +126,19 @@ pub struct Figures {
     pub work_s: f64,
     /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of their processors.
     /// The rest had other programs of their machines.
-    #[serde(default)]
     pub computed_s: f64,
     /// Of `work_s`, what is behind the result, each job once; null until the run is over. Where results were used again so often
     /// that more is behind the answer than was ever computed, this and `lost_work_s` are null.
-    #[serde(default)]
     pub answer_work_s: Option<f64>,
     /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
     /// Null until the run is over.
-    #[serde(default)]
     pub lost_work_s: Option<f64>,
     /// Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused or
     /// suspended the run, and behind the last of them for an interval of recording if it crashed, since nobody knows how far
     /// it was.
-    #[serde(default)]
     pub redone_work_s: f64,
     /// Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
     /// would have been computed again.
-    #[serde(default)]
     pub saved_work_s: f64,
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and bounds nothing. Null
     /// until the run is over, and where `answer_work_s` is.
@@ -191,6 +168,7 @@ pub enum Counted {
     Final,
     /// The run is over, and some of these hosts have not said that, or the coordinator was started again before they
     /// could: what was done in the last second or so may be missing.
+    #[serde(other)]
     Partial,
 }
 
@@ -228,6 +206,7 @@ pub struct RunFailure {
     /// The job that failed.
     pub job: Option<String>,
     /// The guest's stack, innermost frame first.
+    #[serde(default)]
     pub backtrace: Vec<String>,
 }
 
@@ -242,6 +221,7 @@ pub struct TableSize {
 
 /// A host that took part in a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
 pub struct HostOfRun {
     /// Its id.
     pub host: String,
@@ -256,10 +236,8 @@ pub struct HostOfRun {
     /// Processor time in guests, in seconds.
     pub work_s: f64,
     /// For how long its workers computed, together, in seconds of the clock; see `computed_s` of the run.
-    #[serde(default)]
     pub computed_s: f64,
     /// Of `work_s`, what had been done before; see `redone_work_s` of the run.
-    #[serde(default)]
     pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
@@ -272,62 +250,84 @@ pub struct HostOfRun {
 }
 
 impl HostOfRun {
-    /// What a host has counted.
-    pub fn new(host: HostId, name: &HostName, there: bool, counts: &Counts) -> Self {
-        Self {
-            host: host.to_string(),
-            name: name.name.clone(),
-            site: name.site.clone(),
-            there,
-            jobs: counts.jobs.into(),
-            work_s: seconds(counts.work_ns),
-            computed_s: 0.0,
-            redone_work_s: seconds(counts.redone_work_ns),
-            updates: counts.updates,
-            shared_bytes: counts.shared_bytes,
-            busy: counts.busy,
-            workers: counts.workers,
+    /// Whether the host has computed anything of the run. One that only asked for jobs, and got none, has not.
+    pub fn has_computed(&self) -> bool {
+        self.work_s > 0.0 || self.jobs.executed > 0
+    }
+}
+
+impl Run {
+    /// Whether nothing can happen to it any more; of a state that only newer coordinators know, false.
+    pub fn is_over(&self) -> bool {
+        RunState::parse(&self.state).is_some_and(RunState::is_over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn run(state: &str) -> Run {
+        let app = AppOfRun { hash: "ab".to_owned(), name: "fib".to_owned() };
+        Run {
+            run: 7,
+            app,
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            state: state.to_owned(),
+            waiting_for: None,
+            submitted_at: String::new(),
+            started_at: None,
+            ended_at: None,
+            elapsed_s: 0.0,
+            queued_s: None,
+            inputs: None,
+            held_up_by: None,
+            figures: Figures::default(),
         }
     }
-}
 
-impl Figures {
-    /// Of a run that is not over, with what hosts did of it.
-    pub fn of_view(view: &RunView, by_host: Vec<HostOfRun>) -> Self {
-        let account = Account {
-            progress: view.progress(),
-            root_host: view.root_host(),
-            root_losses: view.root_losses(),
-            table: view.table(),
-            at_work: view.at_work(),
-            ..Account::default()
-        };
-        Self::of_account(&account, &view.counts(), by_host)
+    #[test]
+    fn a_run_is_over_in_the_states_of_the_protocol_that_are() {
+        for state in RunState::ALL {
+            assert_eq!(run(state.word()).is_over(), state.is_over(), "{state:?}");
+        }
+        assert!(!run("").is_over() && !run("dreaming").is_over());
     }
 
-    /// Of a run that has ended, with what hosts did of it.
-    pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -> Self {
-        let (entries, bytes) = account.table;
-        let mut figures = Self {
-            hosts: account.at_work.hosts,
-            threads: u32::try_from(account.at_work.workers).unwrap_or(u32::MAX),
-            progress: account.progress.map(|(done, total)| Progress { done, total }),
-            root_host: account.root_host.map(|host| host.to_string()),
-            root_losses: account.root_losses,
-            table: TableSize { entries, bytes },
-            by_host,
-            ..Self::default()
-        };
-        figures.jobs = counts.jobs.into();
-        figures.redone_work_s = seconds(counts.redone_work_ns);
-        figures.steals = Steals { requests: counts.steal_requests };
-        figures.work_s = seconds(counts.work_ns);
-        figures.saved_work_s = seconds(counts.saved_work_ns);
-        figures
+    #[test]
+    fn what_is_written_is_read_again() {
+        let written = json!(run("done"));
+        let read: Run = serde_json::from_value(written.clone()).expect("it is a run");
+        assert_eq!(json!(read), written);
+        assert_eq!(written["counted"], "so_far");
     }
-}
 
-/// Nanoseconds as seconds.
-pub fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+    #[test]
+    fn a_submission_may_name_its_app_alone_and_nothing_that_is_not_known() {
+        let submission: Submission = serde_json::from_value(json!({"app": "fib"})).expect("it is enough");
+        assert_eq!(submission.limits, SubmittedLimits::default());
+        assert_eq!((submission.function, submission.record_every_ms), (None, None));
+        let newer = json!({"app": "fib", "priority": 3});
+        assert!(serde_json::from_value::<Submission>(newer).is_err());
+    }
+
+    #[test]
+    fn figures_that_nobody_counted_to_the_end_are_partial() {
+        let counted =
+            |value: Value| serde_json::from_value::<Figures>(value).map(|figures| figures.counted).ok();
+        assert_eq!(counted(json!({})), Some(Counted::Partial));
+        assert_eq!(counted(json!({"counted": "final"})), Some(Counted::Final));
+        assert_eq!(counted(json!({"counted": "only newer versions know"})), Some(Counted::Partial));
+    }
+
+    #[test]
+    fn a_host_that_only_asked_has_not_computed() {
+        let mut host = HostOfRun { busy: 1, ..HostOfRun::default() };
+        assert!(!host.has_computed());
+        host.jobs.executed = 1;
+        assert!(host.has_computed() && HostOfRun { work_s: 0.1, ..HostOfRun::default() }.has_computed());
+    }
 }

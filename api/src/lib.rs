@@ -1,0 +1,31 @@
+//! The coordinator's HTTP API: what its JSON consists of, and the rules that both sides must know. The coordinator writes
+//! these types and `sateen` reads them; the dashboard's TypeScript, the tables of `docs/api.md` and the OpenAPI document
+//! are made from them.
+//!
+//! The two sides may be of different versions. A field that an older coordinator does not write has a default. A field
+//! that this version does not know is ignored in an answer and refused in a [`Submission`], where it would change the
+//! run. A kind that this version does not know is read as `Other`, or as the most cautious that there is.
+
+mod app;
+mod counts;
+mod grid;
+mod job;
+pub mod limits;
+mod run;
+#[cfg(test)]
+mod typescript;
+mod watch;
+
+pub use app::{App, Blob, Version, is_publisher};
+pub use counts::JobCounts;
+pub use grid::{Host, Log, LogLine, Status};
+pub use job::{ChildJob, Job, JobDetails, Node, Tree};
+pub use limits::{RunLimits, SubmittedLimits};
+pub use run::{
+    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
+    TableSize,
+};
+pub use watch::{
+    Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
+    SeriesOfRun, Timeline, TimelineRow, TreeHost, TreeTable,
+};

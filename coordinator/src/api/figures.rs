@@ -1,0 +1,63 @@
+//! Figures of runs, from what the machine and the store know.
+
+use sateen_api::{Figures, HostOfRun, Progress, Steals, TableSize};
+use sateen_protocol::coordinator::{Account, RunView};
+use sateen_protocol::{Counts, HostId};
+
+use crate::driver::HostName;
+
+/// What a host has counted of a run.
+pub fn host_of_run(host: HostId, name: &HostName, there: bool, counts: &Counts) -> HostOfRun {
+    HostOfRun {
+        host: host.to_string(),
+        name: name.name.clone(),
+        site: name.site.clone(),
+        there,
+        jobs: counts.jobs.into(),
+        work_s: seconds(counts.work_ns),
+        computed_s: 0.0,
+        redone_work_s: seconds(counts.redone_work_ns),
+        updates: counts.updates,
+        shared_bytes: counts.shared_bytes,
+        busy: counts.busy,
+        workers: counts.workers,
+    }
+}
+
+/// Of a run that is not over, with what hosts did of it.
+pub fn of_view(view: &RunView, by_host: Vec<HostOfRun>) -> Figures {
+    let account = Account {
+        progress: view.progress(),
+        root_host: view.root_host(),
+        root_losses: view.root_losses(),
+        table: view.table(),
+        at_work: view.at_work(),
+        ..Account::default()
+    };
+    of_account(&account, &view.counts(), by_host)
+}
+
+/// Of a run that has ended, with what hosts did of it.
+pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -> Figures {
+    let (entries, bytes) = account.table;
+    Figures {
+        hosts: account.at_work.hosts,
+        threads: u32::try_from(account.at_work.workers).unwrap_or(u32::MAX),
+        jobs: counts.jobs.into(),
+        steals: Steals { requests: counts.steal_requests },
+        work_s: seconds(counts.work_ns),
+        redone_work_s: seconds(counts.redone_work_ns),
+        saved_work_s: seconds(counts.saved_work_ns),
+        progress: account.progress.map(|(done, total)| Progress { done, total }),
+        root_host: account.root_host.map(|host| host.to_string()),
+        root_losses: account.root_losses,
+        table: TableSize { entries, bytes },
+        by_host,
+        ..Figures::default()
+    }
+}
+
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
