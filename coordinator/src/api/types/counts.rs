@@ -24,7 +24,8 @@ pub struct JobCounts {
     /// included. Lost root jobs are not, but in `root_losses` of the run.
     #[serde(default)]
     pub lost: u64,
-    /// Stolen, begun, and given back by a thief that left or paused, or had no room.
+    /// Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
+    /// host that gave them back.
     #[serde(default)]
     pub given_back: u64,
     /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
