@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 fn main() -> Result<(), Error> {
     // As cargo says now: the variable of the time when this was compiled may name another copy of the repo.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let ui = Path::new(&package).join("../ui");
+    let ui = Path::new(&package).join("../web-ui");
     let built = ui.join("dist");
     let mut files = BTreeMap::new();
     if built.join("index.html").is_file() {

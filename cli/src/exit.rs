@@ -63,7 +63,7 @@ pub fn say(message: impl Display) {
 /// `text` with all spelled out that is hidden, but for tabs: names and messages may come from a stranger's module, and
 /// must neither steer a terminal, turn the direction of text, nor begin a line of their own.
 pub fn visible(text: &str) -> String {
-    text.split('\t').map(sateen_log::visible).collect::<Vec<_>>().join("\t")
+    text.split('\t').map(sateen_logging::visible).collect::<Vec<_>>().join("\t")
 }
 
 /// A line on stderr. What cannot be said there cannot be said.

@@ -126,7 +126,7 @@ pub fn plain(output: &Output) -> Vec<u8> {
 /// reader that has gone away has seen what it wanted: that is said, and no error.
 pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
-        return write_stdout(sateen_log::visible_lines(bytes).as_bytes());
+        return write_stdout(sateen_logging::visible_lines(bytes).as_bytes());
     }
     write_stdout(bytes)
 }
@@ -136,7 +136,7 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
 pub fn print_json(object: &impl Display) -> Result<(), Failure> {
     let text = format!("{object}\n");
     if io::stdout().is_terminal() {
-        return write_stdout(sateen_log::escaped(&text).as_bytes());
+        return write_stdout(sateen_logging::escaped(&text).as_bytes());
     }
     write_stdout(text.as_bytes())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser};
 use sateen_command_line as values;
 use sateen_coordinator::{PublicName, TREES_KEPT};
-use sateen_log::LogFlags;
+use sateen_logging::LogFlags;
 
 /// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
 /// passes on what hosts say to one another.

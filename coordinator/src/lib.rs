@@ -35,7 +35,7 @@ use tokio::time::timeout;
 
 use api::{Api, PublicNames};
 use clock::Clock;
-use driver::{Drive, Known};
+use driver::{Driver, Known};
 use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
 use links::Links;
 use metrics::Counters;
@@ -201,7 +201,7 @@ pub async fn run(
         submitters: restored.submitters,
     };
     let (drive, driver) =
-        Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
+        Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
     let gates = Arc::new(Gates::default());
     let api = Api {

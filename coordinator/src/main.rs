@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             Err(error) => fail(USAGE, &anyhow!(error)),
         };
     }
-    sateen_log::start(flags.log);
+    sateen_logging::start(flags.log);
     if let Err(error) = check_address(flags.listen, flags.trusted_network) {
         return fail(USAGE, &error.into());
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::languages::build_app;
 use crate::setup::wasm_target;
 use crate::shell::{aside, cargo, command, root, run};
-use crate::{figures, ui};
+use crate::{figures, web_ui};
 
 const BINARIES: [&str; 4] = ["sateen", "cargo-sateen", "sateen-host", "sateen-coordinator"];
 /// The packages of these programs.
@@ -54,7 +54,7 @@ pub fn build_to_show(app: &str) -> Result<()> {
 fn build_programs(words: &[&str]) -> Result<()> {
     wasm_target()?;
     // First, for the coordinator has it in itself.
-    ui::build()?;
+    web_ui::build()?;
     aside(cargo(["build", "--release", "--locked"].iter().chain(words)))?;
     fs::create_dir_all(root().join("dist"))?;
     for binary in BINARIES {

@@ -14,7 +14,7 @@ mod purity;
 mod setup;
 mod shell;
 mod test;
-mod ui;
+mod web_ui;
 
 use std::process::ExitCode;
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         ["check"] => checks::check(),
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
-        ["types"] => ui::types(),
+        ["types"] => web_ui::types(),
         ["docs"] => docs::docs(),
         ["bench", program @ ("seeds" | "histories" | "planted"), rest @ ..] => {
             harness::simulator(program, rest)

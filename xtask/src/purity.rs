@@ -15,13 +15,13 @@ const MODULE_BYTES_MIN: usize = 100 << 10;
 /// What the module does.
 const EXPORT: &str = "drive";
 
-/// Builds `tests/driven` as a module, and looks at it.
+/// Builds `tests/protocol-harness` as a module, and looks at it.
 pub fn purity() -> Result<()> {
     wasm_target()?;
     let wasm = ["rustc", "--release", "--locked", "--target", "wasm32-unknown-unknown"];
-    let module = ["--package", "sateen-driven", "--lib", "--crate-type", "cdylib"];
+    let module = ["--package", "sateen-protocol-harness", "--lib", "--crate-type", "cdylib"];
     run(cargo(wasm.into_iter().chain(module)))?;
-    let path = target_folder()?.join("wasm32-unknown-unknown/release/sateen_driven.wasm");
+    let path = target_folder()?.join("wasm32-unknown-unknown/release/sateen_protocol_harness.wasm");
     let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
     check(&bytes).context("protocol is not pure")
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::build::{build_for_test, build_with_tests};
 use crate::shell::{cargo, run};
-use crate::ui;
+use crate::web_ui;
 
 /// Schedules of faults that are simulated, the same each time.
 const SEEDS: u32 = 1000;
@@ -59,7 +59,7 @@ fn test_quickly() -> Result<()> {
 fn test_all(with_pages: bool) -> Result<()> {
     if with_pages {
         // Before all else: whoever lacks something should not learn it in half an hour.
-        ui::check_tools()?;
+        web_ui::check_tools()?;
     }
     build_with_tests()?;
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
@@ -78,7 +78,7 @@ fn test_all(with_pages: bool) -> Result<()> {
     })?;
     run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;
     if with_pages {
-        return ui::test();
+        return web_ui::test();
     }
     eprintln!("xtask: the pages were NOT tested, as --without-pages says");
     Ok(())

@@ -31,7 +31,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::DriverHandle;
 use crate::limits::RUNS_WATCHED_MAX;
 use crate::links::{FromLink, Links};
 use crate::server::Gates;
@@ -63,7 +63,7 @@ pub struct Api {
     /// Apps, runs, blobs.
     pub store: Arc<Store>,
     /// What goes on.
-    pub driver: Driver,
+    pub driver: DriverHandle,
     /// Where requests are worked on, away from the threads of sockets.
     pub work: Handle,
     /// The hosts' websockets.

@@ -32,7 +32,7 @@ use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
 pub use hold_up::hold_up;
-pub use saved::{ChronicleChanges, Latest, Looks, Summary};
+pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
 pub use tree::{Missing, SavedJob};

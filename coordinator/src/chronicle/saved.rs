@@ -52,7 +52,7 @@ pub struct Latest {
 
 /// What charts are made of.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Looks {
+pub struct ChartData {
     events: Events,
     timeline: Timeline,
     series: Series,
@@ -76,7 +76,7 @@ pub struct ChronicleChanges {
     /// What is newer than the charts.
     pub latest: Latest,
     /// Charts, if they are to be saved this time.
-    pub looks: Option<Looks>,
+    pub looks: Option<ChartData>,
 }
 
 impl Saved {
@@ -107,7 +107,7 @@ impl Chronicle {
                 self.saved.batches = 0;
                 self.saved.looks = Some(version);
                 self.timeline.taken();
-                Looks {
+                ChartData {
                     events: self.events.clone(),
                     timeline: self.timeline.clone(),
                     series: self.series.clone(),
@@ -138,7 +138,7 @@ impl Chronicle {
         (summary, latest): (Summary, Latest),
         jobs: impl Iterator<Item = SavedJob>,
         lines: Vec<LogLine>,
-        looks: Looks,
+        looks: ChartData,
     ) -> Self {
         let tree = Tree::restore(&summary.tree, latest.went_on_ms, jobs);
         let lines = Lines::restore(lines, summary.last_line);

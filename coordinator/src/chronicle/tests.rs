@@ -162,8 +162,14 @@ fn only_what_was_lost_is_redone() {
     // As after a restart of the coordinator.
     let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
     let jobs = changes.jobs.into_iter().map(|(_, job)| job);
-    let restored =
-        Chronicle::restore(0, false, (changes.summary, changes.latest), jobs, Vec::new(), Looks::default());
+    let restored = Chronicle::restore(
+        0,
+        false,
+        (changes.summary, changes.latest),
+        jobs,
+        Vec::new(),
+        ChartData::default(),
+    );
     assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
@@ -188,7 +194,8 @@ fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
             let jobs = changes.jobs.into_iter().map(|(_, job)| job);
             let known = (changes.summary, changes.latest);
             let submitted_ms = unix_ms() - 60_000;
-            chronicle = Chronicle::restore(submitted_ms, false, known, jobs, Vec::new(), Looks::default());
+            chronicle =
+                Chronicle::restore(submitted_ms, false, known, jobs, Vec::new(), ChartData::default());
             chronicle.rests();
         } else {
             chronicle.state(RunState::Suspended);
@@ -205,7 +212,7 @@ fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
         assert_eq!(chronicle.redone(), 1);
         // As after a restart of the coordinator.
         let jobs = jobs.map(|(_, job)| job);
-        let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), Looks::default());
+        let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
         assert_eq!(restored.tree.went_on_ms(), chronicle.tree.went_on_ms());
         assert!(restored.tree.went_on_ms() > 0);
     }
@@ -287,7 +294,7 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
         (changes.summary, changes.latest),
         jobs,
         Vec::new(),
-        Looks::default(),
+        ChartData::default(),
     );
     chronicle.activity(host(2), 1, &[]);
     let settles_ms = chronicle.settles_ms.expect("hosts may come back");

@@ -9,13 +9,13 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::scan::Scan;
-use super::{ChangeError, Drive, Live, Request, Settling, Submitted, Wish, end};
+use super::{ChangeError, Driver, Live, Request, RunAction, Settling, Submitted, end};
 use crate::api::types::Figures;
 use crate::clock::unix_ms;
 use crate::peer::Peer;
 use crate::store::{StoreError, sql};
 
-impl Drive {
+impl Driver {
     pub(super) fn request(&mut self, request: Request) {
         // The caller may have hung up; the answer is then dropped.
         match request {
@@ -25,9 +25,9 @@ impl Drive {
             Request::Change { run, wish, reply } => {
                 let now = self.clock.now();
                 let result = match wish {
-                    Wish::Cancel => self.machine.cancel(now, run),
-                    Wish::Suspend => self.machine.suspend(now, run),
-                    Wish::Resume => self.machine.resume(now, run),
+                    RunAction::Cancel => self.machine.cancel(now, run),
+                    RunAction::Suspend => self.machine.suspend(now, run),
+                    RunAction::Resume => self.machine.resume(now, run),
                 };
                 self.drain();
                 match result {

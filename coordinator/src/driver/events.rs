@@ -8,7 +8,7 @@ use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::Departure;
 
-use super::Drive;
+use super::Driver;
 use crate::api::types::EventKind;
 use crate::chronicle::{Going, Source};
 use crate::locked;
@@ -17,7 +17,7 @@ use crate::store::sql::state_word;
 /// Hosts that have not come back and are given up in one event.
 const AWAITED_AT_ONCE_MAX: usize = 64;
 
-impl Drive {
+impl Driver {
     pub(super) fn who(&self, link: LinkId) -> String {
         let host = self.links.get(link).and_then(|link| link.host());
         host.map_or("unknown".to_owned(), |host| self.named(host))
@@ -75,7 +75,7 @@ impl Drive {
         let name = self.name_of(is);
         for run in self.machine.run_ids().chain(self.settling.keys().copied()) {
             let source = Source { id: is, name: &name.name, site: &name.site };
-            self.take_down(run, |chronicle| chronicle.host_reborn(was, source));
+            self.record(run, |chronicle| chronicle.host_reborn(was, source));
         }
     }
 
@@ -116,35 +116,35 @@ impl Drive {
                 let named = self.named(host);
                 tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
                 let text = format!("host {named} cannot take part: {reason}");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
+                self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
                 let named = self.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
                 let text = format!("host {named} has the root job");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
+                self.record(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
                 let text = format!("the root job was lost with host {named}");
-                self.take_down(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
+                self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
             }
             Event::RunChanged(run, state) => {
-                self.take_down(run, |chronicle| chronicle.state(state));
+                self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state_word(state), "run changed");
             }
-            Event::Log(run, host, lines) => self.take_down(run, |chronicle| chronicle.log(host, lines)),
+            Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
                 let name = self.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
-                self.take_down(run, |chronicle| chronicle.note(source, &notes));
+                self.record(run, |chronicle| chronicle.note(source, &notes));
             }
             Event::Activity { run, host, series, workers } => {
                 let name = self.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
-                self.take_down(run, |chronicle| chronicle.activity(source, series, &workers));
+                self.record(run, |chronicle| chronicle.activity(source, series, &workers));
             }
             Event::Misbehaved { by, host, reason } => {
                 counters.misbehaviours.fetch_add(1, Relaxed);

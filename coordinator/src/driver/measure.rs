@@ -14,7 +14,7 @@ use sateen_protocol::{
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{Drive, Driver, Known, Request};
+use super::{Driver, DriverHandle, Known, Request};
 use crate::clock::Clock;
 use crate::links::{FromLink, Links};
 use crate::store::{Opening, Store, StoreError};
@@ -29,14 +29,14 @@ const PARTS: usize = 1000;
 pub type Times = BTreeMap<&'static str, Vec<u64>>;
 
 struct Bed {
-    drive: Drive,
+    drive: Driver,
     permits: Arc<Semaphore>,
     now_ns: fn() -> u64,
     times: Times,
 }
 
 impl Bed {
-    fn take<T>(&mut self, kind: &'static str, event: impl FnOnce(&mut Drive) -> T) -> T {
+    fn take<T>(&mut self, kind: &'static str, event: impl FnOnce(&mut Driver) -> T) -> T {
         let began = (self.now_ns)();
         let done = event(&mut self.drive);
         let took = (self.now_ns)().saturating_sub(began);
@@ -93,9 +93,9 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
             bed.say("driver: counts", link, counted);
         }
         for part in 0..PARTS {
-            bed.take("driver: a part of all rows and runs", Drive::next_part);
+            bed.take("driver: a part of all rows and runs", Driver::next_part);
             if part % 10 == 0 {
-                bed.take("driver: a batch is handed to the store", Drive::save_standings);
+                bed.take("driver: a batch is handed to the store", Driver::save_standings);
                 // The store's answer is taken, which is not the driver's.
                 runtime.block_on(tokio::task::yield_now());
             }
@@ -104,7 +104,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
         for (kind, more, ask) in asked() {
             let answer = bed.take(kind, ask);
             while !bed.drive.scans.is_empty() {
-                bed.take(more, Drive::next_scan_part);
+                bed.take(more, Driver::next_scan_part);
             }
             runtime.block_on(answer);
         }
@@ -119,7 +119,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
 /// Waits until there is an answer.
 type Answer = Pin<Box<dyn Future<Output = ()>>>;
 /// Asks, and begins to answer.
-type Ask = fn(&mut Drive) -> Answer;
+type Ask = fn(&mut Driver) -> Answer;
 
 /// What pages ask for, and what the driver does for that at once and later.
 fn asked() -> [(&'static str, &'static str, Ask); 4] {
@@ -133,7 +133,7 @@ fn asked() -> [(&'static str, &'static str, Ask); 4] {
     ]
 }
 
-fn ask<T: 'static>(drive: &mut Drive, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
+fn ask<T: 'static>(drive: &mut Driver, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
     let (reply, answer) = oneshot::channel();
     drive.request(request(reply));
     // What it is does not matter here.
@@ -169,8 +169,8 @@ fn do_what_is_due(bed: &mut Bed) {
 
 /// A driver that has just begun, and what others reach it by.
 pub(super) struct New {
-    pub drive: Drive,
-    pub driver: Driver,
+    pub drive: Driver,
+    pub driver: DriverHandle,
     pub to_driver: mpsc::UnboundedSender<FromLink>,
 }
 
@@ -199,7 +199,7 @@ impl New {
             trees_kept: crate::limits::TREES_KEPT,
             submitters: Vec::new(),
         };
-        let (drive, driver) = Drive::new(machine, clock, links, Arc::new(store), from_links, known);
+        let (drive, driver) = Driver::new(machine, clock, links, Arc::new(store), from_links, known);
         Ok(Self { drive, driver, to_driver })
     }
 }

@@ -53,7 +53,7 @@ use settling::{Settled, Settling};
 use speed::Speeds;
 
 pub use names::HostName;
-pub use request::{ChangeError, Driver, Gone, HostSeen, Live, Request, Wish};
+pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
@@ -105,7 +105,7 @@ struct Submitted {
 }
 
 /// Drives the machine.
-pub struct Drive {
+pub struct Driver {
     machine: Coordinator,
     clock: Clock,
     presence: Presence,
@@ -138,7 +138,7 @@ pub struct Drive {
     served: Arc<Mutex<Served>>,
 }
 
-impl Drive {
+impl Driver {
     /// Sets the driver up, and what others reach it by.
     pub fn new(
         machine: Coordinator,
@@ -147,7 +147,7 @@ impl Drive {
         store: Arc<Store>,
         from_links: mpsc::UnboundedReceiver<FromLink>,
         known: Known,
-    ) -> (Self, Driver) {
+    ) -> (Self, DriverHandle) {
         let (to_driver, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
         let ends = watch::Sender::new(0);
         let chronicles = Arc::new(Chronicles::new(known.trees_kept));
@@ -163,7 +163,7 @@ impl Drive {
         let redone = |run| chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone());
         let restored = machine.runs().map(|view| (view.run, (view.counts(), redone(view.run)))).collect();
         let driver =
-            Driver { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
+            DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
         let drive = Self {
             machine,
             clock,
@@ -334,7 +334,7 @@ impl Drive {
                 self.hellos.insert(link, HostName { name, site });
             }
             ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
-                self.take_down(*run, |chronicle| chronicle.left_out(*notes_dropped));
+                self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
             }
             ToCoordinator::Pong { ping } => self.pings.answered(link, *ping),
             _ => {}
@@ -342,7 +342,7 @@ impl Drive {
     }
 
     /// Into the run's chronicle, if there is such a run: hosts may say anything.
-    fn take_down(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
+    fn record(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
         if let Some(chronicle) = self.chronicles.get(run) {
             write(&mut chronicle.lock().unwrap_or_else(PoisonError::into_inner));
         }

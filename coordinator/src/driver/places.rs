@@ -8,7 +8,7 @@ use sateen_module::size;
 use sateen_protocol::RunId;
 use sateen_protocol::coordinator::{RunView, Waiting};
 
-use super::Drive;
+use super::Driver;
 use crate::peer::Peer;
 
 /// Addresses that are named.
@@ -43,7 +43,7 @@ impl Submitters {
     }
 }
 
-impl Drive {
+impl Driver {
     /// Why nothing happens with a run, with all that is known of it now. Who has the places is the same for many runs,
     /// and worked out once.
     pub(super) fn waiting_for(&self, view: &RunView<'_>, placed: &OnceCell<String>) -> Option<String> {

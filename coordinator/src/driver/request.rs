@@ -34,7 +34,7 @@ pub enum Request {
         /// Which run.
         run: RunId,
         /// What.
-        wish: Wish,
+        wish: RunAction,
         /// Answered when it is saved.
         reply: oneshot::Sender<Result<(), ChangeError>>,
     },
@@ -52,7 +52,7 @@ pub enum Request {
 
 /// What people may want of a run.
 #[derive(Debug, Clone, Copy)]
-pub enum Wish {
+pub enum RunAction {
     /// Its end.
     Cancel,
     /// That it rests.
@@ -112,7 +112,7 @@ pub struct HostSeen {
 
 /// How the API reaches the driver.
 #[derive(Debug, Clone)]
-pub struct Driver {
+pub struct DriverHandle {
     pub(super) requests: mpsc::Sender<Request>,
     /// Changes whenever a run is over.
     pub ends: watch::Receiver<u64>,
@@ -125,7 +125,7 @@ pub struct Driver {
 #[error("the coordinator is shutting down")]
 pub struct Gone;
 
-impl Driver {
+impl DriverHandle {
     /// Asks, and waits for the answer.
     pub async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Gone> {
         let (reply, answer) = oneshot::channel();

@@ -7,7 +7,7 @@ use sateen_protocol::coordinator::Standing;
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use sateen_protocol::{HostId, RunId, RunState, Time};
 
-use super::Drive;
+use super::Driver;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
@@ -28,7 +28,7 @@ pub struct Rounds {
     saved: Option<(RunId, HostId)>,
 }
 
-impl Drive {
+impl Driver {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
         if self.rounds.to_sample.is_empty() {
@@ -57,7 +57,7 @@ impl Drive {
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
             self.rounds.executed = self.rounds.executed.saturating_add(counts.jobs.executed);
-            self.take_down(run, |chronicle| {
+            self.record(run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
                     busy: counts.busy,

@@ -13,7 +13,7 @@ use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::Drive;
+use super::Driver;
 use super::request::{HostSeen, Live};
 use super::served::Service;
 use super::speed::{Pace, compare};
@@ -108,7 +108,7 @@ fn after(host: HostId) -> Option<HostId> {
     host.0.checked_add(1).map(HostId)
 }
 
-impl Drive {
+impl Driver {
     /// Does the first part of a scan at once, which in a small grid is all of it.
     pub(super) fn scan(&mut self, scan: Scan) {
         if self.scans.0.len() >= SCANS_AT_ONCE_MAX {

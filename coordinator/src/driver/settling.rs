@@ -10,7 +10,7 @@ use sateen_protocol::{Counts, RunEnd, RunId, RunState};
 use super::saver::Change;
 use super::scan::add_told;
 use super::speed::{Pace, compare};
-use super::{Drive, ROWS_UNDER_LOCK_MAX, end};
+use super::{Driver, ROWS_UNDER_LOCK_MAX, end};
 use crate::api::types::{Counted, Figures, HostOfRun, RunFailure};
 use crate::locked;
 use crate::store::sql::state_word;
@@ -38,7 +38,7 @@ pub struct Settled {
 /// Figures that are worked out when somebody needs them.
 pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
-impl Drive {
+impl Driver {
     /// A run is over. Its figures follow when hosts have said what they counted last.
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
         let end = self.store.results.admit(self.submitters.take(run), end);

@@ -21,7 +21,7 @@ use sateen_protocol::{HostId, RunId, RunSpec, Time};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use super::{Drive, Driver, Known, Request, Wish};
+use super::{Driver, DriverHandle, Known, Request, RunAction};
 use crate::api::{Api, PublicNames, router};
 use crate::clock::{Clock, Simulation};
 use crate::limits::{
@@ -53,8 +53,8 @@ enum Due {
 /// A coordinator's process. All times are those of the simulation. To drop it is to kill it.
 pub struct Simulated {
     // What has tasks of it comes last.
-    drive: Drive,
-    driver: Driver,
+    drive: Driver,
+    driver: DriverHandle,
     router: Router,
     store: Arc<Store>,
     connection: Arc<Connection>,
@@ -122,7 +122,7 @@ impl Simulated {
         };
         let machine = Coordinator::new(config, stored, clock.now());
         let (mut drive, driver) =
-            Drive::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
+            Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
         let address = ([127, 0, 0, 1], 0).into();
         let api = Api {
             work: runtime.handle().clone(),
@@ -241,20 +241,20 @@ impl Simulated {
 
     /// Somebody cancels a run, if that is possible.
     pub fn cancel(&mut self, now: Time, run: RunId) {
-        self.change(now, run, Wish::Cancel);
+        self.change(now, run, RunAction::Cancel);
     }
 
     /// Somebody suspends a run, if that is possible.
     pub fn suspend(&mut self, now: Time, run: RunId) {
-        self.change(now, run, Wish::Suspend);
+        self.change(now, run, RunAction::Suspend);
     }
 
     /// Somebody resumes a run, if that is possible.
     pub fn resume(&mut self, now: Time, run: RunId) {
-        self.change(now, run, Wish::Resume);
+        self.change(now, run, RunAction::Resume);
     }
 
-    fn change(&mut self, now: Time, run: RunId, wish: Wish) {
+    fn change(&mut self, now: Time, run: RunId, wish: RunAction) {
         let driver = self.driver.clone();
         let ask = move |reply| Request::Change { run, wish, reply };
         // Hosts hear from the other machine whether it was done.
@@ -279,7 +279,7 @@ impl Simulated {
     }
 
     /// Has the driver do something, and what follows saved.
-    fn at(&mut self, now: Time, act: impl FnOnce(&mut Drive)) {
+    fn at(&mut self, now: Time, act: impl FnOnce(&mut Driver)) {
         self.time.stand_at(EPOCH_NS + now.0);
         let _entered = self.runtime.enter();
         act(&mut self.drive);
@@ -291,7 +291,7 @@ impl Simulated {
         Self::save_all(&self.runtime, &mut self.drive);
     }
 
-    fn save_all(runtime: &Runtime, drive: &mut Drive) {
+    fn save_all(runtime: &Runtime, drive: &mut Driver) {
         while drive.saver.is_writing() {
             let written = runtime.block_on(drive.saver.written());
             drive.written(written);

@@ -21,7 +21,7 @@ use crate::links::Link;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Bed {
-    driver: Driver,
+    driver: DriverHandle,
     store: Arc<Store>,
     links: Arc<Links>,
     to_driver: mpsc::UnboundedSender<FromLink>,
@@ -206,11 +206,11 @@ async fn a_wish_is_answered_when_it_is_saved() {
     let bed = Bed::start();
     let run = bed.submit().await;
     let release = bed.block_disk().await;
-    let cancelled = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply });
+    let cancelled = bed.driver.ask(|reply| Request::Change { run, wish: RunAction::Cancel, reply });
     tokio::pin!(cancelled);
     assert!(timeout(Duration::from_millis(50), &mut cancelled).await.is_err());
     // A second one is told that it is over, as the machine is ahead of the disk.
-    let again = bed.driver.ask(|reply| Request::Change { run, wish: Wish::Cancel, reply }).await;
+    let again = bed.driver.ask(|reply| Request::Change { run, wish: RunAction::Cancel, reply }).await;
     assert!(matches!(again, Ok(Err(ChangeError::Over { why: None, .. }))), "{again:?}");
     drop(release);
     let answer = timeout(PATIENCE, cancelled).await.expect("in time").expect("it runs");
@@ -224,7 +224,7 @@ async fn a_wish_is_answered_when_it_is_saved() {
 async fn slices_go_on_however_much_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let New { mut drive, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
-    let say = |drive: &mut Drive, link: &Link, message| {
+    let say = |drive: &mut Driver, link: &Link, message| {
         let permit = (Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit"), None);
         drive.take_in(FromLink::Messages { link: link.id, messages: vec![message], permit });
     };

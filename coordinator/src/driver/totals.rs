@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sateen_protocol::coordinator::HostView;
 use sateen_protocol::{Counts, RunId, RunState, counted_since};
 
-use super::Drive;
+use super::Driver;
 use crate::locked;
 use crate::metrics::{EndedByState, Totals};
 
@@ -48,7 +48,7 @@ impl Ended {
     }
 }
 
-impl Drive {
+impl Driver {
     /// Jobs of a run that were lost and begun again.
     pub(super) fn redone(&self, run: RunId) -> u64 {
         self.chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone())

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
 use crate::api::types::{Figures, HostOfRun, LogLine};
-use crate::chronicle::{Chronicle, ChronicleChanges, Latest, Looks, SavedJob, Summary};
+use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, SavedJob, Summary};
 use crate::driver::HostName;
 use crate::driver::end::{close, judge};
 
@@ -240,7 +240,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
         connection.prepare("SELECT latest FROM chronicles WHERE run = ?1 AND latest IS NOT NULL")?;
     let latest = parts::<Latest>(&mut latest, of.run, "what is newer than the charts")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
-    let looks = parts::<Looks>(&mut looks, of.run, "the charts")?.pop();
+    let looks = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
     let lines = parts::<LogLine>(&mut lines, of.run, "a log line")?;
     // There may be very many: one after the other.

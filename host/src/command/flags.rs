@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use sateen_command_line as values;
 use sateen_host::Priority;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
-use sateen_log::LogFlags;
+use sateen_logging::LogFlags;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 

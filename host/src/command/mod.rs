@@ -47,7 +47,7 @@ fn no_home() -> ExitCode {
 
 /// Works until it is told to leave.
 fn take_part(host: Host) -> ExitCode {
-    sateen_log::start(host.log);
+    sateen_logging::start(host.log);
     let direct = match host.direct() {
         Ok(direct) => direct,
         Err(error) => return fail(USAGE, error),

@@ -17,7 +17,7 @@ use sateen_protocol::message::NoteKind;
 
 use super::Guest;
 use super::state::Recording;
-use crate::scheduler::{Ancestry, Doing, Job, LateKey, own_index};
+use crate::scheduler::{Ancestry, Doing, Job, LazyKey, own_index};
 
 /// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Guest {
 
     /// A redone job is called in place. If it was begun before, it repeats that; the run's tree is told if the job was
     /// lost itself, as it has no instance of its own this time.
-    pub fn begin_repeating(&mut self, job: &Job, key: &LateKey) -> Option<Before> {
+    pub fn begin_repeating(&mut self, job: &Job, key: &LazyKey) -> Option<Before> {
         let (remote, place) = (self.shared.remote.as_ref()?, job.place.as_ref()?);
         let is_lost = place.is_lost.load(SeqCst);
         if !remote.was_begun(is_lost, || key.get().tag()) {

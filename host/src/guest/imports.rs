@@ -21,7 +21,7 @@ use super::state::{
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop, frames, innermost_job};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Alarm, Job, LateKey, Outcome, Place, Waited, wait_for};
+use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place, Waited, wait_for};
 
 /// Names of jobs and inputs are short.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -273,7 +273,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
         guest.free_number(number);
         return RECLAIMED | depth;
     };
-    let key = Arc::new(LateKey::of(remote.parts.keys.clone(), &job, parameters));
+    let key = Arc::new(LazyKey::of(remote.parts.keys.clone(), &job, parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.lookup_bound;

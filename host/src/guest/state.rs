@@ -21,7 +21,7 @@ use crate::limits::LimitExceeded;
 use crate::memory::{Claim, NoRoom};
 use crate::portion::Notice;
 use crate::scheduler::{
-    Alarm, Ancestry, CALM, Doing, Job, LateKey, Place, ROOT, Remote, Shared, Task, TaskId, end_turn,
+    Alarm, Ancestry, CALM, Doing, Job, LazyKey, Place, ROOT, Remote, Shared, Task, TaskId, end_turn,
     own_index,
 };
 
@@ -97,7 +97,7 @@ const QUIET_BEATS: u32 = 8;
 pub struct Recording {
     pub number: u32,
     pub job: Arc<Job>,
-    pub key: Arc<LateKey>,
+    pub key: Arc<LazyKey>,
     /// It, or a job above it, was lost in a crash.
     pub is_redone: bool,
     /// If it was begun before: what is to be as before when it ends.
@@ -380,7 +380,7 @@ impl Guest {
 
     /// The calls that will be recorded and that a job is within which was spawned at this depth: what is
     /// recorded of it is superfluous when one of them is. The innermost suffice.
-    pub fn recorded_above(&self, depth: u32) -> Vec<Arc<LateKey>> {
+    pub fn recorded_above(&self, depth: u32) -> Vec<Arc<LazyKey>> {
         let above: Vec<&Recording> =
             self.recordings.iter().filter(|recording| recording.job.spawned_at < depth).collect();
         let skipped = above.len().saturating_sub(RECORDED_ABOVE_MAX);

@@ -30,7 +30,7 @@ impl Keys {
 
 /// The key of a job that is called in place, made when somebody wants it: most of them take too short to be
 /// recorded, and large parameters take long to hash.
-pub struct LateKey {
+pub struct LazyKey {
     keys: Arc<Keys>,
     kind: usize,
     /// Not the job, whose place knows the keys above it: those may be a long chain.
@@ -39,7 +39,7 @@ pub struct LateKey {
     key: OnceLock<JobKey>,
 }
 
-impl LateKey {
+impl LazyKey {
     pub fn of(keys: Arc<Keys>, job: &Job, parameters: Vec<u8>) -> Self {
         Self { keys, kind: job.kind, objects: job.objects.clone(), parameters, key: OnceLock::new() }
     }

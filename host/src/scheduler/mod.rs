@@ -22,7 +22,7 @@ mod worker;
 pub use activity::Doing;
 pub use figures::{JobCounts, Snapshot};
 pub use job::{Job, Outcome, Waited, wait_for, wait_until};
-pub use keys::{Keys, LateKey};
+pub use keys::{Keys, LazyKey};
 pub use objects::{Behind, Object, ObjectFigures, wait_for_objects};
 pub use place::{Ancestry, Place};
 pub use priority::Priority;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use sateen_protocol::{JobKey, JobNumber, Lineage};
 
-use super::keys::LateKey;
+use super::keys::LazyKey;
 
 /// Where one exposed job stands.
 pub struct Place {
@@ -35,7 +35,7 @@ pub enum Parent {
     Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },
     /// A task of this host; and those of the job's ancestors that the task calls in place and that will
     /// be recorded.
-    Task(Arc<Ancestry>, Vec<Arc<LateKey>>),
+    Task(Arc<Ancestry>, Vec<Arc<LazyKey>>),
 }
 
 /// A job with an instance of its own, as its children see it.
@@ -78,7 +78,7 @@ impl Place {
     pub fn below(
         parent: &Arc<Ancestry>,
         spawned_at: u32,
-        within: Vec<Arc<LateKey>>,
+        within: Vec<Arc<LazyKey>>,
         redone: bool,
         lookup_bound: u32,
     ) -> Self {

@@ -15,7 +15,7 @@ use crate::message::ToHost;
 use crate::{Entry, HostId, JobKey, RunId, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 
 /// What an answer without entries is counted for.
 const EMPTY_BYTES: usize = 64;
@@ -45,7 +45,7 @@ impl Answer {
     }
 
     /// Reads the next piece, of at most `most` entries; and whether it is the last.
-    fn read(&mut self, part: &RunPart, most: usize) -> (Vec<Entry>, bool) {
+    fn read(&mut self, part: &CoordinatorRun, most: usize) -> (Vec<Entry>, bool) {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let tag = self.key.tag();
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -101,10 +101,11 @@ impl Answers {
     }
 
     /// How many entries are left to be read for all of them, and one for the end of each.
-    pub fn left(&self, runs: &BTreeMap<RunId, RunPart>) -> usize {
+    pub fn left(&self, runs: &BTreeMap<RunId, CoordinatorRun>) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
-            let below = |part: &RunPart| part.table.below_after(answer.key.tag(), answer.after).count();
+            let below =
+                |part: &CoordinatorRun| part.table.below_after(answer.key.tag(), answer.after).count();
             1 + usize::from(!answer.is_begun) + runs.get(&answer.run).map_or(0, below)
         });
         left.sum()

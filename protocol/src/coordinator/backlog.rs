@@ -6,7 +6,7 @@
 use crate::{RunState, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 
 /// What is left to be done at a moment. While a timer is due, each call of
@@ -66,7 +66,7 @@ pub struct Backlog {
 impl Coordinator {
     /// What is left to be done now.
     pub fn backlog(&self, now: Time) -> Backlog {
-        let may_begin = |part: &RunPart| {
+        let may_begin = |part: &CoordinatorRun| {
             !part.is_active
                 && matches!(part.state, RunState::Queued | RunState::Running)
                 && part.turn.rests_until.is_none_or(|until| now >= until)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::part::{RunPart, Suspending};
+use super::run::{CoordinatorRun, Suspending};
 use super::tests::{Grid, Identity, spec};
 use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
@@ -24,7 +24,7 @@ fn running(job: u8) -> Entry {
 fn a_run_that_is_over_is_freed_little_by_little() {
     let hosts = || (1..=7).map(HostId);
     let counts = Counts { work_ns: 1, ..Counts::default() };
-    let fillers: [fn(&mut RunPart, u8); 6] = [
+    let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
         |part, job| assert!(part.table.insert(running(job))),
         |part, job| part.unsaved.push(vec![running(job)]),
         |part, job| part.subscriptions.add(HostId(1), key(job).tag()),
@@ -34,8 +34,8 @@ fn a_run_that_is_over_is_freed_little_by_little() {
             part.tally.count(HostId(job.into()), 1, Counts::default());
         },
     ];
-    let new = || RunPart::new(spec(), RunState::Done, Table::new(1 << 20), Time::default());
-    let mut parts: Vec<RunPart> = (fillers.into_iter())
+    let new = || CoordinatorRun::new(spec(), RunState::Done, Table::new(1 << 20), Time::default());
+    let mut parts: Vec<CoordinatorRun> = (fillers.into_iter())
         .map(|fill| {
             let mut part = new();
             (1..=7).for_each(|job| fill(&mut part, job));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{RunEnd, RunId, RunState, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 
 /// How often runs that have such limits are looked at, and so how exactly they are kept.
 const METER_EVERY: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ impl Meter {
     }
 }
 
-impl RunPart {
+impl CoordinatorRun {
     fn has_time_limit(&self) -> bool {
         self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()
     }
@@ -54,7 +54,7 @@ impl RunPart {
 }
 
 impl Coordinator {
-    fn metered(&self) -> impl Iterator<Item = (RunId, &RunPart)> {
+    fn metered(&self) -> impl Iterator<Item = (RunId, &CoordinatorRun)> {
         let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
         active.filter(|(_, part)| part.has_time_limit())
     }

@@ -28,12 +28,12 @@ mod missing;
 mod news;
 mod over;
 mod parcels;
-mod part;
 mod participation;
 mod pausing;
 mod ready;
 mod results;
 mod root;
+mod run;
 mod runs;
 mod searches;
 mod silence;
@@ -66,7 +66,7 @@ use hosts::HostState;
 use missing::Missing;
 use news::Newsroom;
 use over::Over;
-use part::RunPart;
+use run::CoordinatorRun;
 use searches::Searches;
 use silence::Silence;
 use slices::Slices;
@@ -104,7 +104,7 @@ pub struct Coordinator {
     waits_until: Option<Time>,
     /// Hosts that are not paused.
     working: BTreeSet<HostId>,
-    runs: BTreeMap<RunId, RunPart>,
+    runs: BTreeMap<RunId, CoordinatorRun>,
     /// What their tables take.
     tables: Total,
     /// Runs that are given to hosts.
@@ -140,7 +140,7 @@ impl Coordinator {
         let tables = Total::default();
         let restored = runs.into_iter().map(|stored| {
             let table = Table::among(config.table_bytes_max, &tables);
-            (stored.run, RunPart::restore(stored, table, now))
+            (stored.run, CoordinatorRun::restore(stored, table, now))
         });
         let restored = restored.collect();
         let mut coordinator = Self {

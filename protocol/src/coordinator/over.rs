@@ -9,15 +9,15 @@ use crate::limits::{BROADCAST_AT_ONCE_MAX, OVER_ROWS_MAX};
 use crate::message::ToHost;
 use crate::{Counts, HostId, RunId, Time};
 
-use super::part::RunPart;
 use super::participation::Given;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Account, Command, Coordinator};
 
 /// A run that is over, and whose counts are not final.
 pub struct Over {
     /// What there was of it; all but what hosts counted is being freed.
-    pub part: Box<RunPart>,
+    pub part: Box<CoordinatorRun>,
     /// Entries of its result table at the end, and their bytes.
     pub table: (usize, usize),
     /// Not all hosts have been told that it is over.
@@ -28,7 +28,7 @@ pub struct Over {
 
 impl Coordinator {
     /// A run is over: hosts are told, and say what they counted last.
-    pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: RunPart) {
+    pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
         part.claims.clear();
         part.withdrawn.clear();
         let table = (part.table.len(), part.table.bytes());

@@ -5,7 +5,7 @@ use crate::message::{ToCoordinator, ToHost};
 use crate::parcel::{Arrival, Contents, ParcelMessage};
 use crate::{HostId, Time};
 
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 use super::{Coordinator, Misbehaviour};
 
 impl Coordinator {
@@ -65,7 +65,7 @@ impl Coordinator {
         match message {
             ToCoordinator::RootFinished { run, number, finished } if is_announced => {
                 // It was the host's to send when it announced it; it may have given the root up on the way.
-                let is_given_up = |part: &RunPart| !part.claims.contains(&(host, number));
+                let is_given_up = |part: &CoordinatorRun| !part.claims.contains(&(host, number));
                 if self.runs.get(&run).is_some_and(is_given_up) {
                     return Ok(());
                 }

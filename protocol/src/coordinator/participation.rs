@@ -11,7 +11,7 @@ use crate::message::ToHost;
 use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 
 /// Time for which hosts that took part in a run are heard after its end.
@@ -112,7 +112,7 @@ impl Coordinator {
     }
 
     /// Whether a host may have had a run before it came here with the identity that it has now.
-    fn had_before(&self, host: HostId, part: &RunPart) -> bool {
+    fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
         part.was_active && self.hosts.get(&host).is_some_and(|state| state.was_elsewhere)
     }
 

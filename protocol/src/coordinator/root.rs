@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::answers::Answer;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Coordinator, Event, Misbehaviour};
 
@@ -173,7 +173,7 @@ impl Coordinator {
             return;
         }
         let is_giving_up = self.is_giving_up(now);
-        let is_free = |part: &RunPart| {
+        let is_free = |part: &CoordinatorRun| {
             let has_settled = part.settles.0 == 0 || (self.has_settled(part.settles.0) && !is_giving_up);
             part.assigned.is_none() && (has_settled || now >= part.settles.1)
         };
@@ -221,7 +221,7 @@ impl Coordinator {
 
     /// Whoever steals from nobody but the master is to know it.
     fn introduce_master(&mut self, now: Time, run: RunId, master: HostId) {
-        if self.runs.get(&run).is_some_and(RunPart::is_of_master_and_workers) {
+        if self.runs.get(&run).is_some_and(CoordinatorRun::is_of_master_and_workers) {
             self.in_slices(now, Slice::IntroduceMaster { after: None, run, master });
         }
     }

@@ -10,7 +10,7 @@ use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table,
 
 use super::hosts::HostState;
 use super::missing::Missing;
-use super::part::{RunPart, Suspending};
+use super::run::{CoordinatorRun, Suspending};
 use super::slices::Slice;
 use super::tally::Whereabouts;
 use super::{Command, CommandError, Coordinator, Event, Waiting};
@@ -33,7 +33,7 @@ impl Coordinator {
     /// A run to be done. The driver has saved it.
     pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
         let table = Table::among(self.config.table_bytes_max, &self.tables);
-        let part = RunPart::new(spec, RunState::Queued, table, now);
+        let part = CoordinatorRun::new(spec, RunState::Queued, table, now);
         self.runs.insert(run, part);
         self.activate(now);
     }
@@ -319,7 +319,8 @@ impl Coordinator {
             if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
                 self.finish_suspending(run);
             }
-            let is_attended = |part: &RunPart| part.unsaved_since.is_some() || part.suspending.is_some();
+            let is_attended =
+                |part: &CoordinatorRun| part.unsaved_since.is_some() || part.suspending.is_some();
             if !self.runs.get(&run).is_some_and(is_attended) {
                 self.attended.remove(&run);
             }
@@ -375,7 +376,7 @@ impl Coordinator {
     }
 
     /// Why no host has begun a run that is given to all.
-    fn reason_of_hosts(&self, run: RunId, part: &RunPart) -> String {
+    fn reason_of_hosts(&self, run: RunId, part: &CoordinatorRun) -> String {
         let Some(host) = self.hosts.values().next() else {
             return "no host is there; start one with `sateen-host`".to_owned();
         };

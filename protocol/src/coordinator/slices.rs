@@ -16,8 +16,8 @@ use crate::message::{Departure, ToHost};
 use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
 use super::ready::Readiness;
+use super::run::CoordinatorRun;
 
 /// Something that is being done slice by slice.
 pub enum Slice {
@@ -68,7 +68,7 @@ pub enum Slice {
     /// What hosts said of a run in a turn that is over.
     Drop(Readiness),
     /// What there was of a run that is over.
-    Free(Box<RunPart>),
+    Free(Box<CoordinatorRun>),
 }
 
 /// What is under way.

@@ -11,8 +11,8 @@ use crate::limits::{
 use crate::{HostId, RunId, RunState, Time};
 
 use super::Coordinator;
-use super::part::RunPart;
 use super::ready::Readiness;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 
 /// Which hosts are to load a run at its next turn.
@@ -65,7 +65,7 @@ impl Turn {
     }
 }
 
-impl RunPart {
+impl CoordinatorRun {
     fn waits_for_its_turn(&self) -> bool {
         !self.is_active
             && matches!(self.state, RunState::Queued | RunState::Running)
@@ -140,7 +140,7 @@ impl Coordinator {
 
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
-        let is_doubtful = |part: &RunPart| part.assigned.is_none() && part.turn.is_in_doubt;
+        let is_doubtful = |part: &CoordinatorRun| part.assigned.is_none() && part.turn.is_in_doubt;
         let doubtful: Vec<RunId> = { self.active.iter() }
             .filter(|run| self.runs.get(run).is_some_and(is_doubtful))
             .copied()
@@ -178,7 +178,7 @@ impl Coordinator {
     }
 
     fn do_others_wait(&self) -> bool {
-        self.runs.values().any(RunPart::waits_for_its_turn)
+        self.runs.values().any(CoordinatorRun::waits_for_its_turn)
     }
 
     /// When a run gives its turn up because others wait and nobody has loaded it.

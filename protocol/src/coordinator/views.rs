@@ -8,7 +8,7 @@ use crate::message::HostReport;
 use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
 
 use super::hosts::HostState;
-use super::part::RunPart;
+use super::run::CoordinatorRun;
 use super::{AtWork, Coordinator, Row, Standing};
 
 /// A host as pages show it.
@@ -73,7 +73,7 @@ pub struct RunView<'a> {
     pub waiting_for: Option<String>,
     /// More about that.
     pub waiting: Option<Waiting>,
-    pub(super) part: &'a RunPart,
+    pub(super) part: &'a CoordinatorRun,
     pub(super) table: (usize, usize),
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }

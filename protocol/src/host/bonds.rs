@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::part::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::run::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
@@ -19,8 +19,8 @@ type SetUp = fn(&mut Host);
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
-fn part() -> Part {
-    Part::new(spec(), 1 << 20, NOW)
+fn part() -> HostRun {
+    HostRun::new(spec(), 1 << 20, NOW)
 }
 
 fn request(victim: HostId) -> Request {
@@ -59,7 +59,7 @@ pub fn note(parameters: usize) -> JobNote {
 
 #[test]
 fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
-    let bonds: [fn(&mut Part, HostId); 9] = [
+    let bonds: [fn(&mut HostRun, HostId); 9] = [
         |part, peer| {
             part.spec.stealing = Stealing::MasterWorker;
             part.master = Some(peer);

@@ -10,7 +10,7 @@ use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{Departure, PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
-use super::part::{Owner, Stage};
+use super::run::{Owner, Stage};
 use super::{Command, Host, Repeats};
 
 /// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].

@@ -13,7 +13,7 @@ use crate::wide::counted_since;
 use crate::{Counts, RunId, Time};
 
 use super::Host;
-use super::part::{Part, Stage};
+use super::run::{HostRun, Stage};
 
 /// Maximum dropped runs whose counts are kept; the first are forgotten.
 const ENDED_RUNS_MAX: usize = 32;
@@ -49,7 +49,7 @@ struct Ended {
 }
 
 impl Ended {
-    fn of(part: &Part, run: RunId, is_over: bool, now: Time) -> Self {
+    fn of(part: &HostRun, run: RunId, is_over: bool, now: Time) -> Self {
         Self {
             run,
             until: now + ENDED_KEPT,
@@ -137,7 +137,7 @@ impl Host {
     }
 
     /// A part of a run is dropped: its runtime stops.
-    pub(super) fn keep_last(&mut self, run: RunId, part: &Part, is_over: bool) {
+    pub(super) fn keep_last(&mut self, run: RunId, part: &HostRun, is_over: bool) {
         let now = self.latest;
         self.ended.keep(now, Ended::of(part, run, is_over, now));
     }

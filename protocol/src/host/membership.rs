@@ -7,8 +7,8 @@ use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
-use super::part::{Announced, Owner, Part, Stage};
 use super::repeats::is_known;
+use super::run::{Announced, HostRun, Owner, Stage};
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
@@ -329,7 +329,7 @@ impl Host {
                 self.tell_coordinator(ToCoordinator::Unready { run, reason });
             }
             None => {
-                let mut part = Part::new(spec.clone(), self.config.table_bytes_max, now);
+                let mut part = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
                 part.next_steal = self.numbers_used;
                 part.next_number = self.numbers_used;
                 part.holding = self.numbers_used;

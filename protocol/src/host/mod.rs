@@ -31,7 +31,6 @@ mod given_up;
 mod loans;
 mod membership;
 mod parcels;
-mod part;
 mod reconciling;
 mod records;
 mod recovery;
@@ -39,6 +38,7 @@ mod repeats;
 #[cfg(test)]
 mod reports;
 mod route;
+mod run;
 mod sharing;
 mod sizes;
 mod stealing;
@@ -63,8 +63,8 @@ use courtesy::Courtesy;
 use departure::Departing;
 use ended::EndedRuns;
 use given_up::GivenUp;
-use part::{Part, Stage};
 use repeats::{Repeated, Repeats};
+use run::{HostRun, Stage};
 use sharing::Sharing;
 
 pub use ended::FinalCounts;
@@ -99,7 +99,7 @@ pub struct Host {
     /// Entries of hosts that are gone which this event may still forget.
     room_to_forget: usize,
     /// Boxed: nodes of the map have room for eleven, and most hosts have one.
-    runs: BTreeMap<RunId, Box<Part>>,
+    runs: BTreeMap<RunId, Box<HostRun>>,
     /// Runs that it has dropped a moment ago.
     ended: EndedRuns,
     /// What a run that is given again counts on from, so that late answers are not taken for new ones.
@@ -584,7 +584,7 @@ impl Host {
         true
     }
 
-    fn next_report(&self, part: &Part) -> Option<(Time, &'static str)> {
+    fn next_report(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         let is_news = !part.notes.is_empty() || part.has_counted();
         (self.is_connected && is_news).then_some((part.next_report, "counts are due"))
     }
@@ -606,7 +606,7 @@ impl Host {
             return;
         }
         self.report_one(now, run);
-        let has_changed = |part: &Part| part.reported.0.busy != part.runtime_counts.busy;
+        let has_changed = |part: &HostRun| part.reported.0.busy != part.runtime_counts.busy;
         let others = self.runs.iter().filter(|(other, part)| **other != run && has_changed(part));
         let others: Vec<RunId> = others.map(|(other, _)| *other).collect();
         for other in others {

@@ -7,11 +7,11 @@ use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
 use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
 
-use super::part::{LoanState, Owner, Part};
+use super::run::{HostRun, LoanState, Owner};
 use super::{Host, Receiver, Repeated};
 
 impl Host {
-    pub(super) fn next_reconcile(&self, part: &Part) -> Option<(Time, &'static str)> {
+    pub(super) fn next_reconcile(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         (!part.loans.is_empty() || !part.held.is_empty() || part.verdict.is_some())
             .then_some((part.next_reconcile, "hosts tell one another what they hold"))
     }

@@ -8,7 +8,7 @@ use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::part::{Announced, Owner, Part, Stage};
+use super::run::{Announced, HostRun, Owner, Stage};
 use super::{Command, Host, in_parts};
 
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
@@ -126,7 +126,7 @@ impl Host {
         }
     }
 
-    pub(super) fn next_tidying(&self, part: &Part) -> Option<(Time, &'static str)> {
+    pub(super) fn next_tidying(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         let is_more = part.announced.is_some()
             || !part.forgetting.is_empty()
             || !part.expecting.is_empty()
@@ -134,7 +134,7 @@ impl Host {
         is_more.then_some((self.latest, "more is to be done of what was begun"))
     }
 
-    pub(super) fn next_flush(part: &Part) -> Option<(Time, &'static str)> {
+    pub(super) fn next_flush(part: &HostRun) -> Option<(Time, &'static str)> {
         part.outbox_since.map(|since| (since + FLUSH, "entries have waited for company"))
     }
 

@@ -13,8 +13,8 @@ use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_EN
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
-use super::part::{Loan, LoanState, Owner, Part, Unresolved};
 use super::repeats::is_known;
+use super::run::{HostRun, Loan, LoanState, Owner, Unresolved};
 use super::{Command, Event, Host, Receiver};
 
 impl Host {
@@ -376,7 +376,7 @@ impl Host {
 
     // ---- time ----
 
-    pub(super) fn next_recovery_timeout(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
+    pub(super) fn next_recovery_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
         let late = part.unresolved.values().filter(|unresolved| !self.is_result_arriving(run, unresolved));
         let oldest = late.map(|unresolved| unresolved.since).min()?;
         Some((oldest + FIND_TIMEOUT, "a lost job is redone without what the table may have"))
@@ -419,7 +419,7 @@ impl Host {
     }
 }
 
-impl Part {
+impl HostRun {
     /// A job is run again: notes what may be found below it, and gives how deep.
     pub fn expect_below(&mut self, spec: &JobSpec) -> u32 {
         let tag = spec.key.tag();

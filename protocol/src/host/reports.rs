@@ -50,7 +50,7 @@ fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
 
 #[test]
 fn notes_and_their_parameters_are_bounded() {
-    let mut part = Part::new(spec(), 1 << 20, NOW);
+    let mut part = HostRun::new(spec(), 1 << 20, NOW);
     for (length, is_noted) in [(NOTED_PARAMETERS_BYTES_MAX, true), (NOTED_PARAMETERS_BYTES_MAX + 1, false)] {
         assert_eq!(part.noted(&vec![0; length]).is_some(), is_noted, "{length}");
     }

@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
-use super::part::{Held, Loan, LoanState, Owner, Parked, Part, Request, Rest, Stage};
+use super::run::{Held, HostRun, Loan, LoanState, Owner, Parked, Request, Rest, Stage};
 use super::{Command, Event, Host, Misbehaviour, Receiver};
 
 impl Host {
@@ -397,7 +397,7 @@ impl Host {
 
     // ---- time ----
 
-    pub(super) fn next_steal_timeout(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
+    pub(super) fn next_steal_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
         let unanswered =
             part.requests.iter().filter(|(steal, request)| !self.is_job_arriving(run, **steal, request));
         let request = unanswered.map(|(_, request)| request.since).min();
@@ -435,7 +435,7 @@ impl Host {
     }
 
     /// When another victim is asked because those that were asked do not answer soon.
-    fn next_slow_request(&self, may_seek: bool, part: &Part) -> Option<(Time, &'static str)> {
+    fn next_slow_request(&self, may_seek: bool, part: &HostRun) -> Option<(Time, &'static str)> {
         let near = || part.requests.values().filter(|request| !request.is_wide);
         let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
         let may_ask = may_seek

@@ -5,7 +5,7 @@
 use crate::message::{NoteKind, PeerMessage};
 use crate::{Entry, EntryState, Finished, JobNumber, JobTag, RunId};
 
-use super::part::{LoanState, Owner, Part};
+use super::run::{HostRun, LoanState, Owner};
 use super::{Command, Event, Host};
 
 impl Host {
@@ -70,7 +70,7 @@ impl Host {
     }
 }
 
-impl Part {
+impl HostRun {
     /// Whether this host runs the job of an entry again, or one above it: it may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
         let is_redone = |tag| self.redoing.contains(tag);

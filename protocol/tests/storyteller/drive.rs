@@ -1,10 +1,10 @@
 //! The drivers of both machines: drain what they want, do it and show it, until nothing moves.
 
-use sateen_driven::{coordinator, host};
 use sateen_protocol::coordinator::{Command as CoordinatorCommand, Event as CoordinatorEvent, LinkId};
 use sateen_protocol::host::{Command, Event, Transmit};
 use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{Entry, EntryState, Mention, RunEnd};
+use sateen_protocol_harness::{coordinator, host};
 
 use crate::entries::{list, value};
 use crate::messages;

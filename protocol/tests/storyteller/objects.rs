@@ -1,10 +1,10 @@
 //! Shared objects in stories: each has a name, which is its id and its creation.
 
-use sateen_driven::host;
 use sateen_protocol::Mention;
 use sateen_protocol::host::Notice;
 use sateen_protocol::limits::SHARED_UNSTABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, Replica};
+use sateen_protocol_harness::host;
 
 use crate::script::process;
 use crate::work::tell;

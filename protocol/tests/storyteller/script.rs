@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sateen_driven::{coordinator, host};
 use sateen_protocol::coordinator::Circle;
 use sateen_protocol::host::Notice;
 use sateen_protocol::limits::CIRCLE;
 use sateen_protocol::message::{LogLine, PeerMessage};
 use sateen_protocol::{FaultTolerance, JobFailure};
+use sateen_protocol_harness::{coordinator, host};
 
 use crate::names::ROOT;
 use crate::objects::{LARGE_BYTES, create, drop_object, guard, show, update, use_object};

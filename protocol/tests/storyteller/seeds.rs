@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use sateen_driven::record::Record;
 use sateen_protocol::codec::encode;
+use sateen_protocol_harness::record::Record;
 use serde::Serialize;
 
 use crate::world::Wire;

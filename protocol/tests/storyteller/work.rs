@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use sateen_driven::host;
 use sateen_protocol::host::{Notice, Transmit};
 use sateen_protocol::message::PeerMessage;
+use sateen_protocol_harness::host;
 
 use crate::runtime::State;
 use crate::script::process;

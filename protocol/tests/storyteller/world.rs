@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use sateen_driven::record::Record;
-use sateen_driven::{coordinator, host};
 use sateen_protocol::coordinator::{Circle, Coordinator, LinkId, Standing, StoredRun};
 use sateen_protocol::host::Host;
 use sateen_protocol::limits::CIRCLE;
@@ -12,6 +10,8 @@ use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::{
     BlobHash, Entry, FaultTolerance, HostId, RunId, RunLimits, RunSpec, RunState, Stealing, Time,
 };
+use sateen_protocol_harness::record::Record;
+use sateen_protocol_harness::{coordinator, host};
 
 use crate::names::Names;
 use crate::runtime::Runtime;

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    sateen_driven::host::drive(bytes);
+    sateen_protocol_harness::host::drive(bytes);
 });

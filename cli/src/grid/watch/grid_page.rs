@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use sateen_command_line::localised;
-use sateen_log::visible;
+use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::seconds;

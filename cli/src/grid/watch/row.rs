@@ -1,7 +1,7 @@
 //! A line of the view.
 
 use sateen_command_line::wrap::columns;
-use sateen_log::visible;
+use sateen_logging::visible;
 use unicode_width::UnicodeWidthChar;
 
 /// How a piece of text stands out; what it says never depends on that alone.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use sateen_command_line::localised;
-use sateen_log::visible;
+use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::{percent, seconds};

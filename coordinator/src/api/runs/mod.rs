@@ -25,7 +25,7 @@ use super::ranges;
 use super::types::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
 use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
-use crate::driver::{ChangeError, Gone, Live, Request, Wish, stopped};
+use crate::driver::{ChangeError, Gone, Live, Request, RunAction, stopped};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
 use crate::server::{Connection, Kind};
@@ -90,21 +90,21 @@ pub async fn wait(
 }
 
 pub async fn cancel(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
-    change(api, run, Wish::Cancel, "cancelled").await
+    change(api, run, RunAction::Cancel, "cancelled").await
 }
 
 pub async fn suspend(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
-    change(api, run, Wish::Suspend, "suspended").await
+    change(api, run, RunAction::Suspend, "suspended").await
 }
 
 pub async fn resume(api: State<Api>, run: Path<String>) -> Result<(StatusCode, Json<Run>), Problem> {
-    change(api, run, Wish::Resume, "resumed").await
+    change(api, run, RunAction::Resume, "resumed").await
 }
 
 async fn change(
     State(api): State<Api>,
     Path(run): Path<String>,
-    wish: Wish,
+    wish: RunAction,
     wished: &str,
 ) -> Result<(StatusCode, Json<Run>), Problem> {
     let run = parse(&run)?;

@@ -182,7 +182,7 @@ mod tests {
     /// With `SATEEN_WRITE_TYPES=1` the files are written anew.
     #[test]
     fn the_pages_types_are_these() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/lib/api");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web-ui/src/lib/api");
         let writes = std::env::var_os("SATEEN_WRITE_TYPES").is_some();
         if writes {
             std::fs::create_dir_all(&folder).expect("a folder");

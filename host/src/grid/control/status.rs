@@ -227,7 +227,7 @@ impl Status {
         ));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         // Names come from other machines.
-        let lines = lines.iter().map(|line| sateen_log::visible(line));
+        let lines = lines.iter().map(|line| sateen_logging::visible(line));
         let lines = lines.flat_map(|line| wrap::wrap(&line, NAMES, width.unwrap_or(usize::MAX)));
         lines.collect::<Vec<_>>().join("\n")
     }

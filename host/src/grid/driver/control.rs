@@ -213,7 +213,7 @@ impl Driver {
                 app,
                 function,
                 arguments,
-                loading: here.is_some_and(super::runs::RunHere::is_loading),
+                loading: here.is_some_and(super::runs::PortionState::is_loading),
                 counts: self.machine.counts(run).unwrap_or_default(),
             }
         });

@@ -206,7 +206,7 @@ struct Driver {
     /// Peers to which something is to be sent.
     written: Vec<HostId>,
     next_link: u64,
-    runs: BTreeMap<RunId, runs::RunHere>,
+    runs: BTreeMap<RunId, runs::PortionState>,
     next_generation: u64,
     /// Commands that the machine has given and that are not done.
     commands: VecDeque<Command>,

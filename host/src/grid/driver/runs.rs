@@ -16,7 +16,7 @@ use crate::grid::store::StoredRun;
 
 /// A run here. A run that stops and starts again has another generation, so that nothing that comes late
 /// is taken for the new one's.
-pub struct RunHere {
+pub struct PortionState {
     generation: u64,
     cancel: Cancel,
     portion: Option<Box<dyn RunningPortion>>,
@@ -29,7 +29,7 @@ pub struct RunHere {
     busy: u32,
 }
 
-impl RunHere {
+impl PortionState {
     pub fn is_loading(&self) -> bool {
         self.portion.is_none()
     }
@@ -61,7 +61,7 @@ impl Driver {
         let generation = self.next_generation;
         let cancel = Cancel::default();
         let called = (spec.app.to_string(), spec.function.clone(), spec.arguments.clone());
-        let here = RunHere {
+        let here = PortionState {
             generation,
             cancel: cancel.clone(),
             portion: None,

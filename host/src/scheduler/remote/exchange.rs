@@ -13,7 +13,7 @@ use super::{ROOT, Remote};
 use crate::failure::JobFailure;
 use crate::portion::Notice;
 use crate::scheduler::job::{Job, Outcome};
-use crate::scheduler::keys::LateKey;
+use crate::scheduler::keys::LazyKey;
 use crate::scheduler::objects::Object;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 use crate::scheduler::shared::Shared;
@@ -232,7 +232,7 @@ impl Shared {
     }
 
     /// A job that its owner has called in place has come to its end, and is worth recording.
-    pub fn record_in_place(&self, job: &Job, key: &LateKey, outcome: &Outcome) {
+    pub fn record_in_place(&self, job: &Job, key: &LazyKey, outcome: &Outcome) {
         if let (Some(remote), Some(place)) = (&self.remote, &job.place) {
             remote.record(outcome, || {
                 let (key, lineage) = place.identity(|| key.get());

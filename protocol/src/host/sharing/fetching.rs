@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Fetch, Sharing};
-use crate::host::part::{Owner, Stage};
+use crate::host::run::{Owner, Stage};
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::part::{Part, Stage};
+use super::run::{HostRun, Stage};
 use super::{Command, Host};
 use crate::limits::{
     OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX,
@@ -379,7 +379,7 @@ impl Host {
         from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
     }
 
-    pub(in crate::host) fn next_sharing(&self, run: RunId, part: &Part) -> Option<(Time, &'static str)> {
+    pub(in crate::host) fn next_sharing(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
         let sweep =
             (!part.shared.is_empty()).then_some((part.next_sweep, "unused shared objects are forgotten"));
         (part.shared.iter())

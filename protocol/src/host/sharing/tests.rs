@@ -35,7 +35,7 @@ fn host() -> Host {
         fault_tolerance: FaultTolerance::default(),
         record_every_ms: 250,
     };
-    let mut part = Part::new(spec, 1 << 20, NOW);
+    let mut part = HostRun::new(spec, 1 << 20, NOW);
     part.stage = Stage::Ready;
     host.runs.insert(RUN, Box::new(part));
     host

@@ -33,7 +33,7 @@ impl Workspace {
     /// # Errors
     /// When something cannot be read or written.
     pub fn copy(root: &Path, folder: &Path) -> io::Result<Self> {
-        for part in ["protocol", "tests/simulator", "tests/driven"] {
+        for part in ["protocol", "tests/simulator", "tests/protocol-harness"] {
             copy_folder(&root.join(part), &folder.join(part))?;
         }
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
@@ -41,7 +41,9 @@ impl Workspace {
             .take_while(|line| !line.starts_with("[profile.release.package"))
             .filter(|line| !line.starts_with("default-members"))
             .map(|line| match line.starts_with("members") {
-                true => "members = [\"protocol\", \"tests/driven\", \"tests/simulator\"]".to_owned(),
+                true => {
+                    "members = [\"protocol\", \"tests/protocol-harness\", \"tests/simulator\"]".to_owned()
+                }
                 false => line.to_owned(),
             })
             .collect();

@@ -157,7 +157,7 @@ impl Default for Rest {
 }
 
 /// What a host knows of one run.
-pub struct Part {
+pub struct HostRun {
     pub spec: RunSpec,
     pub stage: Stage,
     /// The coordinator waits to hear that all is saved.
@@ -254,7 +254,7 @@ pub struct Part {
     pub last_report: Option<Time>,
 }
 
-impl Part {
+impl HostRun {
     /// Requests to victims of this host's site that count against their number: those that are not answered soon
     /// do not, as long as there are few.
     pub fn requests_near(&self, now: Time) -> usize {

@@ -27,7 +27,7 @@ pub struct Suspending {
 }
 
 /// A run that is not over.
-pub struct RunPart {
+pub struct CoordinatorRun {
     pub spec: Arc<RunSpec>,
     pub state: RunState,
     /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
@@ -69,7 +69,7 @@ fn keeps_what_is_finished(spec: &RunSpec) -> bool {
     matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
 }
 
-impl RunPart {
+impl CoordinatorRun {
     pub fn new(spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
         let root = root_job(&spec);
         Self {

@@ -33,15 +33,15 @@ fn run_all(target: &str, drive: fn(&[u8]) -> u64) {
 
 #[test]
 fn frames() {
-    run_all("frames", sateen_driven::frames::drive);
+    run_all("frames", sateen_protocol_harness::frames::drive);
 }
 
 #[test]
 fn host() {
-    run_all("host", sateen_driven::host::drive);
+    run_all("host", sateen_protocol_harness::host::drive);
 }
 
 #[test]
 fn coordinator() {
-    run_all("coordinator", sateen_driven::coordinator::drive);
+    run_all("coordinator", sateen_protocol_harness::coordinator::drive);
 }

@@ -1,4 +1,4 @@
-//! The dashboard under `ui/`: built with Node, tested in Node and in the distribution's Chromium.
+//! The dashboard under `web-ui/`: built with Node, tested in Node and in the distribution's Chromium.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::build::dist;
 use crate::setup::has;
 use crate::shell::{aside, cargo, command, root, run};
 
-const UI: &str = "ui";
+const UI: &str = "web-ui";
 /// What the dashboard is made of.
 const SOURCES: [&str; 8] = [
     "src",
@@ -25,7 +25,7 @@ const SOURCES: [&str; 8] = [
 /// Names that distributions give to Chromium.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Builds `ui/dist`, which the coordinator then has in itself. Without Node it says what is missing, and the
+/// Builds `web-ui/dist`, which the coordinator then has in itself. Without Node it says what is missing, and the
 /// coordinator serves a page that says the same.
 pub fn build() -> Result<()> {
     if !is_ready()? || is_built() {
