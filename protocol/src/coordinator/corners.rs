@@ -5,7 +5,7 @@ use crate::limits::{
     LINEAGE_LENGTH_MAX, NOTES_WAITING_MAX, REASON_BYTES_MAX, REASONS_KEPT_WHOLE_MAX, RECONNECT_GRACE,
     RESTART_GRACE, RUNS_ACTIVE_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX, WORKERS_REPORTED_MAX,
 };
-use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, WorkerTimes};
+use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, ToHost, WorkerTimes};
 use crate::parcel::{Contents, ParcelId};
 use crate::{
     Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
@@ -104,6 +104,29 @@ fn after_a_restart_a_host_knows_those_who_are_there_and_while_others_are_awaited
         let circle: Vec<HostId> = grid.machine.circle(host).collect();
         assert_eq!(circle, if is_late { Vec::new() } else { vec![absent] });
     }
+}
+
+/// Seed 3512519531: `Knows` crossed the news that one of them is gone, who was back before it came.
+#[test]
+fn whom_a_host_was_told_is_gone_it_does_not_know_although_it_said_so() {
+    let mut before = Grid::new();
+    let identities = [before.join().1, before.join().1];
+    let [one, other] = identities.map(|identity| identity.0);
+    let mut grid = Grid::of(true, Vec::new());
+    let [link, link_of_other] = identities.map(|identity| grid.hello(Some(identity), Vec::new()));
+    grid.tell(link_of_other, ToCoordinator::Leaving);
+    grid.advance(1_000, &[link]);
+    let gone = grid.last(link, |message| match message {
+        ToHost::Hosts { gone, .. } => gone.first().map(|(host, _)| *host),
+        _ => None,
+    });
+    assert_eq!(gone, Some(other));
+    grid.hello(Some(identities[1]), Vec::new());
+    // In a large grid they would hardly be made acquainted again.
+    grid.machine.circles.part(one, other);
+    grid.tell(link, ToCoordinator::Knows { hosts: vec![one, other, HostId(999)] });
+    let circle: Vec<HostId> = grid.machine.circle(one).collect();
+    assert_eq!(circle, [HostId(999)], "of the others it may be told still");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Who is there.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, SILENCE_MAX};
@@ -38,8 +38,9 @@ pub struct HostState {
     /// It may be told of other hosts from then on, and what it was told is spread out until then.
     pub news_from: Time,
     pub news_paid: Time,
-    /// It was there before the coordinator was started again, and will say whom it knows.
-    pub tells_whom_it_knows: bool,
+    /// It was there before the coordinator was started again, and will say whom it knew when it was welcomed. These were
+    /// said to be gone since.
+    pub gone_since_asked: Option<BTreeSet<HostId>>,
     pub mailbox: Mailbox,
     /// Entries that it was sent in answers are spread out until then. A new host earns its first burst by being there, so
     /// that one that comes again and again gets no more than one that stays.
@@ -225,7 +226,7 @@ impl Coordinator {
                     down_since: None,
                     news_from: now,
                     news_paid: now,
-                    tells_whom_it_knows: false,
+                    gone_since_asked: None,
                     mailbox: Mailbox::default(),
                     answers_paid: now,
                     accusations: Pace::default(),
@@ -276,7 +277,7 @@ impl Coordinator {
         }
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_paused = state.paused.is_some();
-        state.tells_whom_it_knows = !complete;
+        state.gone_since_asked = (!complete).then(BTreeSet::new);
         let incarnation = state.incarnation;
         if is_paused {
             self.close_mailbox(host);
@@ -392,7 +393,7 @@ impl Coordinator {
     pub(super) fn ask_after_restart(&mut self, now: Time, host: HostId, epoch: u64) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
         self.newsroom.owe(now, &mut state.mailbox, epoch);
-        if !state.tells_whom_it_knows {
+        if state.gone_since_asked.is_none() {
             self.tell_present(now, host);
         }
     }

@@ -230,6 +230,9 @@ impl Coordinator {
 
     fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, going: &Going) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
+        if let Some(since_asked) = state.gone_since_asked.as_mut() {
+            since_asked.insert(gone);
+        }
         self.newsroom.owe(now, &mut state.mailbox, going.epoch);
         if let Some(news) = self.news_of(now, host) {
             news.joined.remove(&gone);
@@ -435,10 +438,10 @@ impl Coordinator {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
-        if !std::mem::take(&mut state.tells_whom_it_knows) {
-            return Ok(());
-        }
-        let (others, is_late) = (hosts.iter().copied().collect(), self.waits_until.is_none());
+        let Some(gone) = state.gone_since_asked.take() else { return Ok(()) };
+        // Those may be back already, as hosts that it does not know.
+        let others = hosts.iter().copied().filter(|other| !gone.contains(other)).collect();
+        let is_late = self.waits_until.is_none();
         self.in_slices(now, Slice::Know { host, others, is_late });
         Ok(())
     }

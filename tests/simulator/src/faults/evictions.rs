@@ -1,9 +1,9 @@
 //! Hosts that have no memory for what they stole: they drop it where it stands, and hand it back.
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{JobNumber, ROOT_KIND, Random, RunId};
+use sateen_protocol::{JobNumber, JobTag, ROOT_KIND, Random, RunId};
 
-use crate::process::Input;
+use crate::process::{Input, Process};
 use crate::runtime::Portion;
 use crate::world::World;
 
@@ -28,16 +28,39 @@ impl World {
             .flat_map(|(run, portion)| stolen(portion).map(|held| (*run, held)))
             .filter(|_| random.below(100) < eviction.percent)
             .collect();
+        // Whatever is below an evicted job is aborted with it, on whichever host, and loses what it was at.
+        let tags: Vec<(RunId, JobTag)> = (evicted.iter())
+            .filter_map(|(run, held)| {
+                let portion = &state.runtime.portions[run];
+                Some((*run, portion.tasks.get(portion.held.get(held)?)?.spec.key.tag()))
+            })
+            .collect();
+        let upset: u64 = tags.iter().map(|(run, tag)| self.begun_below(*run, *tag)).sum();
+        let state = &mut self.processes[process as usize];
         for (run, held) in &evicted {
             state.runtime.abort(self.now, *run, *held);
             state.inputs.push_back(Input::Notice(*run, Notice::HandedBack { held: *held }));
         }
         if !evicted.is_empty() {
             self.sometimes.hit("a stolen job was evicted");
-            self.upset_workers += evicted.len() as u64;
+            self.upset_workers += upset;
             self.settle_host(process);
             self.disturb();
         }
+    }
+}
+
+impl World {
+    /// How many jobs have begun that are below another, and that one: as workers of the usual speed.
+    fn begun_below(&self, run: RunId, tag: JobTag) -> u64 {
+        let of_process = |process: &Process| {
+            let tasks =
+                process.runtime.portions.get(&run).into_iter().flat_map(|portion| portion.tasks.values());
+            let below =
+                tasks.filter(|task| task.spec.key.tag() == tag || task.spec.lineage.0.contains(&tag)).count();
+            (below as u64 * process.plan.speed_percent.max(100)).div_ceil(100)
+        };
+        self.alive().map(|(_, process)| of_process(process)).sum()
     }
 }
 
