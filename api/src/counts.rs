@@ -24,7 +24,8 @@ pub struct JobCounts {
     /// Stolen, and lost with a thief that crashed, as the hosts that had lent them count: those that the thief had not begun are
     /// included. Lost root jobs are not, but in `root_losses` of the run.
     pub lost: u64,
-    /// Stolen, begun, and given back by a thief that left or paused, or had no room.
+    /// Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
+    /// host that gave them back.
     pub given_back: u64,
     /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
     /// a lost one are included, and less, since results are reused and adopted instead. Jobs that a host gave back when it

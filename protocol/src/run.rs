@@ -336,7 +336,8 @@ pub struct Jobs {
     pub reused: u64,
     /// Lost with thieves that crashed. Some were run again, others reused or adopted.
     pub lost: u64,
-    /// Given back by thieves that had begun them and left, paused or had no room for them.
+    /// Given back by thieves that had begun them and left, paused or had no room for them. Of root jobs, the coordinator counts
+    /// that.
     pub given_back: u64,
     /// Orphans that went on and whose results were used.
     pub adopted: u64,

@@ -32,7 +32,7 @@ use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
 pub use hold_up::hold_up;
-pub use saved::{ChartData, ChronicleChanges, Summary};
+pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::Sample;
 pub use shown::{Names, RECORD_BYTES, Shown, hex};
 pub use tree::{Missing, SavedJob};
@@ -137,12 +137,23 @@ impl Chronicle {
         }
     }
 
-    /// Takes down what a host's workers did.
-    pub fn activity(&mut self, source: Source<'_>, workers: &[WorkerTimes]) {
+    /// Takes down what a host's workers did, since the series began.
+    pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
         let host = self.host(source);
         let now_ms = self.now_ms();
         if host != tree::NOWHERE {
-            self.timeline.add(host, now_ms, workers);
+            self.timeline.add(host, now_ms, series, workers);
+        }
+    }
+
+    /// The process of a host has another id. What its workers did goes with it, as what it has counted does.
+    pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
+        let Some((place, _)) = self.tree.known_host(was) else { return };
+        let host = self.host(is);
+        if host != tree::NOWHERE {
+            self.timeline.rename(place, host);
+            self.tree.rename_host(place, host);
+            self.saved.save_looks_next();
         }
     }
 
@@ -240,6 +251,11 @@ impl Chronicle {
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
 
+    /// The run rests, as it is known after a restart: it may have been asked to just before.
+    pub fn rests(&mut self) {
+        self.was_suspended = true;
+    }
+
     /// The run's state has changed.
     pub fn state(&mut self, state: RunState) {
         match state {
@@ -249,7 +265,7 @@ impl Chronicle {
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }
             RunState::Running if std::mem::take(&mut self.was_suspended) => {
-                self.tree.go_on();
+                self.tree.go_on(self.now_ms());
                 self.idle_because(None, None, self.now_ms());
                 self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
             }

@@ -12,7 +12,7 @@ use super::events::Events;
 use super::log::Lines;
 use super::pace::Pace;
 use super::series::Series;
-use super::timeline::Timeline;
+use super::timeline::{LastReport, Timeline};
 use super::tree::{SavedJob, Tree, TreeSummary};
 
 /// What is saved of it, and what not.
@@ -29,7 +29,7 @@ pub struct Saved {
 
 /// After a restart, hosts that come back have done so by then, and have told what they count.
 const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
-/// Looks are saved with every so many batches.
+/// Looks are saved with every so many batches, and before that, if they have to be.
 const LOOKS_EVERY: u32 = 4;
 
 /// What there is of a chronicle beside its jobs, lines and looks.
@@ -39,6 +39,15 @@ pub struct Summary {
     last_line: u64,
     was_suspended: bool,
     tree: TreeSummary,
+}
+
+/// What is saved with each batch, so that it fits what hosts have counted, which is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latest {
+    /// When the run went on after it last rested.
+    went_on_ms: u32,
+    /// What was reported of workers since charts were saved.
+    workers: Vec<LastReport>,
 }
 
 /// What charts are made of.
@@ -62,10 +71,19 @@ pub struct ChronicleChanges {
     pub lines: Vec<LogLine>,
     /// Lines before this one are dropped.
     pub first_line: u64,
-    /// The rest.
+    /// What hosts and jobs there are beside.
     pub summary: Summary,
+    /// What is newer than the charts.
+    pub latest: Latest,
     /// Charts, if they are to be saved this time.
     pub looks: Option<ChartData>,
+}
+
+impl Saved {
+    /// Looks are saved with the next batch: they fit the summary no more.
+    pub(super) fn save_looks_next(&mut self) {
+        self.batches = LOOKS_EVERY;
+    }
 }
 
 impl Chronicle {
@@ -88,6 +106,7 @@ impl Chronicle {
             (are_looks_new && (is_last || self.is_over || self.saved.batches >= LOOKS_EVERY)).then(|| {
                 self.saved.batches = 0;
                 self.saved.looks = Some(version);
+                self.timeline.taken();
                 ChartData {
                     events: self.events.clone(),
                     timeline: self.timeline.clone(),
@@ -101,12 +120,14 @@ impl Chronicle {
         let lines = self.lines.after(self.saved.line).lines;
         self.saved.line = self.lines.last();
         self.saved.summary = summary.clone();
-        Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, looks })
+        let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers: self.timeline.last_reports() };
+        Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, looks })
     }
 
     /// What was taken could not be saved: all of it is to be saved once more.
     pub(super) fn save_again(&mut self, taken: &ChronicleChanges) {
         self.tree.save_again(taken.jobs.iter().map(|(place, _)| *place));
+        self.timeline.save_again();
         self.saved = Saved::default();
     }
 
@@ -114,19 +135,19 @@ impl Chronicle {
     pub fn restore(
         submitted_at_ms: u64,
         is_over: bool,
-        summary: Summary,
+        (summary, latest): (Summary, Latest),
         jobs: impl Iterator<Item = SavedJob>,
         lines: Vec<LogLine>,
         looks: ChartData,
     ) -> Self {
-        let tree = Tree::restore(&summary.tree, jobs);
+        let tree = Tree::restore(&summary.tree, latest.went_on_ms, jobs);
         let lines = Lines::restore(lines, summary.last_line);
         let mut chronicle = Self {
             submitted_at_ms,
             tree,
             left_out: summary.left_out,
             events: looks.events,
-            timeline: looks.timeline.restored(),
+            timeline: looks.timeline.restored(&latest.workers),
             series: looks.series,
             pace: looks.pace,
             idle: looks.idle,

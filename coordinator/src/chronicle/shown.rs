@@ -7,6 +7,7 @@ use sateen_api::{
     TimelineRow, Tree, TreeHost, TreeTable,
 };
 use sateen_module::JobShape;
+use sateen_protocol::coordinator::LONG_GONE;
 use sateen_protocol::{HostId, JobTag};
 
 use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
@@ -332,12 +333,32 @@ impl Chronicle {
     pub fn complete(&self, figures: &mut Figures) {
         figures.jobs.redone = self.redone();
         let computed = (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place));
-        // The sum of nothing would be a negative zero.
-        figures.computed_s = computed.fold(0.0, |sum, of_host| sum + of_host);
+        // Figures are saved a moment before the timeline is, and a restart may have come in between. The sum of nothing would
+        // be a negative zero.
+        figures.computed_s = computed.fold(0.0, |sum, of_host| sum + of_host).max(figures.computed_s);
+        let mut of_others = figures.jobs.redone;
         for row in &mut figures.by_host {
             let known = HostId::parse(&row.host).and_then(|id| self.tree.known_host(id));
-            (row.jobs.redone, row.computed_s) =
+            let (redone, computed_s) =
                 known.map(|(place, host)| (host.redone, self.timeline.computed_s(place))).unwrap_or_default();
+            (row.jobs.redone, row.computed_s) = (redone, row.computed_s.max(computed_s));
+            of_others = of_others.saturating_sub(redone);
+        }
+        if of_others > 0 {
+            Self::add_redone_elsewhere(&mut figures.by_host, of_others);
+        }
+    }
+
+    /// Jobs that were begun again by hosts that have no row: by one of the first to go, or under an id that a host's process
+    /// had before the coordinator was started again.
+    fn add_redone_elsewhere(rows: &mut Vec<types::HostOfRun>, redone: u64) {
+        let long_gone = LONG_GONE.to_string();
+        match rows.iter_mut().find(|row| row.host == long_gone) {
+            Some(row) => row.jobs.redone = row.jobs.redone.saturating_add(redone),
+            None => {
+                let jobs = types::JobCounts { redone, ..types::JobCounts::default() };
+                rows.push(types::HostOfRun { host: long_gone, jobs, ..types::HostOfRun::default() });
+            }
         }
     }
 }

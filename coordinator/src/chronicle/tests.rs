@@ -162,9 +162,105 @@ fn only_what_was_lost_is_redone() {
     // As after a restart of the coordinator.
     let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
     let jobs = changes.jobs.into_iter().map(|(_, job)| job);
-    let restored = Chronicle::restore(0, false, changes.summary, jobs, Vec::new(), ChartData::default());
+    let restored = Chronicle::restore(
+        0,
+        false,
+        (changes.summary, changes.latest),
+        jobs,
+        Vec::new(),
+        ChartData::default(),
+    );
     assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
+}
+
+/// All hosts drop a run that rests. Jobs that were lost just before are begun again for that reason as well, and their owners
+/// may have had no time to count them.
+#[test]
+fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
+    for (crashes_before, is_started_again) in [(true, false), (false, false), (false, true)] {
+        let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+        let begun = |job, redone, ago_ms| JobNote {
+            ago_ms,
+            ..note(job, NoteKind::Begun { victim: None, redone, worker: 0 })
+        };
+        chronicle.note(host(1), &[begun(1, false, 900), begun(2, false, 800)]);
+        if crashes_before {
+            chronicle.host_gone(host(1), Going::Crashed);
+        }
+        if is_started_again {
+            // It was asked to rest, and the coordinator was killed.
+            let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+            let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+            let known = (changes.summary, changes.latest);
+            let submitted_ms = unix_ms() - 60_000;
+            chronicle =
+                Chronicle::restore(submitted_ms, false, known, jobs, Vec::new(), ChartData::default());
+            chronicle.rests();
+        } else {
+            chronicle.state(RunState::Suspended);
+        }
+        chronicle.state(RunState::Running);
+        chronicle.host_gone(host(1), Going::Crashed);
+        chronicle.note(host(2), &[begun(1, true, 0), begun(2, true, 0), begun(3, false, 0)]);
+        assert_eq!(chronicle.redone(), 0);
+        // What is lost from now on is.
+        chronicle.host_gone(host(2), Going::Crashed);
+        let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("more is known");
+        let (jobs, known) = (changes.jobs.into_iter(), (changes.summary, changes.latest));
+        chronicle.note(host(3), &[begun(3, true, 0)]);
+        assert_eq!(chronicle.redone(), 1);
+        // As after a restart of the coordinator.
+        let jobs = jobs.map(|(_, job)| job);
+        let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
+        assert_eq!(restored.tree.went_on_ms(), chronicle.tree.went_on_ms());
+        assert!(restored.tree.went_on_ms() > 0);
+    }
+}
+
+#[test]
+fn what_workers_did_after_charts_were_saved_is_known_after_a_restart() {
+    let submitted_ms = unix_ms() - 60_000;
+    let mut chronicle = Chronicle::new(submitted_ms);
+    let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
+    chronicle.activity(host(1), 1, &worked(2_000));
+    let looks = chronicle.changes(RunId(1), usize::MAX, true).and_then(|changes| changes.looks);
+    chronicle.activity(host(1), 1, &worked(5_000));
+    let changes = chronicle.changes(RunId(1), usize::MAX, false).expect("it has worked");
+    assert!(changes.looks.is_none(), "they are large");
+    let known = (changes.summary, changes.latest);
+    let looks = looks.expect("charts");
+    let restored = Chronicle::restore(submitted_ms, false, known, std::iter::empty(), Vec::new(), looks);
+    let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
+    restored.complete(&mut figures);
+    assert!((figures.by_host[0].computed_s - 5.0).abs() < 0.05, "{}", figures.by_host[0].computed_s);
+}
+
+#[test]
+fn what_a_process_did_under_another_id_counts_once_and_at_the_host_that_it_is() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
+    chronicle.note(host(1), &[note(2, begun(false))]);
+    chronicle.host_gone(host(1), Going::Crashed);
+    chronicle.note(host(2), &[note(2, begun(true))]);
+    chronicle.activity(host(2), 1, &worked(2_000));
+    chronicle.host_reborn(HostId(2), host(3));
+    chronicle.activity(host(3), 1, &worked(3_000));
+    let mut figures = Figures { by_host: vec![row(1), row(3)], ..Figures::default() };
+    chronicle.complete(&mut figures);
+    let of_each = |figures: &Figures| {
+        let rows = figures.by_host.iter();
+        rows.map(|row| (row.jobs.redone, (row.computed_s * 10.0).round())).collect::<Vec<_>>()
+    };
+    assert_eq!((figures.jobs.redone, of_each(&figures)), (1, vec![(0, 0.0), (1, 30.0)]));
+    assert!((figures.computed_s - 3.0).abs() < 0.05, "{}", figures.computed_s);
+    // Whoever has no row is one of those that went long ago.
+    let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
+    for _ in 0..2 {
+        chronicle.complete(&mut figures);
+        assert_eq!(of_each(&figures), [(0, 0.0), (1, 0.0)]);
+    }
 }
 
 /// Jobs with equal keys are one in the tree.
@@ -192,9 +288,15 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
     before.note(host(2), &[begun(2, None)]);
     let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
     let jobs = changes.jobs.into_iter().map(|(_, job)| job);
-    let mut chronicle =
-        Chronicle::restore(unix_ms(), false, changes.summary, jobs, Vec::new(), ChartData::default());
-    chronicle.activity(host(2), &[]);
+    let mut chronicle = Chronicle::restore(
+        unix_ms(),
+        false,
+        (changes.summary, changes.latest),
+        jobs,
+        Vec::new(),
+        ChartData::default(),
+    );
+    chronicle.activity(host(2), 1, &[]);
     let settles_ms = chronicle.settles_ms.expect("hosts may come back");
     let states = |chronicle: &mut Chronicle, t_ms| {
         chronicle.sample(Sample { t_ms, ..Sample::default() }, None, None);

@@ -109,6 +109,8 @@ pub struct Tree {
     begun: (u64, u64),
     /// Jobs that were begun again after they had been lost.
     redone: u64,
+    /// Nothing that was begun before is lost: the run rested, and went on then.
+    went_on_ms: u32,
     /// Jobs whose parents are not known yet, both ways.
     parent_of: HashMap<u32, JobTag>,
     waiting: BTreeSet<(JobTag, u32)>,

@@ -69,6 +69,15 @@ impl Driver {
         }
     }
 
+    /// What a host's process did under another id is told with what it does.
+    fn host_reborn(&mut self, was: HostId, is: HostId) {
+        let name = self.name_of(is);
+        for run in self.machine.run_ids().chain(self.settling.keys().copied()) {
+            let source = Source { id: is, name: &name.name, site: &name.site };
+            self.record(run, |chronicle| chronicle.host_reborn(was, source));
+        }
+    }
+
     pub(super) fn event(&mut self, event: Event) {
         let links = Arc::clone(&self.links);
         let counters = &links.counters;
@@ -98,6 +107,7 @@ impl Driver {
                 tracing::info!(host = %self.named(host), address = self.address(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
+                self.host_reborn(was, is);
                 let address = self.address(is);
                 tracing::info!(%was, host = %self.named(is), address, "a host that was given up came back");
             }
@@ -130,10 +140,10 @@ impl Driver {
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| chronicle.note(source, &notes));
             }
-            Event::Activity(run, host, workers) => {
+            Event::Activity { run, host, series, workers } => {
                 let name = self.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
-                self.record(run, |chronicle| chronicle.activity(source, &workers));
+                self.record(run, |chronicle| chronicle.activity(source, series, &workers));
             }
             Event::Misbehaved { by, host, reason } => {
                 counters.misbehaviours.fetch_add(1, Relaxed);

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use sateen_protocol::coordinator::{Command, Coordinator, LinkId};
 use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{HostId, RunId, RunSpec};
+use sateen_protocol::{HostId, RunId, RunSpec, RunState};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -155,6 +155,11 @@ impl Driver {
             chronicles.restore(run, is_over, chronicle);
         }
         machine.run_ids().for_each(|run| chronicles.begin(run));
+        for view in machine.runs().filter(|view| view.state() == RunState::Suspended) {
+            if let Some(chronicle) = chronicles.get(view.run) {
+                locked(&chronicle).rests();
+            }
+        }
         let redone = |run| chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone());
         let restored = machine.runs().map(|view| (view.run, (view.counts(), redone(view.run)))).collect();
         let driver =

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
 
-
 /// What a tree tells of a host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {

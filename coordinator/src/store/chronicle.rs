@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
 use crate::api::figures::{host_of_run, of_account};
-use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, SavedJob, Summary};
+use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, SavedJob, Summary};
 use crate::driver::HostName;
 use crate::driver::end::{close, judge};
 
@@ -117,14 +117,15 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                     None => uncounted.execute(params![run, host])?,
                 };
             }
-            let mut summary = transaction.prepare("INSERT OR REPLACE INTO chronicles VALUES (?1, ?2)")?;
+            let mut summary = transaction
+                .prepare("INSERT OR REPLACE INTO chronicles (run, summary, latest) VALUES (?1, ?2, ?3)")?;
             let mut job = transaction.prepare("INSERT OR REPLACE INTO tree_jobs VALUES (?1, ?2, ?3)")?;
             let mut line = transaction.prepare("INSERT OR REPLACE INTO log_lines VALUES (?1, ?2, ?3)")?;
             let mut looks = transaction.prepare("INSERT OR REPLACE INTO looks VALUES (?1, ?2)")?;
             let mut old = transaction.prepare("DELETE FROM log_lines WHERE run = ?1 AND number < ?2")?;
             for changes in &batch.chronicles {
                 let run = changes.run.0 as i64;
-                summary.execute(params![run, encode(&changes.summary)?])?;
+                summary.execute(params![run, encode(&changes.summary)?, encode(&changes.latest)?])?;
                 for (place, known) in &changes.jobs {
                     job.execute(params![run, i64::from(*place), encode(known)?])?;
                 }
@@ -236,6 +237,9 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let run = of.run.0 as i64;
     let mut summary = connection.prepare("SELECT summary FROM chronicles WHERE run = ?1")?;
     let summary = parts::<Summary>(&mut summary, of.run, "the summary")?.pop();
+    let mut latest =
+        connection.prepare("SELECT latest FROM chronicles WHERE run = ?1 AND latest IS NOT NULL")?;
+    let latest = parts::<Latest>(&mut latest, of.run, "what is newer than the charts")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
     let looks = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
@@ -247,7 +251,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     Ok(Chronicle::restore(
         of.submitted_at_ms,
         of.is_over,
-        summary.unwrap_or_default(),
+        (summary.unwrap_or_default(), latest.unwrap_or_default()),
         jobs,
         lines,
         looks.unwrap_or_default(),

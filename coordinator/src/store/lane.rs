@@ -1,6 +1,6 @@
 //! A thread that owns a connection to the database.
 
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -10,10 +10,13 @@ use crate::limits::STORE_QUEUE_MAX;
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Does work with a connection, one piece after the other; ends when it is dropped.
+/// Does work with a connection, one piece after the other. To drop it waits until all work is done and the connection
+/// closed: the folder may be opened again then.
 #[derive(Debug)]
 pub struct Lane {
-    queue: mpsc::Sender<Work>,
+    /// `None` while it is dropped, and so is the thread.
+    queue: Option<mpsc::Sender<Work>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Lane {
@@ -24,8 +27,8 @@ impl Lane {
                 work(&mut connection);
             }
         };
-        thread::Builder::new().name(name.to_owned()).spawn(run).map_err(StoreError::Thread)?;
-        Ok(Self { queue })
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run).map_err(StoreError::Thread)?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
     pub async fn call<T: Send + 'static>(
@@ -37,7 +40,46 @@ impl Lane {
             // The caller may have hung up.
             let _ = reply.send(work(connection));
         });
-        self.queue.send(work).await.map_err(|_| StoreError::Stopped)?;
+        let Some(queue) = &self.queue else { return Err(StoreError::Stopped) };
+        queue.send(work).await.map_err(|_| StoreError::Stopped)?;
         answer.await.unwrap_or(Err(StoreError::Stopped))
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        // Work that has the last hold of the store drops it on this very thread.
+        if let Some(thread) = self.thread.take().filter(|lane| lane.thread().id() != thread::current().id()) {
+            // A panic has been reported by the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_closed_when_its_lane_is_gone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.sqlite");
+        let connection = Connection::open(&path).expect("a database");
+        connection.pragma_update(None, "journal_mode", "wal").expect("it has a log");
+        let lane = Lane::start("lane", connection).expect("a thread");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let work = lane.call(|connection| {
+            connection.execute_batch("CREATE TABLE one (number INTEGER)")?;
+            Ok(())
+        });
+        runtime.block_on(work).expect("it is done");
+        let slow: Work = Box::new(|_| thread::sleep(Duration::from_millis(50)));
+        lane.queue.as_ref().expect("it is there").try_send(slow).expect("there is room");
+        drop(lane);
+        // The last connection takes the log away.
+        assert!(path.exists() && !path.with_extension("sqlite-wal").exists());
     }
 }

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry brings the tables to the next version. What was released is never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -128,6 +128,9 @@ const MIGRATIONS: [&str; 9] = [
         since_ms INTEGER NOT NULL
     );
     ALTER TABLE standings ADD COLUMN long_gone INTEGER NOT NULL DEFAULT 0; -- hosts without a row that worked on it
+",
+    "
+    ALTER TABLE chronicles ADD COLUMN latest BLOB; -- postcard; what is newer than the looks
 ",
 ];
 

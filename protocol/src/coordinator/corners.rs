@@ -363,7 +363,7 @@ fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
         let (mut workers_told, mut notes_told) = (Vec::new(), Vec::new());
         while let Some(event) = grid.machine.poll_event() {
             match event {
-                Event::Activity(RUN, _, workers) => workers_told.push(workers.len()),
+                Event::Activity { run: RUN, workers, .. } => workers_told.push(workers.len()),
                 Event::Notes(RUN, _, notes) => notes_told.push(notes.len()),
                 _ => {}
             }

@@ -322,7 +322,7 @@ impl Coordinator {
                 }
                 self.on_counts(host, run, (series, *counts), progress);
                 if !workers.is_empty() {
-                    self.events.push_back(Event::Activity(run, host, workers));
+                    self.events.push_back(Event::Activity { run, host, series, workers });
                 }
                 if !notes.is_empty() {
                     self.events.push_back(Event::Notes(run, host, notes));

@@ -185,7 +185,10 @@ mod tests {
         let events = std::iter::from_fn(|| grid.machine.poll_event());
         let count = events
             .filter(|event| {
-                matches!(event, Event::Log(..) | Event::Activity(..) | Event::Notes(..) | Event::Unready(..))
+                matches!(
+                    event,
+                    Event::Log(..) | Event::Activity { .. } | Event::Notes(..) | Event::Unready(..)
+                )
             })
             .count();
         grid.drain();

@@ -74,7 +74,9 @@ impl Coordinator {
         }
         self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
-        if self.runs.get(&run).is_some_and(|part| part.assigned.is_some_and(|(root, _)| root == host)) {
+        let part = self.runs.get_mut(&run).filter(|part| part.root_host() == Some(host));
+        if let Some(part) = part {
+            part.tally.count_root_given_back(host);
             self.take_root(now, run, Departure::Crashed);
             self.assign_roots(now);
         }
@@ -233,7 +235,9 @@ impl Coordinator {
     pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
         let epoch = self.epoch;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.assigned = None;
+        if let Some((host, _)) = part.assigned.take().filter(|_| how == Departure::Left) {
+            part.tally.count_root_given_back(host);
+        }
         part.note_root_begun(how);
         part.settles = (epoch, now + SETTLE_MAX);
     }
@@ -280,7 +284,7 @@ mod tests {
     use crate::coordinator::tests::{Grid, spec};
     use crate::coordinator::{Standing, StoredRun, root_job};
     use crate::message::ToCoordinator;
-    use crate::{BlobHash, Entry, GridId, Lineage, RunSpec};
+    use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
 
     const RUN: RunId = RunId(1);
 
@@ -349,6 +353,42 @@ mod tests {
         grid.tell(unable, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
         grid.advance(30_000, &[unable, able]);
         assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
+    }
+
+    /// What is below it goes on at others, and is adopted although nothing was lost.
+    #[test]
+    fn a_root_that_its_host_gives_back_is_counted() {
+        let unready = ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() };
+        for (last, given_back) in [(Some(unready), 1), (Some(ToCoordinator::Leaving), 1), (None, 0)] {
+            let mut grid = Grid::new();
+            let (link, _) = grid.join();
+            grid.submit(RUN);
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+            grid.advance(1_000, &[link]);
+            assert!(grid.root(link).is_some());
+            grid.tell(link, counted(5));
+            match last {
+                Some(last) => grid.tell(link, last),
+                None => grid.cut(link),
+            }
+            grid.advance(60_000, &[]);
+            let view = grid.machine.run(RUN).expect("it is not over");
+            let (counts, losses) = (view.counts(), view.root_losses());
+            assert_eq!((counts.jobs.given_back, losses), (given_back, 1 - given_back as u32));
+            assert_eq!((counts.work_ns, view.at_work().workers), (5, 1));
+        }
+    }
+
+    fn counted(work_ns: u64) -> ToCoordinator {
+        ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts: Box::new(Counts { work_ns, workers: 1, ..Counts::default() }),
+            progress: None,
+            notes: Vec::new(),
+            notes_dropped: 0,
+            workers: Vec::new(),
+        }
     }
 
     /// The only host is paused no more, and has not said what it goes on with; it cannot be given the root yet.

@@ -272,13 +272,15 @@ impl Coordinator {
             // Its root may be below what this host leaves behind, too.
             part.settles.0 = self.epoch;
         }
-        let (hosts, missing) = (&self.hosts, &self.missing);
-        part.tally.leave(host, |host| whereabouts(hosts, missing, host));
-        let has_root = part.assigned.is_some_and(|(root, _)| root == host);
+        let has_root = part.root_host() == Some(host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),
             Departure::Left if has_root => self.take_root(now, run, departure),
             _ => {}
+        }
+        if let Some(part) = self.runs.get_mut(&run) {
+            let (hosts, missing) = (&self.hosts, &self.missing);
+            part.tally.leave(host, |host| whereabouts(hosts, missing, host));
         }
         self.suspend_without(run, host);
     }

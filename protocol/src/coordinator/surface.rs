@@ -146,7 +146,16 @@ pub enum Event {
     /// Jobs began or ended at a host.
     Notes(RunId, HostId, Vec<JobNote>),
     /// What the workers of a host have done with their time.
-    Activity(RunId, HostId, Vec<WorkerTimes>),
+    Activity {
+        /// Of which run.
+        run: RunId,
+        /// Where.
+        host: HostId,
+        /// See [`ToCoordinator::Counts`](crate::message::ToCoordinator::Counts): all times of a series are sums since it began.
+        series: u64,
+        /// In their order.
+        workers: Vec<WorkerTimes>,
+    },
     /// A host reports that another broke the protocol.
     Misbehaved {
         /// Who says so.

@@ -290,6 +290,17 @@ impl Tally {
         row
     }
 
+    /// A host has given the root job back. Of all other jobs their owners count that; of the root, the host that had it is
+    /// said to. One that never told anything of the run had not begun it.
+    pub fn count_root_given_back(&mut self, host: HostId) {
+        let Some(mut row) = self.rows.get(&host).copied() else { return };
+        let counted = self.counted.entry(host).or_insert_with(|| Counted::of(Counts::default(), row));
+        for counts in [&mut counted.before, &mut row] {
+            counts.jobs.given_back = counts.jobs.given_back.saturating_add(1);
+        }
+        self.set_row(host, row);
+    }
+
     /// A host's process has another id. Returns what it has counted so far.
     pub fn rename(&mut self, was: HostId, is: HostId) -> Option<Counts> {
         if self.rows.contains_key(&is) || was == is {

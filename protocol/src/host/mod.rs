@@ -629,6 +629,7 @@ impl Host {
             return;
         }
         part.reported = (part.runtime_counts, part.own_counts);
+        part.workers_reported.clone_from(&part.workers);
         let notes = part.take_notes(now);
         let messages: Vec<ToCoordinator> = (in_parts(notes, note_bytes).into_iter())
             .map(|notes| ToCoordinator::Counts {
@@ -638,7 +639,7 @@ impl Host {
                 progress: part.progress,
                 notes,
                 notes_dropped: std::mem::take(&mut part.notes_dropped),
-                workers: part.workers.clone(),
+                workers: part.workers_to_tell(),
             })
             .collect();
         messages.into_iter().for_each(|message| self.tell_coordinator(message));

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::bonds::{entry, job, note};
-use super::tests::{PEER, RUN, host, said, spec};
+use super::tests::{PEER, RUN, hello, host, said, spec, welcome};
 use super::*;
 use crate::limits::{
     COUNTS, FLUSH, LINEAGE_LENGTH_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX,
     NOTES_WAITING_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED,
 };
-use crate::message::{LogLine, ToHost};
+use crate::message::{LogLine, ToHost, WorkerTimes};
 use crate::shared::Replica;
 use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
 
@@ -101,6 +101,44 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
     let sums: Vec<_> = latencies.map(|of| (of.buckets.iter().sum::<u64>(), u128::from(of.sum_ns))).collect();
     assert_eq!(sums, [(1, took.as_nanos())]);
+}
+
+/// The coordinator refuses to believe who it was, and counts what it was told for the former id.
+#[test]
+fn what_was_told_under_another_id_is_not_told_again() {
+    let mut host = host();
+    let does = |host: &mut Host, at: Time, work_ms: u64| {
+        let times = |work_ms| WorkerTimes { work_ms, ..WorkerTimes::default() };
+        let (workers, counts) =
+            (vec![times(work_ms), times(2 * work_ms)], Counts { work_ns: work_ms, ..Counts::default() });
+        host.handle_notice(at, RUN, Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+        host.handle_notice(at, RUN, Notice::Counts(Box::new(counts)));
+        host.handle_timeout(at);
+        let told = said(host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToCoordinator(ToCoordinator::Counts { counts, workers, .. }) => {
+                Some((counts.work_ns, workers.iter().map(|times| times.work_ms).collect::<Vec<_>>()))
+            }
+            _ => None,
+        });
+        told.unwrap_or_default()
+    };
+    assert_eq!(does(&mut host, NOW, 100), (100, vec![100, 200]));
+    host.handle_disconnected(NOW);
+    hello(&mut host);
+    host.handle_from_coordinator(NOW, ToHost::Refused { reason: "it cannot prove that".to_owned() });
+    host.handle_disconnected(NOW);
+    assert_eq!(hello(&mut host).0, None);
+    host.handle_from_coordinator(NOW, welcome(HostId(77), 6));
+    assert_eq!(does(&mut host, NOW + COUNTS, 130), (30, vec![30, 60]));
+    host.handle_from_coordinator(NOW, ToHost::StopRun { run: RUN });
+    said(&mut host);
+    let workers = vec![WorkerTimes { work_ms: 150, ..WorkerTimes::default() }];
+    host.handle_stopped(NOW, RUN, Some(FinalCounts { workers, ..FinalCounts::default() }));
+    let is_last = |transmit: &Transmit| match transmit {
+        Transmit::ToCoordinator(ToCoordinator::Counts { workers, .. }) => workers[0].work_ms == 50,
+        _ => false,
+    };
+    assert!(said(&mut host).iter().any(is_last));
 }
 
 #[test]

@@ -238,8 +238,8 @@ pub struct HostRun {
     pub own_counts: Counts,
     /// What both were when the coordinator was last told.
     pub reported: (Counts, Counts),
-    /// What the coordinator counts for an id of this host that it does not believe any more.
-    pub counted_as_another: Counts,
+    /// What the coordinator counts for an id of this host that it does not believe any more, and the time of its workers.
+    pub counted_as_another: (Counts, Vec<WorkerTimes>),
     pub progress: Option<(u64, u64)>,
     /// Each with when it happened.
     pub notes: Vec<(Time, JobNote)>,
@@ -247,6 +247,8 @@ pub struct HostRun {
     /// The length of all their parameters.
     pub note_bytes: usize,
     pub workers: Vec<WorkerTimes>,
+    /// What they were when the coordinator was last told.
+    pub workers_reported: Vec<WorkerTimes>,
     pub log: Vec<LogLine>,
     pub next_report: Time,
     pub last_report: Option<Time>,
@@ -314,12 +316,13 @@ impl HostRun {
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
             reported: Default::default(),
-            counted_as_another: Counts::default(),
+            counted_as_another: Default::default(),
             progress: None,
             notes: Vec::new(),
             notes_dropped: 0,
             note_bytes: 0,
             workers: Vec::new(),
+            workers_reported: Vec::new(),
             log: Vec::new(),
             next_report: now,
             last_report: None,
@@ -413,7 +416,12 @@ impl HostRun {
 
     /// What the coordinator is told of them.
     pub fn counts_to_tell(&self) -> Counts {
-        counted_since(&self.counted_as_another, &self.counts())
+        counted_since(&self.counted_as_another.0, &self.counts())
+    }
+
+    /// What it is told of their time.
+    pub fn workers_to_tell(&self) -> Vec<WorkerTimes> {
+        WorkerTimes::all_since(&self.counted_as_another.1, &self.workers)
     }
 
     /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
@@ -421,7 +429,7 @@ impl HostRun {
     pub fn count_as_another(&mut self) {
         let (mut told, own) = self.reported;
         told.add(&own);
-        self.counted_as_another = told;
+        self.counted_as_another = (told, self.workers_reported.clone());
     }
 
     /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it

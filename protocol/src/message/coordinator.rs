@@ -231,6 +231,25 @@ pub struct WorkerTimes {
     pub others_ms: u64,
 }
 
+impl WorkerTimes {
+    /// What a worker has done since it had done `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            work_ms: self.work_ms.saturating_sub(before.work_ms),
+            recover_ms: self.recover_ms.saturating_sub(before.recover_ms),
+            steal_ms: self.steal_ms.saturating_sub(before.steal_ms),
+            wait_ms: self.wait_ms.saturating_sub(before.wait_ms),
+            others_ms: self.others_ms.saturating_sub(before.others_ms),
+        }
+    }
+
+    /// The same of all workers of a host; those that are not in `before` had done nothing.
+    pub fn all_since(before: &[Self], workers: &[Self]) -> Vec<Self> {
+        let before = before.iter().copied().chain(std::iter::repeat(Self::default()));
+        workers.iter().zip(before).map(|(times, before)| times.since(&before)).collect()
+    }
+}
+
 /// A line of an app's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {

@@ -45,6 +45,7 @@ pub struct Page {
     /// As the run's own page has it, after the list was.
     pub run: Value,
     details: Value,
+    is_any_host_away: bool,
     tree: Option<Value>,
     timeline: Option<Value>,
     /// As it is after all that.
@@ -52,8 +53,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// Asks for a run that is in the list; `None` if it is gone, or nobody answers.
-    pub fn of(asked: &mut impl Asked, listed: &Value) -> Option<Self> {
+    /// Asks for a run that is in the list; `None` if it is gone, or nobody answers. Whether the link to a host is down is
+    /// known to the caller.
+    pub fn of(asked: &mut impl Asked, listed: &Value, is_any_host_away: bool) -> Option<Self> {
         let path = format!("/api/v1/runs/{}", listed["run"]);
         let mut get = |part: &str| asked.json(&format!("{path}{part}"));
         let run = get("")?;
@@ -61,7 +63,8 @@ impl Page {
         let is_kept = details["is_kept"] == true;
         let (tree, timeline) = if is_kept { (get("/tree"), get("/timeline")) } else { (None, None) };
         let after = get("")?;
-        Some(Self { name: format!("run {}", listed["run"]), run, details, tree, timeline, after })
+        let name = format!("run {}", listed["run"]);
+        Some(Self { name, run, details, is_any_host_away, tree, timeline, after })
     }
 
     /// Compares with what a list has afterwards.
@@ -129,17 +132,28 @@ impl Page {
         let is = |name: &str| number(jobs, name);
         found.at_most(of, ("exposed", is("exposed")), ("spawned", is("spawned")));
         found.at_most(of, ("stolen from other sites", is("stolen_wide")), ("stolen", is("stolen")));
-        // A job that was lost is executed again, and spawned once; so is the one that a host gives back.
-        let most = is("spawned") + is("lost") + is("given_back");
+        // A job that was lost is executed again, and spawned once; so is the one that a host gives back. What is stolen from a
+        // host without a link is executed and told elsewhere, and its spawn is told when the link is back, or never.
+        let untold = if self.is_all_told() { 0.0 } else { is("stolen") };
+        let most = is("spawned") + is("lost") + is("given_back") + untold;
         found.at_most(of, ("executed", is("executed")), ("spawned, lost and given back", most));
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
             found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
-            // Nothing is lost with the host of the root that leaves, and what it had lent is adopted by the next one; and what
-            // is below a job that was given back may go on elsewhere.
-            if is("given_back") == 0.0 && list(&self.run["by_host"]).all(|host| host["there"] == true) {
+            // What is below a job that was given back may go on elsewhere.
+            if is("given_back") == 0.0 {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
             }
+        }
+    }
+
+    /// Whether all hosts have told all that they counted up to now, or to the end.
+    fn is_all_told(&self) -> bool {
+        let are_all_there = list(&self.run["by_host"]).all(|host| host["there"] == true);
+        match is_over(&self.run) {
+            // What a host had not told when it crashed was done again, unless the run came to nothing.
+            true => self.run["counted"] == "final" && (self.run["state"] == "done" || are_all_there),
+            false => are_all_there && !self.is_any_host_away,
         }
     }
 

@@ -53,15 +53,25 @@ pub fn run(seed: u64) -> History {
 
 /// Runs a seed with faults of these families, beside those that each seed has.
 pub fn run_with(seed: u64, families: &[Family]) -> History {
+    play(seed, families, false).0
+}
+
+/// Runs a seed and writes down all that happens in it, what people are told that contradicts something else as well.
+pub fn trace(seed: u64) -> (History, Vec<String>) {
+    play(seed, &families(), true)
+}
+
+fn play(seed: u64, families: &[Family], is_traced: bool) -> (History, Vec<String>) {
     let folder = match folder() {
         Ok(folder) => folder,
         Err(error) => {
             let contradictions = vec![format!("there is no folder for the coordinator: {error}")];
-            return History { contradictions, ..History::default() };
+            return (History { contradictions, ..History::default() }, Vec::new());
         }
     };
     let (mut world, calm_at, _) = seed::build(seed, families);
     world.even_out();
+    world.log = is_traced.then(Vec::new);
     let mut people = People::new(world, folder.path().to_owned());
     let mut random = Random::new(seed ^ 0x9e0_91e5);
     let mut looks: Vec<u64> = (0..LOOKS).map(|_| random.below(calm_at.0 as usize) as u64).collect();

@@ -81,6 +81,7 @@ impl People {
     fn follow(&mut self) {
         let told = std::mem::take(&mut *self.record.borrow_mut());
         for (now, told) in told {
+            self.write(now, || format!("the coordinator is told: {told:?}"));
             if let Err(error) = self.tell(now, told) {
                 self.say(format!("the coordinator's folder cannot be used: {error}"));
             }
@@ -151,13 +152,20 @@ impl People {
 
     fn say(&mut self, what: String) {
         let at_s = self.world.now.0 as f64 / 1e9;
+        self.write(self.world.now, || format!("people see: {what}"));
         self.history.contradictions.push(format!("{what} (at {at_s:.3} s)"));
     }
 
-    /// What became of all that.
-    pub fn end(mut self) -> History {
+    fn write(&mut self, at: Time, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.world.log {
+            log.push(format!("{:12.6} {}", at.0 as f64 / 1e9, line()));
+        }
+    }
+
+    /// What became of all that, and what was written down of it.
+    pub fn end(mut self) -> (History, Vec<String>) {
         self.history.end_s = self.world.now.0 as f64 / 1e9;
-        self.history
+        (self.history, self.world.log.unwrap_or_default())
     }
 }
 

@@ -61,11 +61,11 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
     let runs = page.runs.into_iter().map(|row| {
         let live = live.remove(&row.run);
         let mut run = shown(row, live);
-        // A thousand runs of a thousand hosts would be a million lines.
-        run.figures.by_host.clear();
         if let Some(chronicle) = api.driver.chronicles.get(RunId(run.run)) {
             locked(&chronicle).complete(&mut run.figures);
         }
+        // A thousand runs of a thousand hosts would be a million lines.
+        run.figures.by_host.clear();
         run.inputs = None;
         run
     });

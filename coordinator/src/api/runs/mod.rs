@@ -182,8 +182,10 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let mut shown = shown(row, live);
     let chronicle = api.driver.chronicles.get(run);
     let is_kept = chronicle.is_some() || !shown.is_over();
+    if let Some(chronicle) = &chronicle {
+        locked(chronicle).complete(&mut shown.figures);
+    }
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
-    locked(&chronicle).complete(&mut shown.figures);
     shown.held_up_by = hold_up(&chronicle, &shown, &names);
     let chronicle = locked(&chronicle);
     let (remaining, remaining_why) = match chronicle.remaining() {

@@ -3,7 +3,7 @@
 use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 
-use super::node::{GIVEN_BACK, REDONE};
+use super::node::{GIVEN_BACK, Node, REDONE};
 use super::{Ending, Tree};
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
@@ -39,7 +39,13 @@ impl Tree {
             return self.is_lost_rolled(tag);
         };
         let has_lost = || self.hosts.get(node.host as usize).is_some_and(|host| host.has_lost);
-        node.flags & GIVEN_BACK == 0 && (node.state == JobState::Lost || has_lost())
+        let is_kept = node.flags & GIVEN_BACK == 0 && !self.is_dropped(node);
+        is_kept && (node.state == JobState::Lost || has_lost())
+    }
+
+    /// Whether the run has rested since a job was begun.
+    pub(super) fn is_dropped(&self, node: &Node) -> bool {
+        node.begun_ms < self.went_on_ms
     }
 
     pub(super) fn count_redone(&mut self, place: u32, host: u32) {
@@ -70,10 +76,28 @@ impl Tree {
         running
     }
 
-    /// The run goes on after it rested. Hosts gave everything back before, so that nothing was lost with those that have gone
-    /// since.
-    pub fn go_on(&mut self) {
+    /// The run goes on after it rested. All hosts dropped what they had of it before: that jobs from before are begun again
+    /// is no loss, whether their hosts have gone since, or went so shortly before that nobody counted them as lost.
+    pub fn go_on(&mut self, t_ms: u32) {
+        self.went_on_ms = t_ms;
+        self.lost_beside.clear();
+        self.drop_rolled();
         self.hosts.iter_mut().for_each(|host| host.has_lost = false);
+    }
+
+    /// When the run went on after it last rested; 0 if it never did.
+    pub fn went_on_ms(&self) -> u32 {
+        self.went_on_ms
+    }
+
+    /// A host's process has another id, and thus another place: what was counted of it goes with it.
+    pub fn rename_host(&mut self, was: u32, is: u32) {
+        let Some(host) = self.hosts.get_mut(was as usize).filter(|_| was != is) else { return };
+        let (lent, redone) = (std::mem::take(&mut host.lent), std::mem::take(&mut host.redone));
+        if let Some(host) = self.hosts.get_mut(is as usize) {
+            host.lent = host.lent.saturating_add(lent);
+            host.redone = host.redone.saturating_add(redone);
+        }
     }
 
     /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs, without those of

@@ -74,8 +74,8 @@ impl Tree {
 
     /// As it was saved: what its summary says, and its jobs in the order of their places. They were first saved
     /// in that order, too, so that none is missing but the last.
-    pub fn restore(summary: &TreeSummary, jobs: impl Iterator<Item = SavedJob>) -> Self {
-        let mut tree = Self { without_room: summary.without_room, ..Self::default() };
+    pub fn restore(summary: &TreeSummary, went_on_ms: u32, jobs: impl Iterator<Item = SavedJob>) -> Self {
+        let mut tree = Self { without_room: summary.without_room, went_on_ms, ..Self::default() };
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
         }

@@ -30,6 +30,8 @@ pub(super) struct Rolled {
     above: Option<JobTag>,
     depth: u16,
     group: Group,
+    /// The run has rested since it was begun: whatever it was at, it is not lost.
+    is_dropped: bool,
 }
 
 impl Tree {
@@ -102,7 +104,11 @@ impl Tree {
             self.parameters_bytes -= bytes.len() + PARAMETERS_OVERHEAD;
         }
         self.forget_place(node.tag);
-        self.count_rolled(node.tag, Rolled { above, depth: node.depth, group }, node.rolled);
+        self.count_rolled(
+            node.tag,
+            Rolled { above, depth: node.depth, group, is_dropped: self.is_dropped(&node) },
+            node.rolled,
+        );
         if let Some(parent) = self.get_mut(node.parent)
             && parent.critical == place
         {
@@ -160,7 +166,12 @@ impl Tree {
 
     /// Whether it was rolled up and has no result, as far as that is remembered.
     pub(super) fn is_lost_rolled(&self, tag: JobTag) -> bool {
-        self.rolled.get(&tag).is_some_and(|rolled| rolled.group != Group::Done)
+        self.rolled.get(&tag).is_some_and(|rolled| rolled.group != Group::Done && !rolled.is_dropped)
+    }
+
+    /// The run goes on after it rested: see [`go_on`](Tree::go_on).
+    pub(super) fn drop_rolled(&mut self) {
+        self.rolled.values_mut().for_each(|rolled| rolled.is_dropped = true);
     }
 
     /// Whether only its counts change: it is rolled up and stays so, as it does not run now.
@@ -196,6 +207,7 @@ impl Tree {
         };
         if let Some(rolled) = known {
             let before = std::mem::replace(&mut rolled.group, group);
+            rolled.is_dropped &= !matches!(note.what, NoteKind::Begun { .. });
             let counts = self.rolled_depths.entry(rolled.depth).or_default();
             counts.take(before);
             counts.add(group);
@@ -209,6 +221,6 @@ impl Tree {
             counts.add(group);
             return;
         }
-        self.count_rolled(note.job, Rolled { above: note.parent, depth, group }, 0);
+        self.count_rolled(note.job, Rolled { above: note.parent, depth, group, is_dropped: false }, 0);
     }
 }

@@ -244,10 +244,34 @@ fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
     }
     // And after a restart.
     let saved = (0..ROOM as u32).filter_map(|place| small.saved(place));
-    let restored = Tree::restore(&small.summary(), saved);
+    let restored = Tree::restore(&small.summary(), 0, saved);
     assert_eq!(restored.depths(), small.depths());
     let parents = |tree: &Tree| (0..ROOM as u32).map(|place| tree.parent_tag(place)).collect::<Vec<_>>();
     assert_eq!(parents(&restored), parents(&small));
+}
+
+#[test]
+fn what_is_not_kept_is_not_lost_when_the_run_rests() {
+    for (rests, redone) in [(false, 1), (true, 0)] {
+        let mut tree = Tree::with_room_for(2);
+        let host = tree.host(HostId(1), "one", "here");
+        let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+        tree.note(host, 0, &note(1, None, 0, begun(false)));
+        tree.note(host, 1, &note(2, Some(1), 1, begun(false)));
+        tree.note(host, 2, &note(3, Some(1), 1, begun(false)));
+        assert!(tree.place(JobTag(3)).is_none(), "there is no room for it");
+        if rests {
+            tree.go_on(10);
+        }
+        tree.note(host, 11, &note(2, Some(1), 1, NoteKind::Done { work_ns: 1 }));
+        tree.note(host, 12, &note(3, Some(1), 1, begun(true)));
+        assert_eq!(tree.redone(), redone);
+        // Lost after that, it is.
+        tree.note(host, 13, &note(4, Some(1), 1, begun(false)));
+        tree.note(host, 14, &note(3, Some(1), 1, NoteKind::Lost));
+        tree.note(host, 15, &note(3, Some(1), 1, begun(true)));
+        assert_eq!(tree.redone(), 1);
+    }
 }
 
 #[test]
@@ -276,7 +300,7 @@ fn what_is_saved_is_restored() {
     let places = tree.take_unsaved(2);
     assert_eq!(places, [0, 1], "the oldest first, so that no place is missing");
     assert_eq!(tree.take_unsaved(9), [2]);
-    let other = Tree::restore(&tree.summary(), (0..3).filter_map(|place| tree.saved(place)));
+    let other = Tree::restore(&tree.summary(), 0, (0..3).filter_map(|place| tree.saved(place)));
     assert!(!other.is_unsaved());
     assert_eq!((other.depths(), other.hosts().len()), (tree.depths(), 2));
     for place in 0..3 {

@@ -52,6 +52,20 @@ fn hosts_that_have_computed_something_count_once_each() {
 }
 
 #[test]
+fn a_root_that_was_given_back_counts_at_the_host_that_had_it() {
+    let mut tally = Tally::default();
+    tally.count_root_given_back(HOST);
+    assert_eq!(tally.len(), 0, "it had not begun it");
+    tally.count(HOST, 1, counts(5));
+    tally.count_root_given_back(HOST);
+    for mut tally in [again(&tally), tally] {
+        assert_eq!((tally.sum().jobs.given_back, tally.sum().work_ns), (1, 5));
+        assert_eq!(tally.count(HOST, 1, counts(7)).jobs.given_back, 1);
+        assert_eq!((tally.sum().jobs.given_back, tally.sum().work_ns), (1, 7));
+    }
+}
+
+#[test]
 fn what_a_host_counts_is_counted_once_whoever_begins_anew() {
     let mut tally = Tally::default();
     assert_eq!(tally.count(HOST, 1, counts(100)).work_ns, 100);

@@ -33,7 +33,8 @@ stolen_wide: number,
  */
 lost: number, 
 /**
- * Stolen, begun, and given back by a thief that left or paused, or had no room.
+ * Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
+ * host that gave them back.
  */
 given_back: number, 
 /**
