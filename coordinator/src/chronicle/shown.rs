@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use sateen_api::{
-    ChildJob, CriticalJob, Depth, Figures, JobDetails, Log, Remaining, RunEvent, SeriesOfRun, Timeline,
-    TimelineRow, Tree, TreeHost, TreeTable,
+    ChildJob, CriticalJob, Depth, Figures, HostOfRun, JobCounts, JobDetails, Log, Remaining, RunEvent,
+    SeriesOfRun, Timeline, TimelineRow, Tree, TreeHost, TreeTable,
 };
 use sateen_module::JobShape;
 use sateen_protocol::coordinator::LONG_GONE;
@@ -351,13 +351,13 @@ impl Chronicle {
 
     /// Jobs that were begun again by hosts that have no row: by one of the first to go, or under an id that a host's process
     /// had before the coordinator was started again.
-    fn add_redone_elsewhere(rows: &mut Vec<types::HostOfRun>, redone: u64) {
+    fn add_redone_elsewhere(rows: &mut Vec<HostOfRun>, redone: u64) {
         let long_gone = LONG_GONE.to_string();
         match rows.iter_mut().find(|row| row.host == long_gone) {
             Some(row) => row.jobs.redone = row.jobs.redone.saturating_add(redone),
             None => {
-                let jobs = types::JobCounts { redone, ..types::JobCounts::default() };
-                rows.push(types::HostOfRun { host: long_gone, jobs, ..types::HostOfRun::default() });
+                let jobs = JobCounts { redone, ..JobCounts::default() };
+                rows.push(HostOfRun { host: long_gone, jobs, ..HostOfRun::default() });
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Prints what happens in a history: `cargo run --release -p sateen-histories --example trace -- SEED`.
+//! Prints what happens in a history: `cargo run --release -p sateen-histories --example history -- SEED`.
 #![allow(clippy::print_stdout)]
 
 use sateen_histories::trace;
