@@ -168,6 +168,7 @@ pub enum Counted {
     Final,
     /// The run is over, and some of these hosts have not said that, or the coordinator was started again before they
     /// could: what was done in the last second or so may be missing.
+    // Whatever only newer coordinators know is read as this.
     #[serde(other)]
     Partial,
 }

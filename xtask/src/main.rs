@@ -29,7 +29,7 @@ cargo xtask TASK
   purity              whether the protocol's machines need nothing from the world (check does this as well)
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew; --add FILE puts
                       a file that broke a target into it
-  types               the dashboard's types and the book's tables of fields, from the coordinator's types
+  types               the dashboard's types and the book's tables of fields, from the types of the API
   docs                the book under docs/, built to target/book, with the code and figures that pages show written anew
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps

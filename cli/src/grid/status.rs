@@ -55,19 +55,21 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let Some(held_up_by) = &run.held_up_by {
         row("held up by", localised(&held_up_by.text));
     }
-    row("submitted", local_with_zone(&run.submitted_at));
+    if !run.submitted_at.is_empty() {
+        row("submitted", local_with_zone(&run.submitted_at));
+    }
     if let Some(progress) = figures.progress {
         row("progress", long(progress));
     }
     if let Some(root) = root_host(run) {
-        let moved = match run.figures.root_losses {
+        let moved = match figures.root_losses {
             0 => String::new(),
             1 => ", lost with its host once".to_owned(),
             times => format!(", lost with its host {times} times"),
         };
         row("root job", format!("at {root}{moved}"));
     }
-    let jobs = &run.figures.jobs;
+    let jobs = &figures.jobs;
     row(
         "jobs",
         format!(
@@ -113,13 +115,13 @@ fn page(run: &Run, width: Option<usize>) -> String {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
     let threads = if figures.threads == 1 { "thread" } else { "threads" };
-    let idle = run.figures.by_host.iter().filter(|host| !host.has_computed()).count();
+    let idle = figures.by_host.iter().filter(|host| !host.has_computed()).count();
     let idle = match idle {
         0 => String::new(),
         count => format!("; {} took part and found nothing to do", counted(count as u64, "more", "more")),
     };
     row("hosts", format!("{} worked on it, {} {threads}{idle}", figures.hosts, figures.threads));
-    if !run.figures.by_host.is_empty() {
+    if !figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
     }
