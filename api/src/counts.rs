@@ -27,9 +27,9 @@ pub struct JobCounts {
     /// Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
     /// host that gave them back.
     pub given_back: u64,
-    /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
-    /// a lost one are included, and less, since results are reused and adopted instead. Jobs that a host gave back when it
-    /// left, and those of a run that was suspended, are not lost.
+    /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job, jobs below a
+    /// lost one, and orphans of jobs that were given back are included, and less, since results are reused and adopted instead.
+    /// Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
     pub redone: u64,
     /// Not run because the result table had their results.
     pub reused: u64,

@@ -519,9 +519,9 @@ mod tests {
     fn what_was_reported_since_it_was_taken_to_be_saved_is_not_lost() {
         let mut timeline = Timeline::default();
         timeline.add(0, 1_000, 1, &[times(500, 500), times(0, 1_000)]);
-        let saved = timeline.clone();
         timeline.taken();
-        assert_eq!(timeline.last_reports(), []);
+        let saved = timeline.clone();
+        assert_eq!(saved.last_reports(), []);
         timeline.add(0, 2_000, 1, &[times(1_500, 500)]);
         timeline.add(7, 3_000, 4, &[times(700, 0)]);
         let reports = timeline.last_reports();

@@ -129,7 +129,7 @@ impl All {
             ),
             (
                 "jobs_given_back",
-                "Stolen jobs that their thieves had begun and gave back, as they left or paused",
+                "Stolen jobs that their thieves had begun and gave back, as they left or paused; root jobs included",
                 counts.jobs.given_back,
             ),
             (

@@ -267,3 +267,49 @@ fn parts<T: DeserializeOwned>(
     let rows = statement.query([run.0 as i64])?;
     readable(rows, |row| blob(row, 0, what), || format!("{what} of run {run}, which is not shown"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use sateen_protocol::message::WorkerTimes;
+
+    use super::*;
+    use crate::api::types::Figures;
+    use crate::chronicle::{Chronicles, Source};
+    use crate::clock::unix_ms;
+    use crate::store::schema::migrate;
+
+    const RUN: RunId = RunId(1);
+
+    #[test]
+    fn what_workers_did_last_is_saved_and_a_folder_of_before_that_was_opens() {
+        let folder = Path::new("folder");
+        let mut connection = Connection::open_in_memory().expect("a database");
+        migrate(&mut connection, folder).expect("it is new");
+        let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
+             VALUES (1, x'00', 'app', x'00', 'running', 0)";
+        connection.execute(run, []).expect("a run");
+        let submitted_at_ms = unix_ms() - 60_000;
+        let mut begun = Chronicle::new(submitted_at_ms);
+        let worked = WorkerTimes { work_ms: 2_000, ..WorkerTimes::default() };
+        begun.activity(Source { id: HostId(1), name: "one", site: "here" }, 1, &[worked]);
+        let chronicles = Chronicles::default();
+        chronicles.restore(RUN, false, begun);
+        let batch = Batch { chronicles: chronicles.changes(usize::MAX, false).0, ..Batch::default() };
+        assert!(batch.chronicles.iter().all(|changes| changes.looks.is_none()), "they are saved later");
+        save(&mut connection, &batch).expect("it is saved");
+        let known = |connection: &Connection| {
+            let of = Chronicled { run: RUN, is_over: false, submitted_at_ms };
+            let chronicle = chronicle(connection, of).expect("it can be read");
+            let mut figures = Figures::default();
+            chronicle.complete(&mut figures);
+            (chronicle.lent_and_redone().count(), figures.computed_s.round())
+        };
+        assert_eq!(known(&connection), (1, 2.0));
+        let before = "ALTER TABLE chronicles DROP COLUMN latest; UPDATE schema SET version = 9";
+        connection.execute_batch(before).expect("as it was before");
+        migrate(&mut connection, folder).expect("it becomes of this version");
+        assert_eq!(known(&connection), (1, 0.0), "its hosts are known");
+    }
+}

@@ -128,7 +128,8 @@ pub enum ToCoordinator {
         notes: Vec<JobNote>,
         /// Notes that were left out because there were too many.
         notes_dropped: u64,
-        /// What its first `WORKERS_REPORTED_MAX` workers did with their time.
+        /// What its first `WORKERS_REPORTED_MAX` workers did with their time since the series began, or since the host has its id,
+        /// if the coordinator does not know which one it had before.
         workers: Vec<WorkerTimes>,
     },
     /// Lines of the app's log.

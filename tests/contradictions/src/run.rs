@@ -139,12 +139,23 @@ impl Page {
         found.at_most(of, ("executed", is("executed")), ("spawned, lost and given back", most));
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
-            found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
+            // What goes on below a job that was given back has no owner, who would count that it is lost with its host.
+            if is("given_back") == 0.0 || !self.may_have_crashed() {
+                found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
+            }
             // What is below a job that was given back may go on elsewhere.
             if is("given_back") == 0.0 {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
             }
         }
+    }
+
+    /// Whether a host has crashed, as far as that is known.
+    fn may_have_crashed(&self) -> bool {
+        let events = || list(&self.details["events"]);
+        let is_any = |kind: &str| events().any(|event| event["kind"] == kind);
+        let are_all_kept = self.details["is_kept"] == true && is_any("submitted");
+        !are_all_kept || is_any("host_lost") || is_any("jobs_interrupted") || is_any("coordinator_restarted")
     }
 
     /// Whether all hosts have told all that they counted up to now, or to the end.

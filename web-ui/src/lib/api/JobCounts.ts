@@ -38,9 +38,9 @@ lost: number,
  */
 given_back: number, 
 /**
- * Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job and jobs below
- * a lost one are included, and less, since results are reused and adopted instead. Jobs that a host gave back when it
- * left, and those of a run that was suspended, are not lost.
+ * Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job, jobs below a
+ * lost one, and orphans of jobs that were given back are included, and less, since results are reused and adopted instead.
+ * Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
  */
 redone: number, 
 /**
