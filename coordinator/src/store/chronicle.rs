@@ -275,10 +275,10 @@ mod tests {
     use sateen_protocol::message::WorkerTimes;
 
     use super::*;
-    use crate::api::types::Figures;
     use crate::chronicle::{Chronicles, Source};
     use crate::clock::unix_ms;
     use crate::store::schema::migrate;
+    use sateen_api::Figures;
 
     const RUN: RunId = RunId(1);
 

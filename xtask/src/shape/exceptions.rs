@@ -10,5 +10,111 @@ pub struct Exception {
     pub why: &'static str,
 }
 
-pub const LINES: [Exception; 0] = [];
-pub const FIELDS: [Exception; 0] = [];
+/// From before there was this rule, and still to be taken apart.
+const TO_SPLIT: &str = "it is older than the rule, and still to be split";
+/// Many short tests of one thing, which share what they begin with.
+const TESTS: &str = "it has many short tests of one thing";
+/// Whoever writes an app in that language copies one file.
+const ONE_FILE: &str = "an app copies it as one file";
+/// A record of independent figures, each of which is told by its own name.
+const RECORD: &str = "it is a record of figures that are told one by one";
+
+const fn exception(name: &'static str, most: usize, why: &'static str) -> Exception {
+    Exception { name, most, why }
+}
+
+#[rustfmt::skip]
+pub const LINES: [Exception; 47] = [
+    exception("cli/src/flags/grid.rs", 414, TO_SPLIT),
+    exception("cli/src/grid/client.rs", 411, TO_SPLIT),
+    exception("cli/src/grid/watch/run_page.rs", 437, TO_SPLIT),
+    exception("coordinator/src/chronicle/hold_up.rs", 479, TO_SPLIT),
+    exception("coordinator/src/chronicle/shown.rs", 401, TO_SPLIT),
+    exception("coordinator/src/chronicle/tests.rs", 411, TESTS),
+    exception("coordinator/src/chronicle/timeline.rs", 596, TO_SPLIT),
+    exception("coordinator/src/chronicle/tree.rs", 565, TO_SPLIT),
+    exception("coordinator/src/driver/mod.rs", 435, TO_SPLIT),
+    exception("coordinator/src/driver/saver.rs", 412, TO_SPLIT),
+    exception("coordinator/src/links/queue.rs", 444, TO_SPLIT),
+    exception("coordinator/src/store/sql.rs", 437, TO_SPLIT),
+    exception("coordinator/src/watch/client.rs", 424, TO_SPLIT),
+    exception("coordinator/tests/service/doors.rs", 511, TESTS),
+    exception("guest-sdk/assemblyscript/sateen.ts", 434, ONE_FILE),
+    exception("guest-sdk/src/codec/canonical.rs", 413, TO_SPLIT),
+    exception("host/src/grid/driver/mod.rs", 447, TO_SPLIT),
+    exception("host/src/grid/store/keeper.rs", 423, TO_SPLIT),
+    exception("host/src/memory.rs", 445, TO_SPLIT),
+    exception("protocol/src/codec.rs", 406, TO_SPLIT),
+    exception("protocol/src/coordinator/circles.rs", 539, TO_SPLIT),
+    exception("protocol/src/coordinator/corners.rs", 420, TESTS),
+    exception("protocol/src/coordinator/hosts.rs", 407, TO_SPLIT),
+    exception("protocol/src/coordinator/mod.rs", 453, TO_SPLIT),
+    exception("protocol/src/coordinator/news.rs", 476, TO_SPLIT),
+    exception("protocol/src/coordinator/root.rs", 420, TO_SPLIT),
+    exception("protocol/src/coordinator/tests.rs", 551, TESTS),
+    exception("protocol/src/host/bonds.rs", 452, TO_SPLIT),
+    exception("protocol/src/host/corners.rs", 509, TESTS),
+    exception("protocol/src/host/departure.rs", 418, TO_SPLIT),
+    exception("protocol/src/host/membership.rs", 426, TO_SPLIT),
+    exception("protocol/src/host/mod.rs", 684, TO_SPLIT),
+    exception("protocol/src/host/recovery.rs", 472, TO_SPLIT),
+    exception("protocol/src/host/run.rs", 546, TO_SPLIT),
+    exception("protocol/src/host/sharing/mod.rs", 434, TO_SPLIT),
+    exception("protocol/src/host/stealing.rs", 499, TO_SPLIT),
+    exception("protocol/src/host/tests.rs", 471, TESTS),
+    exception("protocol/src/parcel/tests.rs", 465, TESTS),
+    exception("protocol/src/run.rs", 476, TO_SPLIT),
+    exception("protocol/src/table.rs", 656, TO_SPLIT),
+    exception("tests/simulator/src/drive.rs", 431, TO_SPLIT),
+    exception("tests/simulator/src/experiments/machine.rs", 493, TO_SPLIT),
+    exception("tests/simulator/src/runtime/mod.rs", 418, TO_SPLIT),
+    exception("tests/simulator/src/runtime/portion.rs", 512, TO_SPLIT),
+    exception("tests/simulator/src/tree.rs", 417, TO_SPLIT),
+    exception("tests/simulator/src/world.rs", 540, TO_SPLIT),
+    exception("web-ui/src/pages/Hosts.svelte", 427, TO_SPLIT),
+];
+
+#[rustfmt::skip]
+pub const FIELDS: [Exception; 23] = [
+    exception("api/src/grid.rs: Host", 17, RECORD),
+    exception("api/src/job.rs: JobDetails", 19, RECORD),
+    exception("api/src/run.rs: Figures", 18, RECORD),
+    exception("cli/src/flags/grid.rs: Submit", 16, RECORD),
+    exception("coordinator/src/chronicle/tree.rs: Tree", 27, TO_SPLIT),
+    exception("coordinator/src/driver/mod.rs: Driver", 25, TO_SPLIT),
+    exception("coordinator/src/metrics/mod.rs: Counters", 19, RECORD),
+    exception("host/src/grid/control/status.rs: Status", 22, RECORD),
+    exception("host/src/grid/driver/mod.rs: Driver", 36, TO_SPLIT),
+    exception("module/src/inspect.rs: Inspection", 19, RECORD),
+    exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
+    exception("protocol/src/coordinator/hosts.rs: HostState", 23, TO_SPLIT),
+    exception("protocol/src/coordinator/mod.rs: Coordinator", 32, TO_SPLIT),
+    exception("protocol/src/coordinator/run.rs: CoordinatorRun", 25, TO_SPLIT),
+    exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
+    exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
+    exception("protocol/src/host/run.rs: HostRun", 59, TO_SPLIT),
+    exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),
+    exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
+    exception("tests/simulator/src/process.rs: Process", 21, TO_SPLIT),
+    exception("tests/simulator/src/runtime/mod.rs: Runtime", 16, TO_SPLIT),
+    exception("tests/simulator/src/runtime/portion.rs: Portion", 35, TO_SPLIT),
+    exception("tests/simulator/src/world.rs: World", 32, TO_SPLIT),
+];
+
+/// Files that use one another in a circle, and still do.
+pub const CIRCLES: [&[&str]; 4] = [
+    &["api", "watch"],
+    &["grid::load", "grid::runtime"],
+    &[
+        "guest::any",
+        "guest::failing",
+        "guest::guards",
+        "guest::heartbeat",
+        "guest::imports",
+        "guest::jobs",
+        "guest::objects",
+        "guest::profile",
+        "guest::task",
+    ],
+    &["guest::catch_up", "guest::recordings"],
+];
