@@ -19,7 +19,6 @@ mod module;
 mod peer;
 mod server;
 mod store;
-mod watch;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use super::Api;
 use super::extract::Query;
 use super::problem::Problem;
 use super::ranges;
+use crate::api::feed::Opening;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
 use crate::limits::{
@@ -23,7 +24,6 @@ use crate::limits::{
 };
 use crate::links::{self, Doors};
 use crate::server::{Connection, Full, Kind};
-use crate::watch::Opening;
 
 pub async fn websocket(
     State(api): State<Api>,

@@ -4,6 +4,7 @@ mod apps;
 mod blobs;
 mod body;
 mod extract;
+mod feed;
 pub mod figures;
 mod gate;
 mod hosts;
@@ -37,7 +38,8 @@ use crate::limits::RUNS_WATCHED_MAX;
 use crate::links::{FromLink, Links};
 use crate::server::Gates;
 use crate::store::Store;
-use crate::watch::Watching;
+
+use feed::Watching;
 use runs::result::Results;
 
 pub use hosts::all as hosts;

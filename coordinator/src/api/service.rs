@@ -11,10 +11,10 @@ use sateen_protocol::Time;
 use super::Api;
 use super::operations::VERSION;
 use super::problem::Problem;
+use crate::api::feed::alerts;
 use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
 use crate::store::sql;
-use crate::watch::alerts;
 
 pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
     Ok(Json(status_of(&api).await?))

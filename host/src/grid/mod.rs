@@ -14,6 +14,7 @@
 //! hosts agree on in `sateen_protocol::limits`.
 
 mod address;
+mod cancel;
 mod clock;
 mod contribution;
 pub mod control;

@@ -9,8 +9,8 @@ use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
 use sateen_protocol::{Again, Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
+pub use super::cancel::Cancel;
 use super::control::MayUse;
-pub use super::load::Cancel;
 
 /// Takes what a portion has to tell, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;

@@ -16,7 +16,6 @@ use std::time::Duration;
 use sateen_protocol::message::NoteKind;
 
 use super::Guest;
-use super::recordings::Recording;
 use crate::scheduler::{Ancestry, Doing, Job, LazyKey, own_index};
 
 /// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.
@@ -174,9 +173,14 @@ impl Guest {
         Some(before)
     }
 
-    /// The call has come to its end.
-    pub fn end_repeating(&mut self, recording: &Recording, what: fn(work_ns: u64) -> NoteKind) {
-        let Some(before) = &recording.before else { return };
+    /// A call of a job that repeated has come to its end; the clock's work stood at `since` when it began.
+    pub fn end_repeating(
+        &mut self,
+        job: &Job,
+        before: &Before,
+        since: Duration,
+        what: fn(work_ns: u64) -> NoteKind,
+    ) {
         self.report_work();
         let was_on = self.catch_up.is_on();
         let work = self.clock.own_work();
@@ -184,9 +188,9 @@ impl Guest {
         self.show_doing(was_on);
         if let (Some(remote), Some(ancestry)) = (&self.registry.grid, &before.noted) {
             let (work, _) = self.clock.total_work_and_span();
-            let work = work.saturating_sub(recording.work);
+            let work = work.saturating_sub(since);
             let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
-            remote.note(&recording.job, ancestry, what(work_ns), None);
+            remote.note(job, ancestry, what(work_ns), None);
         }
     }
 }

@@ -144,7 +144,7 @@ impl Guest {
         self.forget_recordings(at + 1);
         let ended = self.recordings.pop().map(|(_, ended)| ended);
         if let Some(ended) = &ended {
-            self.end_repeating(&ended.recording, what);
+            self.end_repeating_of(&ended.recording, what);
         }
         self.children.free(number);
         ended
@@ -154,7 +154,7 @@ impl Guest {
     pub fn forget_recordings(&mut self, kept: usize) {
         while self.recordings.count() > kept {
             if let Some((number, ended)) = self.recordings.pop() {
-                self.end_repeating(&ended.recording, |_| NoteKind::Failed);
+                self.end_repeating_of(&ended.recording, |_| NoteKind::Failed);
                 self.children.free(number);
             }
         }
@@ -163,7 +163,13 @@ impl Guest {
     /// The instance is gone, and with it all that it called in place, the outermost first.
     pub fn abort_recordings(&mut self) {
         for call in std::mem::take(&mut self.recordings.calls) {
-            self.end_repeating(&call.recording, |_| NoteKind::Aborted);
+            self.end_repeating_of(&call.recording, |_| NoteKind::Aborted);
+        }
+    }
+
+    fn end_repeating_of(&mut self, recording: &Recording, what: fn(work_ns: u64) -> NoteKind) {
+        if let Some(before) = &recording.before {
+            self.end_repeating(&recording.job, before, recording.work, what);
         }
     }
 }

@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 
 use super::notices::Gate;
 use super::{Driver, Input};
-use crate::grid::load::Cancel;
+use crate::grid::cancel::Cancel;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
 

@@ -7,8 +7,8 @@ use sateen_protocol::BlobHash;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use tracing::debug;
 
-use super::Cancel;
 use crate::grid::address::CoordinatorAddress;
+use crate::grid::cancel::Cancel;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Long enough for the largest blob on a slow line.

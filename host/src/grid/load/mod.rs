@@ -7,33 +7,17 @@ mod fetch;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sateen_protocol::{BlobHash, RunId, RunSpec};
 
 pub use blobs::BlobCache;
 pub use fetch::Fetcher;
 
+use super::cancel::Cancel;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 
 /// Inputs of one run, summed, in bytes.
 const INPUTS_BYTES_MAX: usize = 1 << 30;
-
-/// Says that a run is not wanted any more.
-#[derive(Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// From now on it is not.
-    pub fn cancel(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// Whether it is not.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
 
 /// What loading needs.
 pub struct Loader {
