@@ -265,7 +265,7 @@ pub const MISSING_HOSTS_MAX: usize = 64 * 1024;
 /// them is given up.
 pub const LISTEN_AGAIN: Duration = Duration::from_secs(3);
 /// Hosts that the coordinator checks for silence in one event; the others follow at once.
-pub const SILENCE_CHECKS_MAX: usize = 128;
+pub const SILENCE_CHECKS_MAX: usize = 64;
 /// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
 pub const BROADCAST_AT_ONCE_MAX: usize = 128;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
@@ -285,12 +285,12 @@ pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 8;
 /// Hosts that the coordinator gives up in one event; the others follow at once.
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts that one event of the coordinator tells others about; what is more follows at once.
-pub const NEWS_AT_A_TIME_MAX: usize = 16;
+pub const NEWS_AT_A_TIME_MAX: usize = 8;
 /// Acquaintances that one event of the coordinator tells of a host that has come or is gone; the others follow at
 /// once.
-pub const SHOWN_AT_ONCE_MAX: usize = 32;
+pub const SHOWN_AT_ONCE_MAX: usize = 16;
 /// Maximum hosts that one message introduces to another; the others follow in the next.
-pub const JOINED_PER_MESSAGE_MAX: usize = 40;
+pub const JOINED_PER_MESSAGE_MAX: usize = 20;
 /// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.
 pub const KNOWN_AT_ONCE_MAX: usize = 64;
 /// Searches of a host that end without an answer in one event; the others follow at once.

@@ -1,7 +1,7 @@
 //! What hosts call themselves, from where they come, which of them are there, and since when. Known to what works out figures
 //! behind the driver's back, too.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -25,7 +25,8 @@ pub struct Names(Arc<RwLock<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    of: HashMap<HostId, Entry>,
+    /// In an order: to grow, a hash map copies all of a hundred thousand at once.
+    of: BTreeMap<HostId, Entry>,
     /// Hosts that went, the first to go first; some have come back.
     gone: VecDeque<HostId>,
 }

@@ -1,6 +1,6 @@
 //! How fast things go: jobs in the last seconds, and pings.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use sateen_protocol::Time;
@@ -37,8 +37,8 @@ impl Rate {
 /// How long hosts take to answer.
 #[derive(Debug, Default)]
 pub struct Pings {
-    sent: HashMap<LinkId, (u64, Instant)>,
-    rtt: HashMap<LinkId, Duration>,
+    sent: BTreeMap<LinkId, (u64, Instant)>,
+    rtt: BTreeMap<LinkId, Duration>,
 }
 
 impl Pings {

@@ -4,7 +4,7 @@
 //! a task writes, and until it has, or when it cannot, the messages and answers that follow from a change are
 //! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -96,8 +96,8 @@ pub struct Saver {
 #[derive(Debug, Default)]
 struct Standings {
     of_runs: HashMap<RunId, Standing>,
-    rows: HashMap<(RunId, HostId), Option<SavedRow>>,
-    hosts: HashMap<HostId, Option<SavedHost>>,
+    rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
+    hosts: BTreeMap<HostId, Option<SavedHost>>,
 }
 
 impl Standings {

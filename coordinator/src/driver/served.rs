@@ -1,6 +1,6 @@
 //! What hosts did in runs that are over, for as long as they are there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
@@ -26,7 +26,7 @@ pub struct Service {
 /// By host.
 #[derive(Debug, Default)]
 pub struct Served {
-    of: HashMap<HostId, Service>,
+    of: BTreeMap<HostId, Service>,
 }
 
 impl Served {

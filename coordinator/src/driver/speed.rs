@@ -1,6 +1,6 @@
 //! How fast hosts are: from their jobs, so that nothing has to be run to find out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sateen_protocol::{Counts, HostId};
@@ -13,7 +13,7 @@ const JOBS_MIN: u64 = 100;
 /// What is known of hosts' speeds. It stays known when their runs are over.
 #[derive(Debug, Default)]
 pub struct Speeds {
-    of: HashMap<HostId, f64>,
+    of: BTreeMap<HostId, f64>,
 }
 
 /// How fast a host is in one run.

@@ -1,7 +1,7 @@
 //! SQL for what people look at: how runs stand, their trees and logs. Losing some of it costs nothing else,
 //! so it is not forced to the disk.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Statement, params};
@@ -70,13 +70,13 @@ pub struct Batch {
     /// Of runs that are not over.
     pub standings: HashMap<RunId, Standing>,
     /// What hosts have counted of them; nothing in place of rows that are no more.
-    pub rows: HashMap<(RunId, HostId), Option<SavedRow>>,
+    pub rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
     /// Of all.
     pub chronicles: Vec<ChronicleChanges>,
     /// Nobody looks at these any more.
     pub dropped: Vec<RunId>,
     /// Hosts that came, and nothing in place of those that went.
-    pub hosts: HashMap<HostId, Option<SavedHost>>,
+    pub hosts: BTreeMap<HostId, Option<SavedHost>>,
 }
 
 /// A host that is there.

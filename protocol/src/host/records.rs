@@ -15,7 +15,7 @@ use super::{Command, Host, in_parts};
 /// announced again to a coordinator that may have lost them.
 const OUTBOX_MAX: usize = 16 * 1024;
 /// Entries that one event announces again; the others follow at once.
-const ANNOUNCED_AT_ONCE_MAX: usize = 32;
+const ANNOUNCED_AT_ONCE_MAX: usize = 16;
 /// Entries that may still be found, of which one event looks whether they are there.
 const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 /// About what a line of a log takes besides its texts.
