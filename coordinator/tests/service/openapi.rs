@@ -107,7 +107,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     let run = server.submit();
     let (mut host, _) = Host::join(&server.address, "one");
     let (given, number) = host.take_root();
-    crate::api::feed::begin_some_jobs(&mut host, given);
+    crate::watch::begin_some_jobs(&mut host, given);
     host.send(&[said(given)]);
     host.finish(given, number, text("42"));
     host.await_acknowledgement(given);
