@@ -110,7 +110,7 @@ impl Coordinator {
             }
             Some(_) | None => {
                 part.assigned = Some((host, number));
-                part.assigned_before = None;
+                part.forget_root_before();
                 self.set_state(run, RunState::Running);
             }
         }
@@ -127,7 +127,7 @@ impl Coordinator {
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = Some((host, number));
-        part.assigned_before = None;
+        part.forget_root_before();
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
@@ -161,11 +161,12 @@ impl Coordinator {
 
     fn assign_root(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(host) = part.assigned_before.take() {
-            // It went while the coordinator was away.
+        let before = part.assigned_before.take();
+        if std::mem::take(&mut part.was_given_before) || before.is_some() {
+            // Its host went while the coordinator was away.
             part.root_losses = part.root_losses.saturating_add(1);
             part.note_root_begun(Departure::Crashed);
-            self.events.push_back(Event::RootLost(run, host));
+            self.events.extend(before.map(|host| Event::RootLost(run, host)));
         }
         let Some(part) = self.runs.get(&run) else { return };
         let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());
@@ -353,6 +354,25 @@ mod tests {
         grid.tell(unable, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
         grid.advance(30_000, &[unable, able]);
         assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
+    }
+
+    /// It was killed before it had saved who had the root, and that host does not come back.
+    #[test]
+    fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
+        for (is_saved, losses) in [(false, 1), (true, 0)] {
+            // What is saved says that nobody had it: its host had given it back.
+            let standing = Standing { under_way_ms: u64::from(is_saved), ..Standing::default() };
+            let (spec, entries) = (spec(), Vec::new());
+            let run = StoredRun { run: RUN, spec, state: RunState::Running, entries, standing };
+            let mut grid = Grid::of(true, vec![run]);
+            let (link, _) = grid.join();
+            grid.tell(link, ToCoordinator::Knows { hosts: Vec::new() });
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+            grid.advance(60_000, &[link]);
+            assert!(grid.root(link).is_some());
+            let view = grid.machine.run(RUN).expect("it is under way");
+            assert_eq!(view.root_losses(), losses, "{is_saved}");
+        }
     }
 
     /// What is below it goes on at others, and is adopted although nothing was lost.

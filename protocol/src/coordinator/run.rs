@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::message::Departure;
 use crate::{Counts, FaultTolerance, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
 
-use super::StoredRun;
 use super::meter::Meter;
 use super::ready::Readiness;
 use super::root_job::root_job;
@@ -15,6 +14,7 @@ use super::subscriptions::Subscriptions;
 use super::tally::Tally;
 use super::turn::Turn;
 use super::unsaved::Unsaved;
+use super::{Standing, StoredRun};
 
 /// Hosts save what they have of a run.
 pub struct Suspending {
@@ -40,6 +40,8 @@ pub struct CoordinatorRun {
     pub assigned: Option<(HostId, JobNumber)>,
     /// Who had it when the coordinator was stopped; until that host is back with it, or it is lost.
     pub assigned_before: Option<HostId>,
+    /// The same, and who that was may not be known: nothing of how the run stood was saved before the restart.
+    pub was_given_before: bool,
     /// All whose result of the root counts.
     pub claims: BTreeSet<(HostId, JobNumber)>,
     /// Those whose root was withdrawn because an earlier host came back with it.
@@ -81,6 +83,7 @@ impl CoordinatorRun {
             root,
             assigned: None,
             assigned_before: None,
+            was_given_before: false,
             claims: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             next_number: 0,
@@ -118,6 +121,7 @@ impl CoordinatorRun {
         let standing = stored.standing;
         if state == RunState::Running {
             part.assigned_before = standing.root_host;
+            part.was_given_before = standing == Standing::default();
         }
         part.root_losses = standing.root_losses;
         part.progress = standing.progress;
@@ -130,6 +134,11 @@ impl CoordinatorRun {
     pub fn note_root_begun(&mut self, how: Departure) {
         self.root.redone = true;
         self.root.given_back = how == Departure::Left && keeps_what_is_finished(&self.spec);
+    }
+
+    /// A host has come back with the root.
+    pub fn forget_root_before(&mut self) {
+        (self.assigned_before, self.was_given_before) = (None, false);
     }
 
     /// Whether hosts steal from nobody but the root's.

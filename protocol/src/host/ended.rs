@@ -121,6 +121,7 @@ impl Host {
         if let Some(part) = self.runs.get_mut(&run) {
             if let Some(last) = last.filter(|_| part.stage == Stage::Unable) {
                 part.runtime_counts = Counts { busy: 0, ..last.counts };
+                part.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
             }
             return;
         }
@@ -184,6 +185,7 @@ mod tests {
     use super::super::{Notice, Transmit};
     use super::*;
     use crate::HostId;
+    use crate::limits::COUNTS;
     use crate::message::ToHost;
 
     const NOW: Time = Time(0);
@@ -219,6 +221,24 @@ mod tests {
         stop(&mut host);
         host.handle_from_coordinator(NOW, ToHost::StopRun { run: RunId(99) });
         assert_eq!(told(&mut host), [Some(7), None, None]);
+    }
+
+    #[test]
+    fn a_host_that_cannot_go_on_tells_what_its_workers_did_with_what_they_counted() {
+        let mut host = host();
+        host.handle_notice(NOW, RUN, Notice::Unable("memory cannot be mapped".to_owned()));
+        said(&mut host);
+        let workers = vec![WorkerTimes { work_ms: 40, ..WorkerTimes::default() }];
+        let counts = Counts { work_ns: 40_000_000, workers: 1, ..Counts::default() };
+        host.handle_stopped(NOW, RUN, Some(FinalCounts { counts, workers, ..FinalCounts::default() }));
+        host.handle_timeout(NOW + COUNTS);
+        let told = said(&mut host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToCoordinator(ToCoordinator::Counts { counts, workers, .. }) => {
+                Some((counts.work_ns, workers.iter().map(|times| times.work_ms).sum::<u64>()))
+            }
+            _ => None,
+        });
+        assert_eq!(told, Some((40_000_000, 40)));
     }
 
     #[test]

@@ -52,8 +52,7 @@ use std::sync::Arc;
 
 use crate::limits::{
     COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX,
-    LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX,
-    WORKERS_REPORTED_MAX, shortened,
+    LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, shortened,
 };
 use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
 use crate::parcel::{Contents, Incoming, Outgoing};
@@ -430,13 +429,8 @@ impl Host {
             Notice::HandedBack { held } => self.hand_back_one(now, run, held),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.runtime_counts = *counts,
-            Notice::Activity { mut workers, jobs, jobs_dropped } => {
-                workers.truncate(WORKERS_REPORTED_MAX);
-                part.workers = workers;
-                part.notes_dropped = part.notes_dropped.saturating_add(jobs_dropped);
-                for note in jobs {
-                    part.note(Time(now.0.saturating_sub(u64::from(note.ago_ms) * 1_000_000)), note);
-                }
+            Notice::Activity { workers, jobs, jobs_dropped } => {
+                part.take_activity(now, workers, jobs, jobs_dropped);
             }
         }
     }

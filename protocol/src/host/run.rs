@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::limits::{
     NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
-    STEAL_SLOW, STEALS_UNANSWERED_MAX,
+    STEAL_SLOW, STEALS_UNANSWERED_MAX, WORKERS_REPORTED_MAX,
 };
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, Writer};
@@ -396,6 +396,22 @@ impl HostRun {
         note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
         self.note_bytes += note.parameters.as_ref().map_or(0, Vec::len);
         self.notes.push((when, note));
+    }
+
+    /// Takes what the runtime saw: what workers did with their time, in all, and what happened to jobs since the last time.
+    pub fn take_activity(
+        &mut self,
+        now: Time,
+        mut workers: Vec<WorkerTimes>,
+        jobs: Vec<JobNote>,
+        jobs_dropped: u64,
+    ) {
+        workers.truncate(WORKERS_REPORTED_MAX);
+        self.workers = workers;
+        self.notes_dropped = self.notes_dropped.saturating_add(jobs_dropped);
+        for note in jobs {
+            self.note(Time(now.0.saturating_sub(u64::from(note.ago_ms) * 1_000_000)), note);
+        }
     }
 
     /// The notes to be sent now.

@@ -25,11 +25,6 @@ impl Told {
         Some(Self { runs, hosts, status, metrics })
     }
 
-    /// Whether the link to a host is down: what it has counted since is not known.
-    pub fn is_any_host_away(&self) -> bool {
-        self.hosts.iter().any(|host| host["connected"] == false)
-    }
-
     /// The sum of a metric's samples that have this label, if one is given.
     fn metric(&self, name: &str, label: &str) -> f64 {
         let is_it = |sample: &str| sample.split('{').next() == Some(name) && sample.contains(label);

@@ -71,7 +71,7 @@ fn look(asked: &mut impl Asked) -> Vec<String> {
     let Some(before) = grid::Told::of(asked) else { return Vec::new() };
     let mut pages = Vec::new();
     for listed in before.runs.iter().take(RUNS_MAX) {
-        if let Some(page) = run::Page::of(asked, listed, before.is_any_host_away()) {
+        if let Some(page) = run::Page::of(asked, listed) {
             page.check(&mut found);
             pages.push(page);
         }
