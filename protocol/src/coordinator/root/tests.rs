@@ -1,0 +1,157 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::coordinator::tests::{Grid, spec};
+use crate::coordinator::{Standing, StoredRun, root_job};
+use crate::message::ToCoordinator;
+use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
+
+const RUN: RunId = RunId(1);
+
+/// A coordinator that was started again and knows that the root goes on at this host.
+fn restarted(at: HostId) -> Grid {
+    let root = root_job(&spec());
+    let entry =
+        Entry { key: root.key, depth: 0, lineage: Lineage::default(), state: EntryState::Running(at) };
+    let run = StoredRun {
+        run: RUN,
+        spec: spec(),
+        state: RunState::Running,
+        entries: vec![entry],
+        standing: Standing::default(),
+    };
+    Grid::of(true, vec![run])
+}
+
+#[test]
+fn a_root_does_not_wait_at_a_host_that_never_comes_back() {
+    let mut grid = restarted(HostId(99));
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Knows { hosts: Vec::new() });
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    grid.advance(60_000, &[link]);
+    assert_eq!(grid.root(link).map(|claim| claim.run), Some(RUN));
+}
+
+#[test]
+fn one_root_is_left_of_two_that_hosts_come_back_with_after_a_restart() {
+    for order in [[1, 2], [2, 1]] {
+        let mut grid = restarted(HostId(99));
+        let mut links = BTreeMap::new();
+        for number in order {
+            let (host, number) = (HostId(10 + number), JobNumber(number));
+            let proof = grid.machine.root_proof(RUN, number);
+            let was = (host, grid.machine.secret_of(host), GridId(7));
+            let link = grid.hello(Some(was), vec![RootClaim { run: RUN, number, proof }]);
+            links.insert(number, link);
+        }
+        let withdrawn = |grid: &Grid, number: u64| {
+            grid.last(links[&JobNumber(number)], |message| match message {
+                ToHost::Withdraw { number, .. } => Some(*number),
+                _ => None,
+            })
+        };
+        let of_each = (withdrawn(&grid, 1), withdrawn(&grid, 2));
+        assert_eq!(of_each, (None, Some(JobNumber(2))), "they came in the order {order:?}");
+        assert_eq!(grid.machine.runs[&RUN].assigned, Some((HostId(11), JobNumber(1))), "{order:?}");
+        let all: Vec<_> = links.values().copied().collect();
+        grid.advance(10_000, &all);
+        assert!(all.iter().all(|link| grid.root(*link).is_none()), "nobody is given another");
+    }
+}
+
+#[test]
+fn a_root_goes_from_a_host_that_cannot_run_it_to_one_that_can() {
+    let mut grid = Grid::new();
+    let (unable, able) = (grid.join().0, grid.join().0);
+    grid.submit(RUN);
+    for link in [unable, able] {
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+    }
+    grid.advance(1_000, &[unable, able]);
+    assert!(grid.root(unable).is_some() && grid.root(able).is_none());
+    grid.tell(unable, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
+    grid.advance(30_000, &[unable, able]);
+    assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
+}
+
+/// It was killed before it had saved who had the root, and that host does not come back.
+#[test]
+fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
+    for (is_saved, losses) in [(false, 1), (true, 0)] {
+        // What is saved says that nobody had it: its host had given it back.
+        let standing = Standing { under_way_ms: u64::from(is_saved), ..Standing::default() };
+        let (spec, entries) = (spec(), Vec::new());
+        let run = StoredRun { run: RUN, spec, state: RunState::Running, entries, standing };
+        let mut grid = Grid::of(true, vec![run]);
+        let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Knows { hosts: Vec::new() });
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(60_000, &[link]);
+        assert!(grid.root(link).is_some());
+        let view = grid.machine.run(RUN).expect("it is under way");
+        assert_eq!(view.root_losses(), losses, "{is_saved}");
+    }
+}
+
+/// What is below it goes on at others, and is adopted although nothing was lost.
+#[test]
+fn a_root_that_its_host_gives_back_is_counted() {
+    let unready = ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() };
+    for (last, given_back) in [(Some(unready), 1), (Some(ToCoordinator::Leaving), 1), (None, 0)] {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        grid.submit(RUN);
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(1_000, &[link]);
+        assert!(grid.root(link).is_some());
+        grid.tell(link, counted(5));
+        match last {
+            Some(last) => grid.tell(link, last),
+            None => grid.cut(link),
+        }
+        grid.advance(60_000, &[]);
+        let view = grid.machine.run(RUN).expect("it is not over");
+        let (counts, losses) = (view.counts(), view.root_losses());
+        assert_eq!((counts.jobs.given_back, losses), (given_back, 1 - given_back as u32));
+        assert_eq!((counts.work_ns, view.at_work().workers), (5, 1));
+    }
+}
+
+fn counted(work_ns: u64) -> ToCoordinator {
+    ToCoordinator::Counts {
+        run: RUN,
+        series: 1,
+        counts: Box::new(Counts { work_ns, workers: 1, ..Counts::default() }),
+        progress: None,
+        notes: Vec::new(),
+        notes_dropped: 0,
+        workers: Vec::new(),
+    }
+}
+
+/// The only host is paused no more, and has not said what it goes on with; it cannot be given the root yet.
+#[test]
+fn a_root_that_nobody_can_be_given_waits_in_peace() {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let (first, was) = grid.join();
+    grid.tell(first, ToCoordinator::Ready { run: RUN });
+    assert!(grid.root(first).is_some());
+    grid.tell(first, ToCoordinator::Paused { reason: Some("its owner is back".to_owned()) });
+    grid.tell(first, ToCoordinator::Leaving);
+    grid.advance(3_000, &[]);
+    let back = grid.hello(Some(was), Vec::new());
+    grid.tell(back, ToCoordinator::Pong { ping: 0 });
+    // As `advance` sees, nothing is due without end.
+    grid.advance(20_000, &[back]);
+}
+
+#[test]
+fn inputs_are_part_of_a_roots_identity() {
+    let with = |name: &str, byte| RunSpec { inputs: vec![(name.to_owned(), BlobHash([byte; 32]))], ..spec() };
+    let specs = [spec(), with("a", 1), with("a", 2), with("b", 1)];
+    let keys: BTreeSet<_> = specs.iter().map(|spec| root_job(spec).key).collect();
+    assert_eq!(keys.len(), specs.len());
+    assert_eq!(spec().salt(), Vec::<u8>::new());
+}
