@@ -90,7 +90,7 @@ fn too_large(found: &[(String, usize)], most: usize, unit: &str, exceptions: &[E
         let exception = exceptions.iter().find(|exception| exception.name == name);
         match exception {
             None if *count > most => {
-                wrong.push(format!("{name} has {count} {unit}, and {most} is the most: split it"))
+                wrong.push(format!("{name} has {count} {unit}, and {most} is the most: split it"));
             }
             Some(Exception { most, why, .. }) if count > most => wrong.push(format!(
                 "{name} has {count} {unit}; as an exception ({why}) it may have {most}: split it"

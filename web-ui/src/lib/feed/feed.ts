@@ -152,7 +152,7 @@ export class Feed {
     try {
       message = JSON.parse(text) as typeof message;
     } catch {
-      this.ontrouble('The coordinator sent something that is no JSON.');
+      this.ontrouble('The coordinator sent no JSON.');
       return;
     }
     if (message?.kind === 'alive') this.#watchSilence();
