@@ -121,6 +121,12 @@ mod tests {
 
     const EXCEPTIONS: [Exception; 1] = [Exception { name: "b", most: 12, why: "it is a table" }];
 
+    #[test]
+    fn this_repository_is_in_shape() {
+        check().unwrap_or_else(|wrong| panic!("{wrong}"));
+        crate::prose::check().unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+
     fn wrong(found: &[(&str, usize)]) -> Vec<String> {
         let found: Vec<(String, usize)> =
             found.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
@@ -142,8 +148,9 @@ mod tests {
     #[test]
     fn a_circle_that_is_no_exception_is_named_and_so_is_an_exception_that_is_no_circle() {
         let circle = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(other_circles(&[circle.clone()], &[&["a", "b"]]), Vec::<String>::new());
-        assert_eq!(other_circles(&[circle], &[]), ["these files use one another: a, b"]);
+        let circles = [circle];
+        assert_eq!(other_circles(&circles, &[&["a", "b"]]), Vec::<String>::new());
+        assert_eq!(other_circles(&circles, &[]), ["these files use one another: a, b"]);
         assert_eq!(other_circles(&[], &[&["a", "b"]]), ["these are an exception and no circle: a, b"]);
     }
 
