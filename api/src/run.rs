@@ -133,9 +133,9 @@ pub struct Figures {
     /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
     /// Null until the run is over.
     pub lost_work_s: Option<f64>,
-    /// Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused or
-    /// suspended the run, and behind the last of them for an interval of recording if it crashed, since nobody knows how far
-    /// it was.
+    /// Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused,
+    /// suspended the run or could not go on with it, and behind the last of them for an interval of recording if it crashed,
+    /// since nobody knows how far it was.
     pub redone_work_s: f64,
     /// Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
     /// would have been computed again.

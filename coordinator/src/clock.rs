@@ -62,6 +62,36 @@ impl Clock {
     }
 }
 
+/// The time since a moment that is over. It goes on evenly, also when the calendar is set meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Since {
+    passed_ms: u64,
+    made_ns: u64,
+}
+
+impl Since {
+    /// The moment was then, in milliseconds since 1970.
+    pub fn unix_ms(moment_ms: u64) -> Self {
+        Self { passed_ms: unix_ms().saturating_sub(moment_ms), made_ns: boot_ns() }
+    }
+
+    /// The same, but no less than so many milliseconds ago.
+    pub fn at_least(self, ms: u64) -> Self {
+        Self { passed_ms: self.passed_ms.max(ms), ..self }
+    }
+
+    /// How long ago it is, in milliseconds.
+    pub fn ms(&self) -> u64 {
+        self.passed_ms.saturating_add(boot_ns().saturating_sub(self.made_ns) / 1_000_000)
+    }
+}
+
+impl Default for Since {
+    fn default() -> Self {
+        Self::unix_ms(0)
+    }
+}
+
 /// Milliseconds since 1970.
 pub fn unix_ms() -> u64 {
     if let Some(simulated_ns) = Simulation::now_ns() {
@@ -88,4 +118,21 @@ fn boot_ns() -> u64 {
     const CLOCK: ClockId = ClockId::Monotonic;
     let now = clock_gettime(CLOCK);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_when_the_calendar_is_set_back() {
+        let simulation = Simulation::default();
+        simulation.stand_at(5_000_000_000);
+        simulation.follow();
+        let later = Since::unix_ms(9_000);
+        assert_eq!(later.ms(), 0, "a moment that is to come");
+        assert_eq!(later.at_least(70).ms(), 70);
+        simulation.stand_at(5_800_000_000);
+        assert_eq!((later.ms(), Since::unix_ms(5_000).ms()), (800, 800));
+    }
 }

@@ -199,7 +199,7 @@ pub async fn run(
         trees_kept: config.trees_kept,
         submitters: restored.submitters,
     };
-    let (drive, driver) =
+    let (driver, handle) =
         Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
     let gates = Arc::new(Gates::default());
@@ -208,7 +208,7 @@ pub async fn run(
         grid: restored.grid,
         clock,
         store: Arc::clone(&store),
-        driver,
+        driver: handle,
         links: Arc::clone(&links),
         from_links,
         names: Arc::new(PublicNames::new(config.public_names, address.ip())),
@@ -220,11 +220,11 @@ pub async fn run(
     };
     let serve = server::serve(listener, api::router(api), gates, stopping.clone());
     let mut serve = tokio::spawn(serve);
-    let mut drive = work.handle().spawn(drive.run(stopping));
+    let mut driving = work.handle().spawn(driver.run(stopping));
 
     let broke = tokio::select! {
         () = shutdown => None,
-        ended = &mut drive => Some(Error::Broken(format!("the driver ended: {ended:?}"))),
+        ended = &mut driving => Some(Error::Broken(format!("the driver ended: {ended:?}"))),
         ended = &mut serve => Some(Error::Broken(format!("the HTTP server ended: {ended:?}"))),
     };
     if let Some(error) = broke {
@@ -232,7 +232,7 @@ pub async fn run(
     }
     tracing::info!("coordinator stops");
     stop.send_replace(true);
-    let saved = drive.await.unwrap_or_else(|error| {
+    let saved = driving.await.unwrap_or_else(|error| {
         tracing::error!(%error, "the driver broke down at the end");
         Err(StoreError::Stopped)
     });

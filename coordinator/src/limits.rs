@@ -1,4 +1,5 @@
-//! What this service bounds beyond the limits of the protocol, and those that whoever asks it knows (`api/src/limits.rs`).
+//! Limits of this service. Those of the protocol are in `protocol`, and those that clients of the HTTP API need to know in
+//! `api/src/limits.rs`.
 
 use std::time::Duration;
 

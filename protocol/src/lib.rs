@@ -12,6 +12,7 @@
 mod bytes;
 pub mod codec;
 pub mod coordinator;
+mod entry;
 pub mod frugal;
 pub mod host;
 mod id;
@@ -32,6 +33,7 @@ mod time;
 mod wide;
 
 pub use bytes::Bytes;
+pub use entry::{Entry, EntryState};
 pub use id::{GridId, HostId, RunId, StealId};
 pub use job::{Again, Finished, JobNumber, JobSpec, Lineage, Mention, Outcome, ROOT_KIND};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
@@ -42,6 +44,6 @@ pub use run::{
     Counts, FaultTolerance, HeldCounts, Jobs, LimitOutOfRange, RunEnd, RunLimits, RunSpec, RunState, Stealing,
 };
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
-pub use table::{Entry, EntryState, Table};
+pub use table::Table;
 pub use time::Time;
 pub use wide::{WideCounts, counted_since};

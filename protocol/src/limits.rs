@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::coordinator::Circle;
-
 /// A blob: an app's module, or an input of a run. The coordinator takes no larger one.
 pub const BLOB_BYTES_MAX: usize = 64 << 20;
 /// So many ancestors of a job travel with it.
@@ -167,6 +165,21 @@ pub const NOTED_PARAMETERS_BYTES_MAX: usize = 4 << 10;
 pub const NOTED_PARAMETERS_WAITING_BYTES_MAX: usize = 1 << 20;
 /// Hosts that a host may know.
 pub const ACQUAINTANCES_MAX: usize = 64 * 1024;
+/// How large circles are. Where there are at most `…_all` others, a host knows all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Circle {
+    /// So many others in its own site.
+    pub near_all: usize,
+    /// Of a larger site, about so many, drawn at random.
+    pub near_drawn: usize,
+    /// So many hosts of other sites.
+    pub far_all: usize,
+    /// Of more, about so many, drawn at random.
+    pub far_drawn: usize,
+    /// A host whose circle is drawn gets another acquaintance so often.
+    pub renewed_every: Duration,
+}
+
 /// Who knows whom, unless a coordinator is set up differently.
 pub const CIRCLE: Circle = Circle {
     near_all: 256,

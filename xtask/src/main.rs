@@ -6,6 +6,7 @@ mod corpus;
 mod demo;
 mod docs;
 mod figures;
+mod files;
 mod fuzz;
 mod harness;
 mod languages;

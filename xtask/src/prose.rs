@@ -9,10 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::files;
 use crate::shell::root;
 
-/// Folders with nothing of ours in them.
-const NOT_OURS: [&str; 5] = [".git", "target", "dist", "node_modules", "shots"];
 /// Ends of names of files, where a word without a slash is one.
 const FILES: [&str; 14] =
     ["rs", "ts", "js", "svelte", "md", "toml", "txt", "csv", "json", "yml", "service", "c", "h", "wat"];
@@ -79,35 +78,20 @@ fn imports() -> Result<Option<String>> {
 impl Repository {
     fn read(folder: &Path) -> Result<Self> {
         let mut repository = Self { paths: BTreeSet::new(), words: BTreeSet::new(), pages: Vec::new() };
-        repository.add(folder, "")?;
-        Ok(repository)
-    }
-
-    fn add(&mut self, folder: &Path, name: &str) -> Result<()> {
-        for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-            let entry = entry?;
-            let file = entry.file_name().to_string_lossy().into_owned();
-            let path = if name.is_empty() { file.clone() } else { format!("{name}/{file}") };
-            if entry.path().is_dir() {
-                if !NOT_OURS.contains(&file.as_str()) {
-                    self.paths.insert(format!("{path}/"));
-                    self.add(&entry.path(), &path)?;
-                }
-                continue;
-            }
-            if file.ends_with(".md") {
+        for path in files::below(folder)? {
+            if path.ends_with(".md") {
                 if !HISTORIES.contains(&path.as_str()) {
-                    self.pages.push(path.clone());
+                    repository.pages.push(path.clone());
                 }
-            } else if let Ok(text) = fs::read_to_string(entry.path()) {
+            } else if let Ok(text) = fs::read_to_string(folder.join(&path)) {
                 let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-                self.words.extend(words.filter(|word| word.contains('_')).map(str::to_owned));
+                repository.words.extend(words.filter(|word| word.contains('_')).map(str::to_owned));
                 let flags = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-                self.words.extend(flags.filter(|word| is_flag(word)).map(str::to_owned));
+                repository.words.extend(flags.filter(|word| is_flag(word)).map(str::to_owned));
             }
-            self.paths.insert(path);
+            repository.paths.insert(path);
         }
-        Ok(())
+        Ok(repository)
     }
 
     /// Packages that do not say what they are, and under which licence.
@@ -161,7 +145,7 @@ fn is_path(word: &str) -> bool {
     is_plain
         && !word.contains("NAME")
         && !first.is_empty()
-        && !NOT_OURS.contains(&first)
+        && !files::NOT_OURS.contains(&first)
         && (is_file || word.ends_with('/'))
 }
 
@@ -183,6 +167,11 @@ fn is_flag(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_this_repositorys_pages_name_is_there() {
+        check().unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
 
     #[test]
     fn what_a_page_names_is_found() {

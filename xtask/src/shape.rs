@@ -5,10 +5,10 @@ mod exceptions;
 mod uses;
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::files;
 use crate::shell::root;
 use exceptions::{CIRCLES, Exception, FIELDS, LINES};
 
@@ -16,8 +16,6 @@ use exceptions::{CIRCLES, Exception, FIELDS, LINES};
 const LINES_MAX: usize = 400;
 /// Fields of a struct.
 const FIELDS_MAX: usize = 15;
-/// Folders with nothing of ours in them.
-const NOT_OURS: [&str; 5] = [".git", "target", "dist", "node_modules", "shots"];
 /// Ends of names of files that people write.
 const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
 /// Crates whose files do not use one another in a circle.
@@ -26,8 +24,8 @@ const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
 /// Whether all files and structs are as small as they are to be, and no files use one another in a circle.
 pub fn check() -> Result<()> {
     let root = root();
-    let mut files = Vec::new();
-    walk(&root, "", &mut files)?;
+    let is_written = |path: &String| path.rsplit_once('.').is_some_and(|(_, end)| WRITTEN.contains(&end));
+    let files: Vec<String> = files::below(&root)?.into_iter().filter(is_written).collect();
     ensure!(files.len() > 500, "only {} files were found", files.len());
     let mut lines = Vec::new();
     let mut fields = Vec::new();
@@ -36,7 +34,7 @@ pub fn check() -> Result<()> {
         lines.push((file.clone(), text.lines().count()));
         if file.ends_with(".rs") && file.contains("/src/") {
             let parsed = syn::parse_file(&text).with_context(|| file.clone())?;
-            fields.extend(structs(&parsed.items).map(|(name, count)| (format!("{file}: {name}"), count)));
+            add_structs(&parsed.items, file, &mut fields);
         }
     }
     let mut wrong = too_large(&lines, LINES_MAX, "lines", &LINES);
@@ -50,37 +48,15 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Files of ours below a folder, as paths from the top with `/`.
-fn walk(top: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
-    for entry in fs::read_dir(top.join(folder))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        if entry.file_type()?.is_dir() {
-            if !NOT_OURS.contains(&name.as_str()) {
-                walk(top, &path, files)?;
-            }
-        } else if name.rsplit_once('.').is_some_and(|(_, end)| WRITTEN.contains(&end)) {
-            files.push(path);
+/// Adds the structs among items and in modules within them, and how many fields each has.
+fn add_structs(items: &[syn::Item], file: &str, found: &mut Vec<(String, usize)>) {
+    for item in items {
+        match item {
+            syn::Item::Struct(one) => found.push((format!("{file}: {}", one.ident), one.fields.len())),
+            syn::Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => add_structs(items, file, found),
+            _ => {}
         }
     }
-    Ok(())
-}
-
-/// The structs among items and in modules within them, and how many fields each has.
-fn structs(items: &[syn::Item]) -> Box<dyn Iterator<Item = (String, usize)> + '_> {
-    Box::new(items.iter().flat_map(|item| -> Box<dyn Iterator<Item = (String, usize)>> {
-        match item {
-            syn::Item::Struct(found) => {
-                Box::new(std::iter::once((found.ident.to_string(), found.fields.len())))
-            }
-            syn::Item::Mod(within) => match &within.content {
-                Some((_, items)) => structs(items),
-                None => Box::new(std::iter::empty()),
-            },
-            _ => Box::new(std::iter::empty()),
-        }
-    }))
 }
 
 /// What is larger than it may be and no exception, and exceptions that are none any more.
@@ -124,7 +100,6 @@ mod tests {
     #[test]
     fn this_repository_is_in_shape() {
         check().unwrap_or_else(|wrong| panic!("{wrong}"));
-        crate::prose::check().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 
     fn wrong(found: &[(&str, usize)]) -> Vec<String> {
@@ -158,8 +133,10 @@ mod tests {
     fn fields_are_counted_in_modules_within_files_too() {
         let file =
             syn::parse_file("struct A { a: u8, b: u8 } mod m { pub struct B(u8); struct C; }").expect("Rust");
-        let found: Vec<(String, usize)> = structs(&file.items).collect();
-        let expected = [("A", 2), ("B", 1), ("C", 0)].map(|(name, count)| (name.to_owned(), count));
+        let mut found = Vec::new();
+        add_structs(&file.items, "f.rs", &mut found);
+        let expected =
+            [("f.rs: A", 2), ("f.rs: B", 1), ("f.rs: C", 0)].map(|(name, count)| (name.to_owned(), count));
         assert_eq!(found, expected);
     }
 }

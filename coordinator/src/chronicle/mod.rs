@@ -21,7 +21,7 @@ use sateen_api::{EventKind, IdleWhy};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{HostId, RunState};
 
-use crate::clock::unix_ms;
+use crate::clock::{Since, unix_ms};
 use crate::limits::IDLE_REASONS_MAX;
 use events::Events;
 use log::Lines;
@@ -45,8 +45,8 @@ const SUSPENDED: &str = "the run is suspended, until somebody resumes it";
 /// The chronicle of one run.
 #[derive(Debug, Default)]
 pub struct Chronicle {
-    /// When the run was submitted, in milliseconds since 1970. All other times count from there.
-    submitted_at_ms: u64,
+    /// The time since the run was submitted: all times count from there.
+    submitted: Since,
     tree: Tree,
     /// What hosts say that they left out.
     left_out: u64,
@@ -89,7 +89,7 @@ pub enum Going {
 impl Chronicle {
     /// Of a run that was submitted then.
     pub fn new(submitted_at_ms: u64) -> Self {
-        Self { submitted_at_ms, ..Self::default() }
+        Self { submitted: Since::unix_ms(submitted_at_ms), ..Self::default() }
     }
 
     /// One whose tree is full soon.
@@ -107,8 +107,7 @@ impl Chronicle {
 
     /// Milliseconds since the run was submitted.
     pub fn now_ms(&self) -> u32 {
-        let passed_ms = unix_ms().saturating_sub(self.submitted_at_ms);
-        u32::try_from(passed_ms).unwrap_or(tree::NEVER).min(tree::NEVER - 1)
+        u32::try_from(self.submitted.ms()).unwrap_or(tree::NEVER).min(tree::NEVER - 1)
     }
 
     fn host(&mut self, source: Source<'_>) -> u32 {
@@ -153,7 +152,7 @@ impl Chronicle {
         if host != tree::NOWHERE {
             self.timeline.rename(place, host);
             self.tree.rename_host(place, host);
-            self.saved.save_looks_next();
+            self.saved.save_charts_next();
         }
     }
 

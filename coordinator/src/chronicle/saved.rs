@@ -14,6 +14,7 @@ use super::pace::Pace;
 use super::series::Series;
 use super::timeline::{LastReport, Timeline};
 use super::tree::{SavedJob, Tree, TreeSummary};
+use crate::clock::Since;
 
 /// What is saved of it, and what not.
 #[derive(Debug, Default)]
@@ -22,17 +23,17 @@ pub struct Saved {
     line: u64,
     summary: Summary,
     /// The versions of what is looked at: events, timeline, points of the series.
-    looks: Option<(u64, u64, usize)>,
-    /// Batches since looks were saved: they are larger.
+    charts: Option<(u64, u64, usize)>,
+    /// Batches since charts were saved: they are larger.
     batches: u32,
 }
 
 /// After a restart, hosts that come back have done so by then, and have told what they count.
 const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
-/// Looks are saved with every so many batches, and before that, if they have to be.
-const LOOKS_EVERY: u32 = 4;
+/// One batch in so many has the charts, unless they are to be saved at once.
+const CHARTS_EVERY: u32 = 4;
 
-/// What there is of a chronicle beside its jobs, lines and looks.
+/// What there is of a chronicle beside its jobs, lines and charts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     left_out: u64,
@@ -76,13 +77,13 @@ pub struct ChronicleChanges {
     /// What is newer than the charts.
     pub latest: Latest,
     /// Charts, if they are to be saved this time.
-    pub looks: Option<ChartData>,
+    pub charts: Option<ChartData>,
 }
 
 impl Saved {
-    /// Looks are saved with the next batch: they fit the summary no more.
-    pub(super) fn save_looks_next(&mut self) {
-        self.batches = LOOKS_EVERY;
+    /// The next batch has the charts: those that are saved do not fit the summary any more.
+    pub(super) fn save_charts_next(&mut self) {
+        self.batches = CHARTS_EVERY;
     }
 }
 
@@ -97,15 +98,15 @@ impl Chronicle {
             tree: self.tree.summary(),
         };
         let version = (self.events.version(), self.timeline.version(), self.series.age().0);
-        let are_looks_new = self.saved.looks != Some(version);
-        if !self.tree.is_unsaved() && summary == self.saved.summary && !are_looks_new {
+        let are_charts_new = self.saved.charts != Some(version);
+        if !self.tree.is_unsaved() && summary == self.saved.summary && !are_charts_new {
             return None;
         }
         self.saved.batches += 1;
-        let looks =
-            (are_looks_new && (is_last || self.is_over || self.saved.batches >= LOOKS_EVERY)).then(|| {
+        let charts = (are_charts_new && (is_last || self.is_over || self.saved.batches >= CHARTS_EVERY))
+            .then(|| {
                 self.saved.batches = 0;
-                self.saved.looks = Some(version);
+                self.saved.charts = Some(version);
                 self.timeline.taken();
                 ChartData {
                     events: self.events.clone(),
@@ -121,7 +122,7 @@ impl Chronicle {
         self.saved.line = self.lines.last();
         self.saved.summary = summary.clone();
         let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers: self.timeline.last_reports() };
-        Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, looks })
+        Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, charts })
     }
 
     /// What was taken could not be saved: all of it is to be saved once more.
@@ -138,26 +139,28 @@ impl Chronicle {
         (summary, latest): (Summary, Latest),
         jobs: impl Iterator<Item = SavedJob>,
         lines: Vec<LogLine>,
-        looks: ChartData,
+        charts: ChartData,
     ) -> Self {
         let tree = Tree::restore(&summary.tree, latest.went_on_ms, jobs);
         let lines = Lines::restore(lines, summary.last_line);
+        // The calendar may have been set back.
+        let newest_ms = charts.events.all().last().map_or(0, |event| event.t_ms.into());
         let mut chronicle = Self {
-            submitted_at_ms,
+            submitted: Since::unix_ms(submitted_at_ms).at_least(newest_ms),
             tree,
             left_out: summary.left_out,
-            events: looks.events,
-            timeline: looks.timeline.restored(&latest.workers),
-            series: looks.series,
-            pace: looks.pace,
-            idle: looks.idle,
+            events: charts.events,
+            timeline: charts.timeline.restored(&latest.workers),
+            series: charts.series,
+            pace: charts.pace,
+            idle: charts.idle,
             was_suspended: summary.was_suspended,
             is_over,
             ..Self::default()
         };
         chronicle.saved.line = lines.last();
         chronicle.lines = lines;
-        chronicle.saved.looks =
+        chronicle.saved.charts =
             Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {

@@ -224,13 +224,13 @@ fn what_workers_did_after_charts_were_saved_is_known_after_a_restart() {
     let mut chronicle = Chronicle::new(submitted_ms);
     let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
     chronicle.activity(host(1), 1, &worked(2_000));
-    let looks = chronicle.changes(RunId(1), usize::MAX, true).and_then(|changes| changes.looks);
+    let charts = chronicle.changes(RunId(1), usize::MAX, true).and_then(|changes| changes.charts);
     chronicle.activity(host(1), 1, &worked(5_000));
     let changes = chronicle.changes(RunId(1), usize::MAX, false).expect("it has worked");
-    assert!(changes.looks.is_none(), "they are large");
+    assert!(changes.charts.is_none(), "they are large");
     let known = (changes.summary, changes.latest);
-    let looks = looks.expect("charts");
-    let restored = Chronicle::restore(submitted_ms, false, known, std::iter::empty(), Vec::new(), looks);
+    let charts = charts.expect("charts");
+    let restored = Chronicle::restore(submitted_ms, false, known, std::iter::empty(), Vec::new(), charts);
     let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
     restored.complete(&mut figures);
     assert!((figures.by_host[0].computed_s - 5.0).abs() < 0.05, "{}", figures.by_host[0].computed_s);
@@ -255,7 +255,7 @@ fn what_a_process_did_under_another_id_counts_once_and_at_the_host_that_it_is() 
     };
     assert_eq!((figures.jobs.redone, of_each(&figures)), (1, vec![(0, 0.0), (1, 30.0)]));
     assert!((figures.computed_s - 3.0).abs() < 0.05, "{}", figures.computed_s);
-    // Whoever has no row is one of those that went long ago.
+    // Hosts without a row went long ago: what they did again is in the row of those.
     let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
     for _ in 0..2 {
         chronicle.complete(&mut figures);

@@ -23,9 +23,9 @@ impl Driver {
             Request::Submit { app_name, spec, submitter, reply } => {
                 self.submit(app_name, *spec, submitter, reply);
             }
-            Request::Change { run, wish, reply } => {
+            Request::Change { run, action, reply } => {
                 let now = self.clock.now();
-                let result = match wish {
+                let result = match action {
                     RunAction::Cancel => self.machine.cancel(now, run),
                     RunAction::Suspend => self.machine.suspend(now, run),
                     RunAction::Resume => self.machine.resume(now, run),

@@ -29,7 +29,7 @@ const PARTS: usize = 1000;
 pub type Times = BTreeMap<&'static str, Vec<u64>>;
 
 struct Bed {
-    drive: Driver,
+    driver: Driver,
     permits: Arc<Semaphore>,
     now_ns: fn() -> u64,
     times: Times,
@@ -38,7 +38,7 @@ struct Bed {
 impl Bed {
     fn take<T>(&mut self, kind: &'static str, event: impl FnOnce(&mut Driver) -> T) -> T {
         let began = (self.now_ns)();
-        let done = event(&mut self.drive);
+        let done = event(&mut self.driver);
         let took = (self.now_ns)().saturating_sub(began);
         self.times.entry(kind).or_default().push(took);
         done
@@ -47,7 +47,7 @@ impl Bed {
     fn say(&mut self, kind: &'static str, link: u64, message: ToCoordinator) {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         let news = FromLink::Messages { link: LinkId(link), messages: vec![message], permit: (permit, None) };
-        self.take(kind, |drive| drive.take_in(news));
+        self.take(kind, |driver| driver.take_in(news));
     }
 }
 
@@ -59,17 +59,17 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
     let broken = |error| StoreError::File { path: folder.to_owned(), why: error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
     let _entered = runtime.enter();
-    let New { drive, driver: _driver, to_driver: _to_driver } =
+    let New { driver, handle: _handle, to_driver: _to_driver } =
         New::begin(folder, usize::MAX, Clock::standing())?;
     let permits = Arc::new(Semaphore::new(8));
-    let mut bed = Bed { drive, permits, now_ns, times: Times::new() };
+    let mut bed = Bed { driver, permits, now_ns, times: Times::new() };
 
     for link in 1..=hosts {
         let hello = hello(format!("host-{link}"), format!("site-{}", link % 100), 8);
         bed.say("driver: a host comes", link, hello);
     }
-    bed.drive.chronicles.begin(RUN);
-    bed.drive.machine.submit(bed.drive.clock.now(), RUN, spec());
+    bed.driver.chronicles.begin(RUN);
+    bed.driver.machine.submit(bed.driver.clock.now(), RUN, spec());
     do_what_is_due(&mut bed);
     let root = first_root(&mut bed);
     do_what_is_due(&mut bed);
@@ -99,11 +99,11 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
                 // The store's answer is taken, which is not the driver's.
                 runtime.block_on(tokio::task::yield_now());
             }
-            bed.drive.drain();
+            bed.driver.drain();
         }
         for (kind, more, ask) in asked() {
             let answer = bed.take(kind, ask);
-            while !bed.drive.scans.is_empty() {
+            while !bed.driver.scans.is_empty() {
                 bed.take(more, Driver::next_scan_part);
             }
             runtime.block_on(answer);
@@ -124,53 +124,53 @@ type Ask = fn(&mut Driver) -> Answer;
 /// What pages ask for, and what the driver does for that at once and later.
 fn asked() -> [(&'static str, &'static str, Ask); 4] {
     [
-        ("driver: hosts are asked for", "driver: a part of all hosts", |drive| ask(drive, Request::Hosts)),
-        ("driver: a run is asked for", "driver: a part of a run's hosts", |drive| {
-            ask(drive, |reply| Request::Run(RUN, reply))
+        ("driver: hosts are asked for", "driver: a part of all hosts", |driver| ask(driver, Request::Hosts)),
+        ("driver: a run is asked for", "driver: a part of a run's hosts", |driver| {
+            ask(driver, |reply| Request::Run(RUN, reply))
         }),
-        ("driver: runs are asked for", "", |drive| ask(drive, Request::Runs)),
-        ("driver: totals are asked for", "driver: a part of totals", |drive| ask(drive, Request::Totals)),
+        ("driver: runs are asked for", "", |driver| ask(driver, Request::Runs)),
+        ("driver: totals are asked for", "driver: a part of totals", |driver| ask(driver, Request::Totals)),
     ]
 }
 
-fn ask<T: 'static>(drive: &mut Driver, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
+fn ask<T: 'static>(driver: &mut Driver, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
     let (reply, answer) = oneshot::channel();
-    drive.request(request(reply));
+    driver.request(request(reply));
     // What it is does not matter here.
     Box::pin(async move { drop(answer.await) })
 }
 
 /// Has the first host take part, and take the root.
 fn first_root(bed: &mut Bed) -> Option<RootClaim> {
-    let drive = &mut bed.drive;
-    drive.drain();
-    drive.machine.handle_message(drive.clock.now(), LinkId(1), ToCoordinator::Ready { run: RUN });
+    let driver = &mut bed.driver;
+    driver.drain();
+    driver.machine.handle_message(driver.clock.now(), LinkId(1), ToCoordinator::Ready { run: RUN });
     for _ in 0..1_000_000 {
-        while let Some((_, message)) = drive.machine.poll_transmit() {
+        while let Some((_, message)) = driver.machine.poll_transmit() {
             if let ToHost::Assign { number, proof, .. } = message {
-                drive.drain();
+                driver.drain();
                 return Some(RootClaim { run: RUN, number, proof });
             }
         }
-        drive.machine.handle_timeout(drive.clock.now());
+        driver.machine.handle_timeout(driver.clock.now());
     }
     None
 }
 
 /// All that the machine does in slices, so that every host was given the run.
 fn do_what_is_due(bed: &mut Bed) {
-    let drive = &mut bed.drive;
-    let now = drive.clock.now();
-    while drive.machine.poll_timeout().is_some_and(|(when, _)| when <= now) {
-        drive.machine.handle_timeout(now);
-        drive.drain();
+    let driver = &mut bed.driver;
+    let now = driver.clock.now();
+    while driver.machine.poll_timeout().is_some_and(|(when, _)| when <= now) {
+        driver.machine.handle_timeout(now);
+        driver.drain();
     }
 }
 
 /// A driver that has just begun, and what others reach it by.
 pub(super) struct New {
-    pub drive: Driver,
-    pub driver: DriverHandle,
+    pub driver: Driver,
+    pub handle: DriverHandle,
     pub to_driver: mpsc::UnboundedSender<FromLink>,
 }
 
@@ -199,8 +199,8 @@ impl New {
             trees_kept: crate::limits::TREES_KEPT,
             submitters: Vec::new(),
         };
-        let (drive, driver) = Driver::new(machine, clock, links, Arc::new(store), from_links, known);
-        Ok(Self { drive, driver, to_driver })
+        let (driver, handle) = Driver::new(machine, clock, links, Arc::new(store), from_links, known);
+        Ok(Self { driver, handle, to_driver })
     }
 }
 

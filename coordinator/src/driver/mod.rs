@@ -162,9 +162,9 @@ impl Driver {
         }
         let redone = |run| chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone());
         let restored = machine.runs().map(|view| (view.run, (view.counts(), redone(view.run)))).collect();
-        let driver =
+        let handle =
             DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
-        let drive = Self {
+        let driver = Self {
             machine,
             clock,
             presence: Presence::new(clock.now()),
@@ -191,7 +191,7 @@ impl Driver {
             speeds: Arc::default(),
             served: Arc::default(),
         };
-        (drive, driver)
+        (driver, handle)
     }
 
     /// Runs until `shutdown`, and saves what is left to save.
@@ -281,7 +281,7 @@ impl Driver {
     /// much hosts have to say.
     fn time_out(&mut self) {
         let is_due =
-            |drive: &Self| drive.machine.poll_timeout().is_some_and(|(when, _)| when <= drive.clock.now());
+            |driver: &Self| driver.machine.poll_timeout().is_some_and(|(when, _)| when <= driver.clock.now());
         if !is_due(self) {
             return;
         }

@@ -34,7 +34,7 @@ pub enum Request {
         /// Which run.
         run: RunId,
         /// What.
-        wish: RunAction,
+        action: RunAction,
         /// Answered when it is saved.
         reply: oneshot::Sender<Result<(), ChangeError>>,
     },
@@ -61,7 +61,7 @@ pub enum RunAction {
     Resume,
 }
 
-/// Why a wish was not done.
+/// Why a change was not made.
 #[derive(Debug, Error)]
 pub enum ChangeError {
     /// The machine refuses.

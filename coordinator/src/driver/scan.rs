@@ -84,7 +84,7 @@ struct HostRow {
 }
 
 impl HostRow {
-    fn told(self) -> HostOfRun {
+    fn shown(self) -> HostOfRun {
         host_of_run(self.host, &self.name, self.is_there, &self.counts)
     }
 }
@@ -197,7 +197,7 @@ impl Driver {
         }
         let mut live = self.live(scan.run, &OnceCell::new())?;
         let put_together = move || {
-            live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::told).collect();
+            live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::shown).collect();
             // The caller may have hung up.
             drop(scan.reply.send(Some(live)));
         };

@@ -53,8 +53,8 @@ enum Due {
 /// A coordinator's process. All times are those of the simulation. To drop it is to kill it.
 pub struct Simulated {
     // What has tasks of it comes last.
-    drive: Driver,
-    driver: DriverHandle,
+    driver: Driver,
+    handle: DriverHandle,
     router: Router,
     store: Arc<Store>,
     connection: Arc<Connection>,
@@ -121,7 +121,7 @@ impl Simulated {
             submitters: restored.submitters,
         };
         let machine = Coordinator::new(config, stored, clock.now());
-        let (mut drive, driver) =
+        let (mut driver, handle) =
             Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
         let address = ([127, 0, 0, 1], 0).into();
         let api = Api {
@@ -129,7 +129,7 @@ impl Simulated {
             grid,
             clock,
             store: Arc::clone(&store),
-            driver: driver.clone(),
+            driver: handle.clone(),
             links,
             from_links,
             names: Arc::new(PublicNames::default()),
@@ -141,11 +141,11 @@ impl Simulated {
         };
         {
             let _entered = runtime.enter();
-            drive.drain();
+            driver.drain();
         }
         let mut simulated = Self {
-            drive,
             driver,
+            handle,
             router: router(api),
             store,
             connection: Arc::new(Connection::new(address)),
@@ -162,7 +162,7 @@ impl Simulated {
 
     /// The machine.
     pub fn machine(&self) -> &Coordinator {
-        &self.drive.machine
+        &self.driver.machine
     }
 
     /// Time passes, and the driver does what it does now and then.
@@ -170,11 +170,11 @@ impl Simulated {
         while let Some((which, at)) = self.next_due().filter(|(_, at)| *at <= until) {
             let (period, due) = PERIODS[which];
             self.due[which] = at + period;
-            self.at(at, |drive| match due {
-                Due::Part => drive.next_part(),
-                Due::Entries => drive.saver.flush_entries(),
-                Due::Chronicles => drive.save_standings(),
-                Due::Again => drive.saver.write(),
+            self.at(at, |driver| match due {
+                Due::Part => driver.next_part(),
+                Due::Entries => driver.saver.flush_entries(),
+                Due::Chronicles => driver.save_standings(),
+                Due::Again => driver.saver.write(),
             });
             if matches!(due, Due::Entries | Due::Chronicles) {
                 self.wait_for_store();
@@ -197,46 +197,46 @@ impl Simulated {
     pub fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         let news = FromLink::Messages { link, messages: vec![message], permit: (permit, None) };
-        self.at(now, |drive| drive.take_in(news));
+        self.at(now, |driver| driver.take_in(news));
     }
 
     /// A host broke the rules.
     pub fn misbehaved(&mut self, now: Time, link: LinkId, reason: String) {
-        self.at(now, |drive| drive.take_in(FromLink::Misbehaved { link, reason }));
+        self.at(now, |driver| driver.take_in(FromLink::Misbehaved { link, reason }));
     }
 
     /// A link is closed.
     pub fn closed(&mut self, now: Time, link: LinkId) {
         let reason = "the link was closed".to_owned();
-        self.at(now, |drive| drive.take_in(FromLink::Closed { link, reason }));
+        self.at(now, |driver| driver.take_in(FromLink::Closed { link, reason }));
     }
 
     /// Bytes came from a host at `when`.
     pub fn heard(&mut self, now: Time, when: Time, host: HostId) {
         let when = self.own(when);
-        self.at(now, |drive| drive.machine.handle_heard(when, host));
+        self.at(now, |driver| driver.machine.handle_heard(when, host));
     }
 
     /// A timer of the machine has gone off.
     pub fn timed_out(&mut self, now: Time) {
-        self.at(now, |drive| {
-            drive.machine.handle_timeout(drive.clock.now());
-            drive.drain();
+        self.at(now, |driver| {
+            driver.machine.handle_timeout(driver.clock.now());
+            driver.drain();
         });
     }
 
     /// The driver was held up.
     pub fn stalled(&mut self, now: Time) {
-        self.at(now, |drive| drive.machine.handle_stall(drive.clock.now()));
+        self.at(now, |driver| driver.machine.handle_stall(driver.clock.now()));
     }
 
     /// Somebody submits a run; its number.
     pub fn submit(&mut self, now: Time, spec: RunSpec) -> Option<RunId> {
-        let driver = self.driver.clone();
+        let handle = self.handle.clone();
         let submitter = Peer::of([127, 0, 0, 1].into());
         let ask =
             |reply| Request::Submit { app_name: "tree".to_owned(), spec: Box::new(spec), submitter, reply };
-        self.answered(now, async move { driver.ask(ask).await })?.ok()
+        self.answered(now, async move { handle.ask(ask).await })?.ok()
     }
 
     /// Somebody cancels a run, if that is possible.
@@ -254,11 +254,11 @@ impl Simulated {
         self.change(now, run, RunAction::Resume);
     }
 
-    fn change(&mut self, now: Time, run: RunId, wish: RunAction) {
-        let driver = self.driver.clone();
-        let ask = move |reply| Request::Change { run, wish, reply };
+    fn change(&mut self, now: Time, run: RunId, action: RunAction) {
+        let handle = self.handle.clone();
+        let ask = move |reply| Request::Change { run, action, reply };
         // Hosts hear from the other machine whether it was done.
-        drop(self.answered(now, async move { driver.ask(ask).await }));
+        drop(self.answered(now, async move { handle.ask(ask).await }));
     }
 
     /// What the API answers to GET: status and body.
@@ -282,19 +282,19 @@ impl Simulated {
     fn at(&mut self, now: Time, act: impl FnOnce(&mut Driver)) {
         self.time.stand_at(EPOCH_NS + now.0);
         let _entered = self.runtime.enter();
-        act(&mut self.drive);
-        Self::save_all(&self.runtime, &mut self.drive);
+        act(&mut self.driver);
+        Self::save_all(&self.runtime, &mut self.driver);
     }
 
     fn save(&mut self) {
         let _entered = self.runtime.enter();
-        Self::save_all(&self.runtime, &mut self.drive);
+        Self::save_all(&self.runtime, &mut self.driver);
     }
 
-    fn save_all(runtime: &Runtime, drive: &mut Driver) {
-        while drive.saver.is_writing() {
-            let written = runtime.block_on(drive.saver.written());
-            drive.written(written);
+    fn save_all(runtime: &Runtime, driver: &mut Driver) {
+        while driver.saver.is_writing() {
+            let written = runtime.block_on(driver.saver.written());
+            driver.written(written);
         }
     }
 
@@ -310,20 +310,20 @@ impl Simulated {
     fn answered<T>(&mut self, now: Time, answer: impl Future<Output = Result<T, super::Gone>>) -> Option<T> {
         self.time.stand_at(EPOCH_NS + now.0);
         let _entered = self.runtime.enter();
-        let drive = &mut self.drive;
+        let driver = &mut self.driver;
         let answered = self.runtime.block_on(async {
             let mut answer = pin!(answer);
             loop {
                 tokio::select! {
                     answer = &mut answer => break answer,
-                    Some(request) = drive.requests.recv() => drive.request(request),
-                    Some(submitted) = drive.submitted.1.recv() => drive.submitted(submitted),
-                    written = drive.saver.written() => drive.written(written),
-                    () = ready(()), if !drive.scans.is_empty() => drive.next_scan_part(),
+                    Some(request) = driver.requests.recv() => driver.request(request),
+                    Some(submitted) = driver.submitted.1.recv() => driver.submitted(submitted),
+                    written = driver.saver.written() => driver.written(written),
+                    () = ready(()), if !driver.scans.is_empty() => driver.next_scan_part(),
                 }
             }
         });
-        Self::save_all(&self.runtime, &mut self.drive);
+        Self::save_all(&self.runtime, &mut self.driver);
         answered.ok()
     }
 

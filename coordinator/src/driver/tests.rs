@@ -21,7 +21,7 @@ use crate::links::Link;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Bed {
-    driver: DriverHandle,
+    handle: DriverHandle,
     store: Arc<Store>,
     links: Arc<Links>,
     to_driver: mpsc::UnboundedSender<FromLink>,
@@ -32,12 +32,12 @@ struct Bed {
 impl Bed {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let New { drive, driver, to_driver } =
+        let New { driver, handle, to_driver } =
             New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
-        let (links, store) = (Arc::clone(&drive.links), Arc::clone(&drive.store));
+        let (links, store) = (Arc::clone(&driver.links), Arc::clone(&driver.store));
         let (stop, stopping) = watch::channel(false);
-        tokio::spawn(drive.run(stopping));
-        Self { driver, store, links, to_driver, stop, _folder: folder }
+        tokio::spawn(driver.run(stopping));
+        Self { handle, store, links, to_driver, stop, _folder: folder }
     }
 
     fn say(&self, link: &Link, message: ToCoordinator) {
@@ -59,7 +59,7 @@ impl Bed {
             submitter: Peer::of([127, 0, 0, 1].into()),
             reply,
         };
-        self.driver.ask(ask).await.expect("it runs").expect("it is saved")
+        self.handle.ask(ask).await.expect("it runs").expect("it is saved")
     }
 
     /// The disk takes until the sender is used, or dropped.
@@ -126,10 +126,10 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
         !matches!(message, ToHost::Acknowledged { .. } | ToHost::StopRun { .. } | ToHost::Assign { .. })
     };
     assert!(told.iter().all(is_held), "the end is not on the disk: {told:?}");
-    let live = timeout(PATIENCE, bed.driver.ask(|reply| Request::Run(run, reply))).await;
+    let live = timeout(PATIENCE, bed.handle.ask(|reply| Request::Run(run, reply))).await;
     let live = live.expect("in time").expect("it runs").expect("to others the run is not over");
     assert_eq!(live.state, RunState::Running);
-    let hosts = timeout(PATIENCE, bed.driver.ask(Request::Hosts)).await.expect("in time").expect("it runs");
+    let hosts = timeout(PATIENCE, bed.handle.ask(Request::Hosts)).await.expect("in time").expect("it runs");
     assert_eq!(hosts.len(), 2);
 
     drop(release);
@@ -139,13 +139,13 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     assert!(stopped.is_some() && stopped < acknowledged, "in the order of the machine: {told:?}");
     let other = timeout(PATIENCE, submitted).await.expect("it is saved");
     assert_ne!(other, run);
-    let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+    let live = bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
     let live = live.expect("its figures are not final");
     let so_far = (live.is_over, live.state, live.figures.counted);
     assert_eq!(so_far, (true, RunState::Done, Counted::SoFar), "the run is over, and on the disk");
     bed.say(&one, ToCoordinator::Stopped { run });
     let saved = timeout(PATIENCE, async {
-        while bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs").is_some() {
+        while bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs").is_some() {
             tokio::task::yield_now().await;
         }
     });
@@ -174,7 +174,7 @@ async fn answers_about_many_hosts_leave_none_out() {
     }
     let live = timeout(PATIENCE, async {
         loop {
-            let live = bed.driver.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+            let live = bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
             let live = live.expect("it is not over");
             if live.figures.by_host.len() >= HOSTS {
                 return live;
@@ -186,15 +186,15 @@ async fn answers_about_many_hosts_leave_none_out() {
     let names: BTreeSet<&str> = live.figures.by_host.iter().map(|host| host.name.as_str()).collect();
     assert_eq!((names.len(), live.figures.hosts as usize), (HOSTS, HOSTS));
 
-    drop(timeout(Duration::ZERO, bed.driver.ask(Request::Hosts)).await);
-    let asked = join_all((0..8).map(|_| bed.driver.ask(Request::Hosts)));
+    drop(timeout(Duration::ZERO, bed.handle.ask(Request::Hosts)).await);
+    let asked = join_all((0..8).map(|_| bed.handle.ask(Request::Hosts)));
     for hosts in timeout(PATIENCE, asked).await.expect("in time") {
         let hosts = hosts.expect("it runs");
         let ids: BTreeSet<HostId> = hosts.iter().map(|host| host.view.id).collect();
         assert_eq!((hosts.len(), ids.len()), (HOSTS, HOSTS));
         assert!(hosts.iter().all(|host| host.view.counts.busy == 1));
     }
-    let totals = bed.driver.ask(Request::Totals).await.expect("it runs");
+    let totals = bed.handle.ask(Request::Totals).await.expect("it runs");
     let hosts = HOSTS as u64;
     assert_eq!((totals.hosts.all(), totals.hosts.working, totals.workers), (hosts, hosts, hosts));
     bed.stop.send_replace(true);
@@ -202,15 +202,15 @@ async fn answers_about_many_hosts_leave_none_out() {
 
 /// A cancellation is acknowledged when it is saved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wish_is_answered_when_it_is_saved() {
+async fn a_change_is_answered_when_it_is_saved() {
     let bed = Bed::start();
     let run = bed.submit().await;
     let release = bed.block_disk().await;
-    let cancelled = bed.driver.ask(|reply| Request::Change { run, wish: RunAction::Cancel, reply });
+    let cancelled = bed.handle.ask(|reply| Request::Change { run, action: RunAction::Cancel, reply });
     tokio::pin!(cancelled);
     assert!(timeout(Duration::from_millis(50), &mut cancelled).await.is_err());
     // A second one is told that it is over, as the machine is ahead of the disk.
-    let again = bed.driver.ask(|reply| Request::Change { run, wish: RunAction::Cancel, reply }).await;
+    let again = bed.handle.ask(|reply| Request::Change { run, action: RunAction::Cancel, reply }).await;
     assert!(matches!(again, Ok(Err(ChangeError::Over { why: None, .. }))), "{again:?}");
     drop(release);
     let answer = timeout(PATIENCE, cancelled).await.expect("in time").expect("it runs");
@@ -223,27 +223,27 @@ async fn a_wish_is_answered_when_it_is_saved() {
 #[tokio::test]
 async fn slices_go_on_however_much_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
-    let New { mut drive, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
-    let say = |drive: &mut Driver, link: &Link, message| {
+    let New { mut driver, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
+    let say = |driver: &mut Driver, link: &Link, message| {
         let permit = (Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit"), None);
-        drive.take_in(FromLink::Messages { link: link.id, messages: vec![message], permit });
+        driver.take_in(FromLink::Messages { link: link.id, messages: vec![message], permit });
     };
     let links: Vec<Arc<Link>> = (0..600)
         .map(|host| {
-            let link = drive.links.add(IpAddr::from([127, 0, 0, 1]));
-            say(&mut drive, &link, hello(format!("host-{host}"), String::new(), 1));
+            let link = driver.links.add(IpAddr::from([127, 0, 0, 1]));
+            say(&mut driver, &link, hello(format!("host-{host}"), String::new(), 1));
             link
         })
         .collect();
-    while drive.machine.sizes().slices > 0 {
-        drive.time_out();
+    while driver.machine.sizes().slices > 0 {
+        driver.time_out();
     }
     for link in &links[..300] {
-        say(&mut drive, link, ToCoordinator::Leaving);
+        say(&mut driver, link, ToCoordinator::Leaving);
     }
-    let waiting = drive.machine.sizes().slices;
+    let waiting = driver.machine.sizes().slices;
     assert!(waiting >= 300, "{waiting}");
-    let turns = std::iter::from_fn(|| (drive.machine.sizes().slices > 0).then(|| drive.time_out()));
+    let turns = std::iter::from_fn(|| (driver.machine.sizes().slices > 0).then(|| driver.time_out()));
     let turns = turns.count();
     assert!(turns <= waiting / 3, "{turns} turns for {waiting} slices");
 }

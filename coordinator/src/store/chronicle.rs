@@ -133,7 +133,7 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                     line.execute(params![run, new.number as i64, encode(new)?])?;
                 }
                 old.execute(params![run, changes.first_line as i64])?;
-                if let Some(new) = &changes.looks {
+                if let Some(new) = &changes.charts {
                     looks.execute(params![run, encode(new)?])?;
                 }
             }
@@ -241,7 +241,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
         connection.prepare("SELECT latest FROM chronicles WHERE run = ?1 AND latest IS NOT NULL")?;
     let latest = parts::<Latest>(&mut latest, of.run, "what is newer than the charts")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
-    let looks = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
+    let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
     let lines = parts::<LogLine>(&mut lines, of.run, "a log line")?;
     // There may be very many: one after the other.
@@ -254,7 +254,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
         (summary.unwrap_or_default(), latest.unwrap_or_default()),
         jobs,
         lines,
-        looks.unwrap_or_default(),
+        charts.unwrap_or_default(),
     ))
 }
 
@@ -272,13 +272,13 @@ fn parts<T: DeserializeOwned>(
 mod tests {
     use std::path::Path;
 
+    use sateen_api::Figures;
     use sateen_protocol::message::WorkerTimes;
 
     use super::*;
     use crate::chronicle::{Chronicles, Source};
     use crate::clock::unix_ms;
     use crate::store::schema::migrate;
-    use sateen_api::Figures;
 
     const RUN: RunId = RunId(1);
 
@@ -297,7 +297,7 @@ mod tests {
         let chronicles = Chronicles::default();
         chronicles.restore(RUN, false, begun);
         let batch = Batch { chronicles: chronicles.changes(usize::MAX, false).0, ..Batch::default() };
-        assert!(batch.chronicles.iter().all(|changes| changes.looks.is_none()), "they are saved later");
+        assert!(batch.chronicles.iter().all(|changes| changes.charts.is_none()), "they are saved later");
         save(&mut connection, &batch).expect("it is saved");
         let known = |connection: &Connection| {
             let of = Chronicled { run: RUN, is_over: false, submitted_at_ms };

@@ -300,6 +300,11 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
         (format!("{:?}", page.tree(run).records), page.value(topics[0])["depths"].clone())
     };
     let before = look(&server);
+    let rows = |server: &Server| {
+        let timeline = server.json(&format!("/api/v1/runs/{run}/timeline"));
+        timeline["rows"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(rows(&server), 2, "{:#}", server.json(&format!("/api/v1/runs/{run}/timeline")));
     // Charts are saved every other second, or when the disk has time: one may be under way, one wait for its turn, and the
     // third has all that was seen.
     let database = server.folder.path().join("state.sqlite");
@@ -327,8 +332,5 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
         .collect();
     assert_eq!(kinds.first(), Some(&"submitted"));
     assert!(kinds.contains(&"coordinator_restarted"), "{kinds:?}");
-    assert_eq!(
-        server.json(&format!("/api/v1/runs/{run}/timeline"))["rows"].as_array().map(Vec::len),
-        Some(2)
-    );
+    assert_eq!(rows(&server), 2, "{:#}", server.json(&format!("/api/v1/runs/{run}/timeline")));
 }

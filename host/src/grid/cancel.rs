@@ -1,4 +1,4 @@
-//! That a run is not wanted any more, for whoever works for it.
+//! Tells those who prepare a run that it is not wanted any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -90,7 +90,7 @@ pub fn write_news(store: StoreContextMut<'_, Guest>, word: u32) {
 pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
     let Some(limit) = read(&store, LIMIT) else { return };
     write(store.as_context_mut(), MEASURE_BELOW, &MEASURE_ALL.to_le_bytes());
-    // An alarm stays one; whoever answers it closes the paths.
+    // An alarm is not overwritten: the guest closes the paths itself when it answers it.
     if limit != 0 {
         write(store, LIMIT, &CLOSED);
     }

@@ -5,7 +5,7 @@ use super::grain::exposure_cost;
 use super::pace::Pace;
 use crate::scheduler::{Alarm, CALM};
 
-/// A guest that has offered a job that is too short is left alone for so many beats.
+/// A guest that has offered a job which is too short for others is asked for none during this number of beats.
 const QUIET_BEATS: u32 = 8;
 
 /// When an instance is asked for jobs.
@@ -15,12 +15,12 @@ pub struct Exposure {
     pace: Pace,
     /// The run's beats that it has counted.
     beats: u64,
-    /// For so many beats it is not asked for jobs.
+    /// Beats during which it is not asked for jobs yet.
     quiet_beats: u32,
 }
 
 impl Exposure {
-    /// Of an instance that begins when the run has had so many beats.
+    /// For an instance that begins now; `beats` is the number that the run has had.
     pub fn new(beats: u64) -> Self {
         Self { beats, ..Self::default() }
     }
@@ -30,7 +30,7 @@ impl Exposure {
         self.pace.is_one_enough()
     }
 
-    /// A job was exposed with so many bytes of parameters.
+    /// Counts a job that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, bytes: usize) {
         self.pace.count_exposed(bytes);
     }
@@ -78,8 +78,8 @@ impl Guest {
         self.registry.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
     }
 
-    /// Whether a job spawned from `depth`, with so many bytes of parameters, takes too short for others. Nothing
-    /// is asked for then for a while: the guest writes the parameters of all that it offers.
+    /// Whether a job that was spawned at `depth`, with parameters of `bytes` bytes, is too short for others. If so, the guest is
+    /// asked for none for a while, since it writes the parameters of whatever it offers.
     pub fn turns_down(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
         let is_too_short = !self.registry.is_draining()
             && !self.registry.is_pristine()

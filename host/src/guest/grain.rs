@@ -71,7 +71,7 @@ impl Grain {
         self.is_coarse
     }
 
-    /// Counts a job that was exposed with so many bytes of parameters.
+    /// Counts a job that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, bytes: usize) {
         self.exposed += 1;
         self.exposed_bytes += bytes as u64;

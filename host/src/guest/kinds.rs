@@ -38,7 +38,7 @@ impl Kinds {
         self.0.len()
     }
 
-    /// Counts a job of this kind that was exposed with so many bytes of parameters.
+    /// Counts a job of this kind that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, kind: usize, bytes: usize) {
         if let Some(live) = self.0.iter_mut().find(|live| live.kind == kind) {
             live.grain.count_exposed(bytes);

@@ -71,7 +71,7 @@ impl Pace {
         self.left = None;
     }
 
-    /// A job was exposed with so many bytes of parameters.
+    /// Counts a job that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, bytes: usize) {
         let Some(left) = &mut self.left else { return };
         self.spent += exposure_cost(bytes);

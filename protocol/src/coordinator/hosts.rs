@@ -40,8 +40,8 @@ pub struct HostState {
     /// It may be told of other hosts from then on, and what it was told is spread out until then.
     pub news_from: Time,
     pub news_paid: Time,
-    /// It was there before the coordinator was started again, and will say whom it knew when it was welcomed. These were
-    /// said to be gone since.
+    /// It was there before the coordinator was started again, and was asked whom it knows. Until it answers: who was said to be
+    /// gone since then. `None` if it is not asked, or does not answer.
     pub gone_since_asked: Option<BTreeSet<HostId>>,
     pub mailbox: Mailbox,
     /// Entries that it was sent in answers are spread out until then. A new host earns its first burst by being there, so
@@ -383,25 +383,5 @@ impl Coordinator {
             _ => self.miss(now, host, state),
         }
         self.settle(now);
-    }
-
-    /// Hosts from before the restart that have not come back are gone.
-    pub(super) fn end_waiting(&mut self, now: Time) {
-        self.waits_until = None;
-        self.epoch += 1;
-        // Nothing is settled before all have been asked.
-        self.newsroom.hold(now, self.epoch);
-        self.in_slices(now, Slice::AskAll { after: None, epoch: self.epoch });
-        self.in_slices(now, Slice::ForgetAbsent { after: None });
-        self.settle(now);
-    }
-
-    /// Asks a host from before the restart what it goes on with.
-    pub(super) fn ask_after_restart(&mut self, now: Time, host: HostId, epoch: u64) {
-        let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
-        self.newsroom.owe(now, &mut state.mailbox, epoch);
-        if state.gone_since_asked.is_none() {
-            self.tell_present(now, host);
-        }
     }
 }

@@ -32,6 +32,7 @@ mod parcels;
 mod participation;
 mod pausing;
 mod ready;
+mod restart;
 mod results;
 mod root;
 mod root_job;
@@ -53,6 +54,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+pub use crate::limits::Circle;
 use crate::limits::{
     ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING,
     RESTART_GRACE, WORKERS_REPORTED_MAX, shortened,
@@ -63,7 +65,6 @@ use crate::table::Total;
 use crate::{HostId, Random, RunEnd, RunId, RunState, Table, Time};
 use answers::Answers;
 pub use backlog::Backlog;
-pub use circles::Circle;
 use circles::Circles;
 use hosts::HostState;
 use missing::Missing;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{
-    ACQUAINTANCES_MAX, DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, INTRODUCTION_EVERY,
-    INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING,
-    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
+    DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX,
+    JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX,
+    SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -230,9 +230,7 @@ impl Coordinator {
 
     fn tell_gone(&mut self, now: Time, host: HostId, gone: HostId, going: &Going) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
-        if let Some(since_asked) = state.gone_since_asked.as_mut() {
-            since_asked.insert(gone);
-        }
+        state.is_told_gone(gone);
         self.newsroom.owe(now, &mut state.mailbox, going.epoch);
         if let Some(news) = self.news_of(now, host) {
             news.joined.remove(&gone);
@@ -316,7 +314,7 @@ impl Coordinator {
     }
 
     /// In order: itself, and whom it knows.
-    fn ids_of_circle(&self, host: HostId) -> Vec<HostId> {
+    pub(super) fn ids_of_circle(&self, host: HostId) -> Vec<HostId> {
         let mut ids: Vec<HostId> = self.circles.of(host).collect();
         if let Err(place) = ids.binary_search(&host) {
             ids.insert(place, host);
@@ -324,7 +322,7 @@ impl Coordinator {
         ids
     }
 
-    fn works(&self, host: HostId) -> bool {
+    pub(super) fn works(&self, host: HostId) -> bool {
         self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
@@ -428,47 +426,6 @@ impl Coordinator {
             Parted::Nothing => {}
             Parted::Remind(whom, of) => self.tell_joined(now, whom, of),
         }
-    }
-
-    // ---- after a restart ----
-
-    /// A host says whom it knows from before the restart.
-    pub(super) fn on_knows(&mut self, now: Time, host: HostId, hosts: &[HostId]) -> Result<(), Misbehaviour> {
-        if hosts.len() > ACQUAINTANCES_MAX {
-            return Err(Misbehaviour::TooMuch);
-        }
-        let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
-        let Some(gone) = state.gone_since_asked.take() else { return Ok(()) };
-        // Those may be back already, as hosts that it does not know.
-        let others = hosts.iter().copied().filter(|other| !gone.contains(other)).collect();
-        let is_late = self.waits_until.is_none();
-        self.in_slices(now, Slice::Know { host, others, is_late });
-        Ok(())
-    }
-
-    /// Some of those that a host knew before the restart.
-    pub(super) fn know(&mut self, now: Time, host: HostId, others: &[HostId]) {
-        if !self.hosts.contains_key(&host) {
-            return;
-        }
-        let is_waiting = self.waits_until.is_some();
-        for other in others {
-            let is_there = self.hosts.contains_key(other);
-            if *other == host || !(is_there || is_waiting) {
-                continue;
-            }
-            let is_news = self.circles.connect(host, *other);
-            if is_news && is_there {
-                self.tell_joined(now, *other, host);
-            }
-        }
-    }
-
-    /// A host is told who of its circle has come back.
-    pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
-        self.tell_news_to(now, host, None);
-        let hosts = self.ids_of_circle(host).into_iter().filter(|id| self.works(*id)).collect();
-        self.send(host, ToHost::Present { epoch: self.epoch, hosts });
     }
 }
 

@@ -109,7 +109,7 @@ impl Coordinator {
         let counts = Counts { busy: 0, ..part.counts() };
         let account = Account {
             progress: part.progress,
-            root_host: part.root_host().or(part.assigned_before),
+            root_host: part.root_host().or(part.root_before.host()),
             root_losses: part.root_losses,
             table,
             at_work: part.tally.at_work(),

@@ -7,7 +7,7 @@ use crate::message::{Departure, RootClaim, ToHost};
 use crate::{EntryState, Finished, HostId, JobNumber, Outcome, RunEnd, RunId, RunState, Time};
 
 use super::answers::Answer;
-use super::run::CoordinatorRun;
+use super::run::{CoordinatorRun, RootBefore};
 use super::slices::Slice;
 use super::{Coordinator, Event, Misbehaviour};
 
@@ -74,10 +74,9 @@ impl Coordinator {
         }
         self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
-        let part = self.runs.get_mut(&run).filter(|part| part.root_host() == Some(host));
-        if let Some(part) = part {
-            part.tally.count_root_given_back(host);
-            self.take_root(now, run, Departure::Crashed);
+        if self.runs.get(&run).is_some_and(|part| part.root_host() == Some(host)) {
+            // It has told what it did, and gives back what it has, as one that leaves does.
+            self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
         }
     }
@@ -110,7 +109,7 @@ impl Coordinator {
             }
             Some(_) | None => {
                 part.assigned = Some((host, number));
-                part.forget_root_before();
+                part.root_before = RootBefore::Nobody;
                 self.set_state(run, RunState::Running);
             }
         }
@@ -127,7 +126,7 @@ impl Coordinator {
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = Some((host, number));
-        part.forget_root_before();
+        part.root_before = RootBefore::Nobody;
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
@@ -161,12 +160,12 @@ impl Coordinator {
 
     fn assign_root(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let before = part.assigned_before.take();
-        if std::mem::take(&mut part.was_given_before) || before.is_some() {
+        let before = std::mem::take(&mut part.root_before);
+        if before != RootBefore::Nobody {
             // Its host went while the coordinator was away.
             part.root_losses = part.root_losses.saturating_add(1);
             part.note_root_begun(Departure::Crashed);
-            self.events.extend(before.map(|host| Event::RootLost(run, host)));
+            self.events.extend(before.host().map(|host| Event::RootLost(run, host)));
         }
         let Some(part) = self.runs.get(&run) else { return };
         let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());

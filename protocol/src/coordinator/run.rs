@@ -16,6 +16,36 @@ use super::turn::Turn;
 use super::unsaved::Unsaved;
 use super::{Standing, StoredRun};
 
+/// Who had the root job when the coordinator was stopped, until that host is back with it, or it is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RootBefore {
+    /// Nobody, or what became of it is known.
+    #[default]
+    Nobody,
+    /// This host.
+    Host(HostId),
+    /// Perhaps a host that is not known: the coordinator was stopped before it saved anything of how the run stood.
+    Unknown,
+}
+
+impl RootBefore {
+    fn of(standing: &Standing) -> Self {
+        match standing.root_host {
+            Some(host) => Self::Host(host),
+            None if *standing == Standing::default() => Self::Unknown,
+            None => Self::Nobody,
+        }
+    }
+
+    /// The host, if it is known.
+    pub fn host(self) -> Option<HostId> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Nobody | Self::Unknown => None,
+        }
+    }
+}
+
 /// Hosts save what they have of a run.
 pub struct Suspending {
     /// Hosts that have not yet done so.
@@ -38,10 +68,8 @@ pub struct CoordinatorRun {
     pub root: JobSpec,
     /// Who has the root job, and under which number.
     pub assigned: Option<(HostId, JobNumber)>,
-    /// Who had it when the coordinator was stopped; until that host is back with it, or it is lost.
-    pub assigned_before: Option<HostId>,
-    /// The same, and who that was may not be known: nothing of how the run stood was saved before the restart.
-    pub was_given_before: bool,
+    /// Who had it when the coordinator was stopped.
+    pub root_before: RootBefore,
     /// All whose result of the root counts.
     pub claims: BTreeSet<(HostId, JobNumber)>,
     /// Those whose root was withdrawn because an earlier host came back with it.
@@ -82,8 +110,7 @@ impl CoordinatorRun {
             was_active: false,
             root,
             assigned: None,
-            assigned_before: None,
-            was_given_before: false,
+            root_before: RootBefore::Nobody,
             claims: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             next_number: 0,
@@ -120,8 +147,7 @@ impl CoordinatorRun {
         part.table.sweep(usize::MAX);
         let standing = stored.standing;
         if state == RunState::Running {
-            part.assigned_before = standing.root_host;
-            part.was_given_before = standing == Standing::default();
+            part.root_before = RootBefore::of(&standing);
         }
         part.root_losses = standing.root_losses;
         part.progress = standing.progress;
@@ -134,11 +160,6 @@ impl CoordinatorRun {
     pub fn note_root_begun(&mut self, how: Departure) {
         self.root.redone = true;
         self.root.given_back = how == Departure::Left && keeps_what_is_finished(&self.spec);
-    }
-
-    /// A host has come back with the root.
-    pub fn forget_root_before(&mut self) {
-        (self.assigned_before, self.was_given_before) = (None, false);
     }
 
     /// Whether hosts steal from nobody but the root's.

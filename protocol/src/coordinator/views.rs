@@ -95,7 +95,7 @@ impl<'a> RunView<'a> {
 
     /// Who has the root job.
     pub fn root_host(&self) -> Option<HostId> {
-        self.part.root_host().or(self.part.assigned_before)
+        self.part.root_host().or(self.part.root_before.host())
     }
 
     /// How often the root was lost with its host.

@@ -1,7 +1,7 @@
 //! How much of each thing a peer may send: as much as that is taken, one more and it is cut off.
 
 use super::bonds::{entry, job};
-use super::run::Held;
+use super::jobs::Held;
 use super::tests::{PEER, RUN, host, said};
 use super::*;
 use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX, TEXT_BYTES_MAX};

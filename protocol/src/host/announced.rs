@@ -36,7 +36,7 @@ pub fn busy() -> Host {
     let joined = vec![info(OTHER)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    let request = |victim| run::Request {
+    let request = |victim| jobs::Request {
         victim,
         since: NOW,
         is_wide: false,
@@ -57,7 +57,7 @@ pub fn busy() -> Host {
     let part = host.runs.get_mut(&RUN).expect("it takes part");
     assert_eq!((part.held.len(), part.loans.len(), part.next_number), (1, 1, 2));
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
-    let unresolved = run::Unresolved { spec, since: NOW, wanted_from: Some(PEER) };
+    let unresolved = jobs::Unresolved { spec, since: NOW, wanted_from: Some(PEER) };
     part.unresolved.insert(JobNumber(11), unresolved);
     let replica = Arc::new(SharedReplica::default());
     host.handle_notice(NOW, RUN, Notice::Shared { object: KNOWN, replica });

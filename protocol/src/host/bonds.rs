@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::run::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bonds::note;
-use super::run::LoanState;
+use super::jobs::LoanState;
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;

@@ -13,7 +13,7 @@ use crate::wide::counted_since;
 use crate::{Counts, RunId, Time};
 
 use super::Host;
-use super::run::{HostRun, Stage};
+use super::run::{HostRun, Stage, Told};
 
 /// Maximum dropped runs whose counts are kept; the first are forgotten.
 const ENDED_RUNS_MAX: usize = 32;
@@ -40,7 +40,7 @@ struct Ended {
     series: u64,
     runtime_counts: Counts,
     own_counts: Counts,
-    counted_as_another: (Counts, Vec<WorkerTimes>),
+    told_as_another: Told,
     progress: Option<(u64, u64)>,
     workers: Vec<WorkerTimes>,
     /// The coordinator waits for the counts: the run is not only suspended.
@@ -56,7 +56,7 @@ impl Ended {
             series: part.series,
             runtime_counts: part.runtime_counts,
             own_counts: part.own_counts,
-            counted_as_another: part.counted_as_another.clone(),
+            told_as_another: part.told_as_another.clone(),
             progress: part.progress,
             workers: part.workers.clone(),
             is_over,
@@ -67,7 +67,7 @@ impl Ended {
     fn message(&self, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
         let mut counts = self.runtime_counts;
         counts.add(&self.own_counts);
-        let counts = Counts { busy: 0, ..counted_since(&self.counted_as_another.0, &counts) };
+        let counts = Counts { busy: 0, ..counted_since(&self.told_as_another.counts, &counts) };
         ToCoordinator::Counts {
             run: self.run,
             series: self.series,
@@ -75,7 +75,7 @@ impl Ended {
             progress: self.progress,
             notes,
             notes_dropped,
-            workers: WorkerTimes::all_since(&self.counted_as_another.1, &self.workers),
+            workers: WorkerTimes::all_since(&self.told_as_another.workers, &self.workers),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::limits::{COUNTS_SOON, HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
 
-use super::run::{Held, LoanState, Owner};
+use super::jobs::{Held, LoanState, Owner};
 use super::{Command, Event, Host, Misbehaviour, Receiver, Repeated};
 
 impl Host {

@@ -7,8 +7,9 @@ use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
+use super::jobs::Owner;
 use super::repeats::is_known;
-use super::run::{Announced, HostRun, Owner, Stage};
+use super::run::{Announced, HostRun, Stage};
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {

@@ -28,6 +28,7 @@ mod ended;
 #[cfg(test)]
 mod getters;
 mod given_up;
+mod jobs;
 mod loans;
 mod membership;
 mod parcels;

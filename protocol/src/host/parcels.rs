@@ -9,7 +9,8 @@ use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::shared::ObjectId;
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
-use super::run::{Loan, LoanState, Owner, Request, Stage, Unresolved};
+use super::jobs::{Loan, LoanState, Owner, Request, Unresolved};
+use super::run::Stage;
 use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
 /// What becomes of a parcel that was announced.

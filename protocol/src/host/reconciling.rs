@@ -7,7 +7,8 @@ use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
 use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
 
-use super::run::{HostRun, LoanState, Owner};
+use super::jobs::{LoanState, Owner};
+use super::run::HostRun;
 use super::{Host, Receiver, Repeated};
 
 impl Host {

@@ -8,7 +8,8 @@ use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::run::{Announced, HostRun, Owner, Stage};
+use super::jobs::Owner;
+use super::run::{Announced, HostRun, Stage};
 use super::{Command, Host, in_parts};
 
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are

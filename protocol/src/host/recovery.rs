@@ -13,8 +13,9 @@ use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_EN
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
+use super::jobs::{Loan, LoanState, Owner, Unresolved};
 use super::repeats::is_known;
-use super::run::{HostRun, Loan, LoanState, Owner, Unresolved};
+use super::run::HostRun;
 use super::{Command, Event, Host, Receiver};
 
 impl Host {

@@ -3,7 +3,7 @@
 
 use crate::{HostId, JobKey, JobNumber, RunId, Time};
 
-use super::run::{LoanState, Owner};
+use super::jobs::{LoanState, Owner};
 use super::{Host, Receiver};
 
 /// What of a run is between this host and a peer.

@@ -12,108 +12,12 @@ use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::shared::{ObjectId, Writer};
 use crate::wide::counted_since;
 use crate::{
-    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, RunSpec, Scope, StealId, Stealing,
-    Table, Time,
+    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobTag, RunSpec, StealId, Stealing, Table, Time,
 };
 
 use super::again::RunAgain;
+use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
 use super::sharing::{Sharing, Unmentioned};
-
-/// For whom a job is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owner {
-    /// It is a root.
-    Coordinator,
-    /// It was stolen from there, or adopted by it.
-    Host(HostId),
-    /// A redone job of this host's runtime waits for it; the number is the runtime's.
-    Here,
-}
-
-/// A job that this host runs for others.
-#[derive(Debug)]
-pub struct Held {
-    pub spec: JobSpec,
-    /// Who waits for it, and under which number there. Empty: it is an orphan.
-    pub owners: Vec<(Owner, JobNumber)>,
-    /// Its outcome, until all owners have it.
-    pub finished: Option<Finished>,
-    /// Since when its owners have been told of it.
-    pub since: Time,
-    /// Who lent it.
-    pub lender: Option<HostId>,
-    /// The request that it answered; until it begins.
-    pub asked: Option<Request>,
-    /// Its first instructions have run: a worker has taken it.
-    pub begun: bool,
-}
-
-/// How sure it is that the thief has a loan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoanState {
-    /// Given in answer to this request.
-    Given(StealId),
-    /// The host that runs the orphan was asked to adopt this owner.
-    Asked,
-    /// It has agreed.
-    Agreed,
-}
-
-/// A job of this host's runtime that another host runs.
-#[derive(Debug)]
-pub struct Loan {
-    /// The runtime's number.
-    pub number: JobNumber,
-    pub spec: JobSpec,
-    pub thief: HostId,
-    pub state: LoanState,
-    /// Holdings with a greater number were made after the thief knew of the loan.
-    pub holding: u64,
-    /// When the thief was last heard to have it, and whether it ever was.
-    pub heard: Time,
-    pub is_heard: bool,
-    /// When its job was last sent, unless that is known to be lost.
-    pub sent: Option<Time>,
-    /// Since it was asked to adopt, the host has said again that it has the job.
-    pub is_renewed: bool,
-}
-
-impl Loan {
-    /// Whether its job may be on its way to the thief, if that takes no longer than `wait`.
-    pub fn is_on_its_way(&self, now: Time, wait: Duration) -> bool {
-        self.sent.is_some_and(|sent| now < sent + wait)
-    }
-}
-
-/// A steal request under way.
-#[derive(Debug)]
-pub struct Request {
-    pub victim: HostId,
-    pub since: Time,
-    /// It is the one asynchronous request to another site.
-    pub is_wide: bool,
-    pub scope: Scope,
-    /// The loan's number, if the job comes as a parcel.
-    pub arriving: Option<JobNumber>,
-}
-
-/// A thief that waits here.
-#[derive(Debug)]
-pub struct Parked {
-    pub thief: HostId,
-    pub steal: StealId,
-    pub holding: u64,
-    pub until: Time,
-}
-
-/// A lost or looked-up job of the runtime's whose fate is not clear yet.
-#[derive(Debug)]
-pub struct Unresolved {
-    pub spec: JobSpec,
-    pub since: Time,
-    /// Who was asked for its result; `None` while the coordinator looks for entries.
-    pub wanted_from: Option<HostId>,
-}
 
 /// How far a host is with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +58,15 @@ impl Default for Rest {
     fn default() -> Self {
         Self { until: Time::default(), length: STEAL_REST_MIN, refusals: 0 }
     }
+}
+
+/// What the coordinator was told of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// What was counted.
+    pub counts: Counts,
+    /// What workers did with their time.
+    pub workers: Vec<WorkerTimes>,
 }
 
 /// What a host knows of one run.
@@ -238,8 +151,8 @@ pub struct HostRun {
     pub own_counts: Counts,
     /// What both were when the coordinator was last told.
     pub reported: (Counts, Counts),
-    /// What the coordinator counts for an id of this host that it does not believe any more, and the time of its workers.
-    pub counted_as_another: (Counts, Vec<WorkerTimes>),
+    /// What the coordinator counts for an id of this host that it does not believe any more.
+    pub told_as_another: Told,
     pub progress: Option<(u64, u64)>,
     /// Each with when it happened.
     pub notes: Vec<(Time, JobNote)>,
@@ -316,7 +229,7 @@ impl HostRun {
             runtime_counts: Counts::default(),
             own_counts: Counts::default(),
             reported: Default::default(),
-            counted_as_another: Default::default(),
+            told_as_another: Told::default(),
             progress: None,
             notes: Vec::new(),
             notes_dropped: 0,
@@ -432,12 +345,12 @@ impl HostRun {
 
     /// What the coordinator is told of them.
     pub fn counts_to_tell(&self) -> Counts {
-        counted_since(&self.counted_as_another.0, &self.counts())
+        counted_since(&self.told_as_another.counts, &self.counts())
     }
 
     /// What it is told of their time.
     pub fn workers_to_tell(&self) -> Vec<WorkerTimes> {
-        WorkerTimes::all_since(&self.counted_as_another.1, &self.workers)
+        WorkerTimes::all_since(&self.told_as_another.workers, &self.workers)
     }
 
     /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
@@ -445,7 +358,7 @@ impl HostRun {
     pub fn count_as_another(&mut self) {
         let (mut told, own) = self.reported;
         told.add(&own);
-        self.counted_as_another = (told, self.workers_reported.clone());
+        self.told_as_another = Told { counts: told, workers: self.workers_reported.clone() };
     }
 
     /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it

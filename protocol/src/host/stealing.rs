@@ -20,7 +20,8 @@ use crate::limits::{
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
-use super::run::{Held, HostRun, Loan, LoanState, Owner, Parked, Request, Rest, Stage};
+use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request};
+use super::run::{HostRun, Rest, Stage};
 use super::{Command, Event, Host, Misbehaviour, Receiver};
 
 impl Host {

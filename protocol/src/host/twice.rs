@@ -5,7 +5,8 @@
 use crate::message::{NoteKind, PeerMessage};
 use crate::{Entry, EntryState, Finished, JobNumber, JobTag, RunId};
 
-use super::run::{HostRun, LoanState, Owner};
+use super::jobs::{LoanState, Owner};
+use super::run::HostRun;
 use super::{Command, Event, Host};
 
 impl Host {

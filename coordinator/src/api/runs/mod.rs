@@ -104,15 +104,15 @@ pub async fn resume(api: State<Api>, run: Path<String>) -> Result<(StatusCode, J
 async fn change(
     State(api): State<Api>,
     Path(run): Path<String>,
-    wish: RunAction,
-    wished: &str,
+    action: RunAction,
+    past: &str,
 ) -> Result<(StatusCode, Json<Run>), Problem> {
     let run = parse(&run)?;
     let row = row(&api, run).await?;
     if row.state.is_over() {
-        return Err(Problem::conflict(format!("run {run} cannot be {wished}: it is {}", row.state.word())));
+        return Err(Problem::conflict(format!("run {run} cannot be {past}: it is {}", row.state.word())));
     }
-    match api.driver.ask(|reply| Request::Change { run, wish, reply }).await? {
+    match api.driver.ask(|reply| Request::Change { run, action, reply }).await? {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(find(&api, run).await?))),
         Err(ChangeError::Refused(error)) => Err(Problem::conflict(error.to_string())),
         Err(error @ ChangeError::Over { .. }) => Err(Problem::conflict(error.to_string())),

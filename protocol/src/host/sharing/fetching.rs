@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Fetch, Sharing};
-use crate::host::run::{Owner, Stage};
+use crate::host::jobs::Owner;
+use crate::host::run::Stage;
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;

@@ -48,9 +48,7 @@ impl World {
             self.disturb();
         }
     }
-}
 
-impl World {
     /// How many jobs have begun that are below another, and that one: as workers of the usual speed.
     fn begun_below(&self, run: RunId, tag: JobTag) -> u64 {
         let of_process = |process: &Process| {

@@ -1,8 +1,8 @@
 //! What is computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
-//! may lose what it did since the last recording, and what it was at. So does each job below one that a host evicts, wherever
-//! it is run. So may all when the coordinator crashes, or a run
-//! is suspended. A host that was given up and does not know goes on meanwhile, and when it is back, with what another
-//! host has begun again: the first result counts, and until then both are at it.
+//! may lose what it did since the last recording, and what it was at. So does each job below one that a host evicts,
+//! on whichever host. So may all when the coordinator crashes, or a run is suspended. A host that was given up and does
+//! not know goes on meanwhile, and when it is back, with what another host has begun again: the first result counts, and
+//! until then both are at it.
 //!
 //! While messages are lost or late, or a host cannot go on with a run, what was recorded may not be known where it is
 //! looked for. There, all workers may lose as much each time that anything happens.

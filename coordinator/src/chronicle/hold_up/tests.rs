@@ -1,0 +1,140 @@
+use super::*;
+
+/// `stretches` stretches of a quarter of a second, all alike.
+fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
+    vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
+}
+
+/// A run whose workers got all the processor time that they computed.
+fn run(totals: Vec<Totals>) -> Evidence {
+    let bucket_s = 0.25;
+    Evidence {
+        passed_s: totals.len() as f64 * bucket_s,
+        work_s: sum(&totals).work * bucket_s,
+        bucket_s,
+        totals,
+        begun: (100, 0),
+        ..Evidence::default()
+    }
+}
+
+#[track_caller]
+fn is(evidence: &Evidence, kind: HoldUpKind, words: &[&str]) {
+    let found = evidence.verdict().expect("enough is known");
+    assert_eq!(found.kind, kind, "{}", found.text);
+    for word in words {
+        assert!(found.text.contains(word), "`{word}` is not in `{}`", found.text);
+    }
+}
+
+#[test]
+fn nothing_is_said_of_a_moment() {
+    assert_eq!(run(part(7, 8.0, 1.0, 7.0, 0.0)).verdict(), None);
+    assert_eq!(Evidence { passed_s: 60.0, ..run(Vec::new()) }.verdict(), None);
+}
+
+#[test]
+fn a_run_whose_workers_compute_is_held_up_by_nothing() {
+    is(&run(part(40, 8.0, 7.6, 0.2, 0.1)), HoldUpKind::Nothing, &["7.6 of 8 workers", "more hosts make"]);
+    let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
+    is(&over, HoldUpKind::Nothing, &["more would have made it"]);
+}
+
+#[test]
+fn a_run_that_waits_says_for_what_and_how_long() {
+    let mut waits = run(part(40, 8.0, 7.6, 0.2, 0.1));
+    waits.waiting_for = Some("no host is connected".to_owned());
+    waits.waited = (3.0, "no host is connected".to_owned());
+    is(&waits, HoldUpKind::Waiting, &["3.0 s of 10.0 s", "no host is connected"]);
+    waits.waited.0 = 0.4;
+    let found = waits.verdict().expect("enough is known");
+    assert_eq!(found.text, "It waits: no host is connected.");
+    waits.waited.0 = 3.0;
+    waits.waiting_for = None;
+    is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done"]);
+    waits.waited.0 = 1.0;
+    is(&waits, HoldUpKind::Nothing, &[]);
+}
+
+#[test]
+fn workers_without_processors_are_starved() {
+    let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
+    starved.work_s *= 0.19;
+    is(&starved, HoldUpKind::Starved, &["busy elsewhere for 81 %", "these got 19 % of a core each."]);
+    let host = |name: &str, work_s, computed_s| HostOfRun {
+        name: name.to_owned(),
+        work_s,
+        computed_s,
+        ..HostOfRun::default()
+    };
+    // Of a moment nothing is said.
+    let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
+    assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
+    starved.least = least(&hosts);
+    is(&starved, HoldUpKind::Starved, &["19 % of a core each, and 10 % on bob."]);
+    is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["workers did for 75 % of the time"]);
+}
+
+#[test]
+fn a_run_that_shares_its_hosts_says_so() {
+    let mut shares = run(part(40, 2.0, 0.9, 0.1, 0.0));
+    shares.others_s = 9.0;
+    is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
+    shares.others_s = 1.0;
+    is(&shares, HoldUpKind::Sharing, &["Pauses and other runs", "for 50 % of their time"]);
+    let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
+    seeks.others_s = 1.0;
+    is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
+}
+
+/// They computed for a while on a busy machine, and results have been on their way ever since.
+#[test]
+fn results_that_crawl_are_not_blamed_on_processors() {
+    let mut totals = part(20, 4.0, 4.0, 0.0, 0.0);
+    totals.extend(part(10, 4.0, 0.2, 1.8, 2.0));
+    let mut crawls = run(totals.clone());
+    crawls.work_s *= 0.4;
+    is(&crawls, HoldUpKind::Starved, &["busy elsewhere"]);
+    totals.extend(part(60, 4.0, 0.2, 1.8, 2.0));
+    let crawls = Evidence { work_s: crawls.work_s, ..run(totals) };
+    is(&crawls, HoldUpKind::Waiting, &["waited for them for 39 %", "1 of 4 workers"]);
+}
+
+#[test]
+fn too_few_jobs_are_too_little_parallelism() {
+    is(&run(part(40, 8.0, 2.0, 5.0, 1.0)), HoldUpKind::Parallelism, &["2 of 8 workers", "62 %", "12 %"]);
+}
+
+#[test]
+fn a_long_end_with_one_worker_is_a_straggler() {
+    let mut totals = part(40, 8.0, 7.8, 0.1, 0.1);
+    totals.extend(part(21, 8.0, 1.0, 7.0, 0.0));
+    let mut late = run(totals.clone());
+    late.last_job = Some(("place 00ff".to_owned(), "ada".to_owned(), 9.0));
+    let words = ["last 5.0 s", "1 of 8 workers", "place 00ff has run for 9.0 s on ada"];
+    is(&late, HoldUpKind::Straggler, &words);
+    late.is_over = true;
+    is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);
+    // One worker alone is no end, nor is a run that was never busy.
+    let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
+    never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
+    is(&run(never), HoldUpKind::Parallelism, &[]);
+}
+
+#[test]
+fn long_parameters_are_to_blame_where_most_jobs_have_them() {
+    let mut large = run(part(40, 8.0, 3.0, 4.0, 1.0));
+    large.begun = (80, 71);
+    is(&large, HoldUpKind::Parameters, &["71 of 80 jobs", "62 %", "3 of 8 workers"]);
+    large.begun = (80, 9);
+    is(&large, HoldUpKind::Parallelism, &[]);
+}
+
+#[test]
+fn work_that_is_done_again_is_named() {
+    let mut totals = part(40, 4.0, 2.4, 0.1, 0.1);
+    totals.iter_mut().for_each(|totals| totals.recover = 1.4);
+    let mut crashed = run(totals);
+    crashed.work_s = 1e3;
+    is(&crashed, HoldUpKind::Recovery, &["37 %"]);
+}

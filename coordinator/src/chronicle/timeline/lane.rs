@@ -1,0 +1,146 @@
+//! What one worker did when, from reports that come now and then and may be late.
+
+use sateen_protocol::message::WorkerTimes;
+use serde::{Deserialize, Serialize};
+
+/// Kinds of doing: work, recover, steal, wait.
+pub const KINDS: usize = 4;
+/// The newest stretches to which something is added that is told late.
+const LATE_BUCKETS_MAX: usize = 128;
+/// Of a stretch that nothing is known of.
+pub const NOT_THERE: [f32; KINDS] = [f32::NAN; KINDS];
+
+/// What is known of a worker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// What was reported last, and when.
+    pub last: [u64; KINDS],
+    pub last_ms: u32,
+    /// Of which series; not known after a restart, until it is reported again.
+    #[serde(skip)]
+    pub series: Option<u64>,
+    /// The part of other runs, as it was reported last.
+    #[serde(skip)]
+    last_others_ms: u64,
+    /// Stretches that it knows nothing of are NaN.
+    pub shares: Vec<[f32; KINDS]>,
+}
+
+/// The times of each kind.
+pub fn kinds(times: &WorkerTimes) -> [u64; KINDS] {
+    [times.work_ms, times.recover_ms, times.steal_ms, times.wait_ms]
+}
+
+/// Over stretches, of which those count as nothing in which it was not there.
+pub fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
+    if part.iter().all(|shares| shares[0].is_nan()) {
+        return NOT_THERE;
+    }
+    let there = part.iter().filter(|shares| !shares[0].is_nan());
+    let mut sum = [0.0; KINDS];
+    for shares in there {
+        (0..KINDS).for_each(|kind| sum[kind] += shares[kind]);
+    }
+    sum.map(|sum| sum / count.max(1) as f32)
+}
+
+impl Lane {
+    /// For how long other runs had their turn since the last report, in milliseconds: no longer than it has been.
+    pub fn others_since(&mut self, now_ms: u32, series: u64, others_ms: u64) -> u64 {
+        let is_anew = self.series.is_some_and(|known| known != series);
+        let before = std::mem::replace(&mut self.last_others_ms, others_ms);
+        let before = if is_anew { 0 } else { before };
+        let more = others_ms.checked_sub(before).unwrap_or(others_ms);
+        more.min(now_ms.saturating_sub(self.last_ms).into())
+    }
+
+    /// Takes in what it has done until now. Gives the moment from which on something has changed, and for how many milliseconds it
+    /// has computed since the last report.
+    pub fn add(
+        &mut self,
+        bucket_ms: u32,
+        now_ms: u32,
+        series: Option<u64>,
+        times: [u64; KINDS],
+    ) -> (u32, f64) {
+        let is_anew = match (self.series, series) {
+            (Some(known), Some(series)) => known != series,
+            _ => (0..KINDS).any(|kind| times[kind] < self.last[kind]),
+        };
+        let (from_ms, before) = if is_anew || self.shares.is_empty() {
+            // It has begun, or begun anew: what it did was done just now.
+            let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+            (now_ms.saturating_sub(u32::try_from(all).unwrap_or(u32::MAX)).max(self.last_ms), [0; KINDS])
+        } else {
+            (self.last_ms, self.last)
+        };
+        // No time falls within a series; one that was read while it changed may seem to.
+        self.last = std::array::from_fn(|kind| times[kind].max(before[kind]));
+        (self.last_ms, self.series) = (now_ms, series.or(self.series));
+        let passed_ms = now_ms.saturating_sub(from_ms);
+        let told_ms: [f64; KINDS] =
+            std::array::from_fn(|kind| times[kind].saturating_sub(before[kind]) as f64);
+        let all_ms: f64 = told_ms.iter().sum();
+        // Nobody does more than there is time for. What is told beyond was told late, or is a lie.
+        let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
+        let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
+        if passed_ms > 0 {
+            let shares = told_ms.map(|ms| (ms * in_time / f64::from(passed_ms)) as f32);
+            self.spread(bucket_ms, from_ms, now_ms, shares);
+        }
+        let late_ms = all_ms * (1.0 - in_time);
+        if late_ms < 1.0 {
+            return (from_ms, computed_ms);
+        }
+        let (first_ms, placed_ms) = self.catch_up(bucket_ms, now_ms, told_ms.map(|ms| ms / all_ms), late_ms);
+        let computed = (told_ms[0] + told_ms[1]) / all_ms;
+        (first_ms.min(from_ms), computed_ms + placed_ms * computed)
+    }
+
+    /// What was done from one moment to another.
+    fn spread(&mut self, bucket_ms: u32, from_ms: u32, now_ms: u32, shares: [f32; KINDS]) {
+        let (first, last) = (from_ms / bucket_ms, (now_ms - 1) / bucket_ms);
+        if self.shares.len() <= last as usize {
+            self.shares.resize(last as usize + 1, NOT_THERE);
+        }
+        for bucket in first..=last {
+            let (begins, ends) = (bucket * bucket_ms, (bucket + 1).saturating_mul(bucket_ms));
+            let part = (ends.min(now_ms) - begins.max(from_ms)) as f32 / bucket_ms as f32;
+            let Some(known) = self.shares.get_mut(bucket as usize) else { continue };
+            for kind in 0..KINDS {
+                let before = if known[kind].is_nan() { 0.0 } else { known[kind] };
+                known[kind] = (before + part * shares[kind]).min(1.0);
+            }
+        }
+    }
+
+    /// What was done before, and is heard only now: the coordinator was held up, say, and heard all at once. It was done
+    /// in the newest stretches of which less is known than there was time for, or nothing: the first that was heard of the
+    /// worker may have been late, too. Gives the moment from which on something has changed, and how much there was room for.
+    fn catch_up(&mut self, bucket_ms: u32, now_ms: u32, parts: [f64; KINDS], late_ms: f64) -> (u32, f64) {
+        let (length_ms, mut left_ms, mut first_ms) = (f64::from(bucket_ms), late_ms, now_ms);
+        let stretches = now_ms.div_ceil(bucket_ms) as usize;
+        if self.shares.len() < stretches {
+            self.shares.resize(stretches, NOT_THERE);
+        }
+        for (place, known) in self.shares.iter_mut().enumerate().rev().take(LATE_BUCKETS_MAX) {
+            let begins_ms = place as u32 * bucket_ms;
+            let passed_ms = f64::from(now_ms.saturating_sub(begins_ms)).min(length_ms);
+            let before = if known[0].is_nan() { [0.0; KINDS] } else { *known };
+            let known_ms = before.iter().map(|share| f64::from(*share)).sum::<f64>() * length_ms;
+            let placed_ms = (passed_ms - known_ms).min(left_ms);
+            if placed_ms > 0.0 {
+                *known = before;
+                for (known, part) in known.iter_mut().zip(parts) {
+                    *known = (*known + (placed_ms * part / length_ms) as f32).min(1.0);
+                }
+                left_ms -= placed_ms;
+                first_ms = begins_ms;
+            }
+            if left_ms < 1.0 {
+                break;
+            }
+        }
+        (first_ms, late_ms - left_ms)
+    }
+}

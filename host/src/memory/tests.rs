@@ -1,0 +1,93 @@
+use super::*;
+
+struct NoRun;
+
+impl Run for NoRun {
+    fn wake(&self, _: TaskId) {}
+    fn look_for_room(&self) {}
+}
+
+fn claim(memory: &HostMemory) -> Claim {
+    memory.claim_for(Weak::<NoRun>::new(), 0)
+}
+
+#[test]
+fn who_finds_no_room_is_evicted_unless_it_is_the_oldest() {
+    let memory = HostMemory::unwatched(100);
+    let (oldest, middle, youngest) = (claim(&memory), claim(&memory), claim(&memory));
+    assert_eq!((oldest.grow_to(40), middle.grow_to(30), youngest.grow_to(20)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(middle.grow_to(50), Err(NoRoom));
+    assert!(middle.is_evicted());
+    drop(middle);
+    assert_eq!(youngest.grow_to(60), Ok(()));
+    // The oldest is given what it wants, and the youngest goes for it.
+    assert_eq!(oldest.grow_to(100), Ok(()));
+    assert!(youngest.is_evicted() && !oldest.is_evicted());
+    assert!(!memory.has_room_for(0));
+    drop(youngest);
+    assert!(memory.has_room_for(0) && !memory.has_room_for(1));
+}
+
+#[test]
+fn the_youngest_make_room_and_no_more_of_them_than_need_be() {
+    let memory = HostMemory::unwatched(100);
+    let claims: Vec<Claim> = (0..5).map(|_| claim(&memory)).collect();
+    assert!(claims.iter().all(|claim| claim.grow_to(20).is_ok()));
+    assert_eq!(claims[0].grow_to(50), Ok(()));
+    let evicted: Vec<bool> = claims.iter().map(Claim::is_evicted).collect();
+    assert_eq!(evicted, [false, false, false, true, true]);
+}
+
+#[test]
+fn even_the_oldest_waits_for_results_that_go_by_themselves() {
+    let memory = HostMemory::unwatched(100);
+    memory.pass_result(25);
+    memory.keep_undelivered(20);
+    assert!(memory.has_room_for(30) && !memory.has_room_for(31), "though there is no instance");
+    let (oldest, youngest) = (claim(&memory), claim(&memory));
+    assert_eq!((oldest.grow_to(20), youngest.grow_to(10)), (Ok(()), Ok(())));
+    // A result has room made for it, but by the oldest.
+    oldest.add_result(5);
+    assert!(youngest.is_evicted() && !oldest.is_evicted());
+    drop(youngest);
+    memory.pass_result(20);
+    assert!(!oldest.is_evicted());
+    assert_eq!(oldest.grow_to(26), Err(NoRoom));
+    assert!(oldest.is_evicted());
+    drop(oldest);
+    assert!(!memory.may_begin(10));
+    memory.take_result(45);
+    memory.keep_undelivered(0);
+    assert!(memory.has_room_for(1000), "there is nothing that could make room");
+}
+
+#[test]
+fn guests_do_without_what_a_compiler_takes() {
+    let memory = HostMemory::unwatched(100);
+    let (oldest, youngest) = (claim(&memory), claim(&memory));
+    assert_eq!((oldest.grow_to(40), youngest.grow_to(30)), (Ok(()), Ok(())));
+    memory.compiles(31);
+    assert!(youngest.is_evicted() && !oldest.is_evicted());
+    drop(youngest);
+    assert!(memory.has_room_for(29) && !memory.has_room_for(30));
+    memory.0.see(80);
+    assert!(!memory.has_room_for(0), "what is resident is this process's alone");
+    memory.0.see(0);
+    memory.compiles(70);
+    assert_eq!(oldest.grow_to(41), Err(NoRoom));
+    memory.compiles(0);
+    assert!(memory.has_room_for(60));
+}
+
+#[test]
+fn what_is_resident_counts_and_where_nobody_is_somebody_may_begin() {
+    let memory = HostMemory::unwatched(100);
+    memory.0.see(150);
+    assert!(memory.has_room_for(1000), "there is nobody who could make room");
+    let (oldest, youngest) = (claim(&memory), claim(&memory));
+    assert!(!memory.has_room_for(1));
+    memory.0.see(150);
+    assert!(youngest.is_evicted() && !oldest.is_evicted());
+    memory.0.see(50);
+    assert!(memory.has_room_for(50) && !memory.has_room_for(51));
+}
