@@ -100,21 +100,38 @@ impl Series {
 
     fn thin(&mut self) {
         self.every_ms = self.every_ms.saturating_mul(2);
-        // A gap stays one as long as nothing is known of the time beside it.
-        let mean = |pair: &[Point], of: fn(&Point) -> f32| {
-            let known = pair.iter().map(of).filter(|value| !value.is_nan());
-            let (sum, count) = known.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-            sum / count
-        };
-        self.points = (self.points.chunks(2))
-            .map(|pair| Point {
+        let mut from_ms = self.points.first().map_or(0, |first| first.t_ms.saturating_sub(self.every_ms / 2));
+        let merged = self.points.chunks(2).map(|pair| {
+            // Each tells of the time since the one before it. A gap stays one as long as nothing is known of the time beside
+            // it.
+            let lasted_ms = |point: &Point| {
+                let lasted_ms = point.t_ms.saturating_sub(from_ms);
+                from_ms = from_ms.max(point.t_ms);
+                lasted_ms.max(1) as f32
+            };
+            let lasted_ms: Vec<f32> = pair.iter().map(lasted_ms).collect();
+            let sums = |of: fn(&Point) -> f32| {
+                let known = pair.iter().map(of).zip(&lasted_ms).filter(|(value, _)| !value.is_nan());
+                known.fold((0.0, 0.0), |(sum, known_ms), (value, ms)| (sum + value * ms, known_ms + ms))
+            };
+            let mean = |of| {
+                let (sum, known_ms) = sums(of);
+                sum / known_ms
+            };
+            // As much is below the line as there was.
+            let rate = |of| {
+                let (sum, known_ms) = sums(of);
+                if known_ms > 0.0 { sum / lasted_ms.iter().sum::<f32>() } else { f32::NAN }
+            };
+            Point {
                 t_ms: pair.last().map_or(0, |point| point.t_ms),
-                busy: mean(pair, |point| point.busy),
-                workers: mean(pair, |point| point.workers),
-                jobs_per_s: mean(pair, |point| point.jobs_per_s),
-                redone_per_s: mean(pair, |point| point.redone_per_s),
-            })
-            .collect();
+                busy: mean(|point| point.busy),
+                workers: mean(|point| point.workers),
+                jobs_per_s: rate(|point| point.jobs_per_s),
+                redone_per_s: rate(|point| point.redone_per_s),
+            }
+        });
+        self.points = merged.collect();
     }
 
     /// As it is shown.
@@ -163,6 +180,27 @@ mod tests {
             shown.jobs_per_s
         );
         assert!(shown.redone_per_s.iter().all(|rate| rate.is_some_and(|rate| (rate - 10.0).abs() < 0.1)));
+    }
+
+    #[test]
+    fn no_more_jobs_are_below_the_line_when_a_gap_and_what_follows_become_one_point() {
+        for first in [0, 1] {
+            let mut series = Series::default();
+            let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
+            (0..=first).for_each(|step| series.add(sample(500 * step, 0), 0));
+            series.gap(20_000);
+            series.add(sample(400_000, 0), 0);
+            for step in 1..=SERIES_POINTS_MAX as u32 {
+                series.add(sample(400_000 + 500 * step, 100 * u64::from(step)), 0);
+            }
+            let shown = series.shown();
+            assert!(shown.t_ms.len() < SERIES_POINTS_MAX, "it was thinned");
+            let spans = shown.t_ms.windows(2).zip(&shown.jobs_per_s[1..]);
+            let ran: f64 =
+                spans.map(|(span, rate)| rate.unwrap_or(0.0) * f64::from(span[1] - span[0]) / 1e3).sum();
+            let executed = 100.0 * SERIES_POINTS_MAX as f64;
+            assert!(ran <= 1.02 * executed && ran > 0.9 * executed, "{ran} of {executed}, {first}");
+        }
     }
 
     /// Hosts go on while there is no coordinator, and tell the next one what they have counted.

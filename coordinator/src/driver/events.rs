@@ -129,6 +129,11 @@ impl Driver {
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
                 let text = format!("the root job was lost with host {named}");
                 self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
+                // After a restart, jobs that are begun again for that would be redone although nothing was lost.
+                if let Some(view) = self.machine.run(run) {
+                    self.saver.stands(run, view.standing());
+                    self.saver.save_standings();
+                }
             }
             Event::RunChanged(run, state) => {
                 self.record(run, |chronicle| chronicle.state(state));

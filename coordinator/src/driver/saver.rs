@@ -334,6 +334,11 @@ impl Saver {
         });
     }
 
+    /// Whether a batch of standings and chronicles is being saved.
+    pub fn is_saving_standings(&self) -> bool {
+        self.standings_under_way.load(Ordering::Relaxed)
+    }
+
     fn take_standings(&mut self) -> Standings {
         let mut standings = std::mem::take(&mut self.next);
         standings.add_older(std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner)));

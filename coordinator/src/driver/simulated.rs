@@ -176,7 +176,7 @@ impl Simulated {
                 Due::Chronicles => driver.save_standings(),
                 Due::Again => driver.saver.write(),
             });
-            if matches!(due, Due::Entries | Due::Chronicles) {
+            if due == Due::Entries {
                 self.wait_for_store();
             }
         }
@@ -284,6 +284,9 @@ impl Simulated {
         let _entered = self.runtime.enter();
         act(&mut self.driver);
         Self::save_all(&self.runtime, &mut self.driver);
+        while self.driver.saver.is_saving_standings() {
+            self.wait_for_store();
+        }
     }
 
     fn save(&mut self) {
