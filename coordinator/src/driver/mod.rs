@@ -16,6 +16,7 @@ mod served;
 mod settling;
 pub mod simulated;
 mod speed;
+mod standings;
 #[cfg(test)]
 mod tests;
 mod totals;

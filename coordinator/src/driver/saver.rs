@@ -4,7 +4,7 @@
 //! a task writes, and until it has, or when it cannot, the messages and answers that follow from a change are
 //! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,12 +16,12 @@ use tokio::sync::oneshot;
 
 use super::LateFigures;
 use super::request::ChangeError;
-
+use super::standings::{Standings, save_all};
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
-use crate::limits::{CHANGES_AT_ONCE_MAX, SAVED_JOBS_MAX, UNSAVED_ENTRIES_MAX};
-use crate::store::chronicle::{self, Batch, SavedHost, SavedRow};
+use crate::limits::{CHANGES_AT_ONCE_MAX, UNSAVED_ENTRIES_MAX};
+use crate::store::chronicle::{SavedHost, SavedRow};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
 
@@ -90,29 +90,6 @@ pub struct Saver {
     next: Standings,
     failed: Arc<Mutex<Standings>>,
     entries_dropped: u64,
-}
-
-/// How runs stand.
-#[derive(Debug, Default)]
-struct Standings {
-    of_runs: HashMap<RunId, Standing>,
-    rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
-    hosts: BTreeMap<HostId, Option<SavedHost>>,
-}
-
-impl Standings {
-    /// Adds what is older than all that is here.
-    fn add_older(&mut self, older: Self) {
-        for (run, standing) in older.of_runs {
-            self.of_runs.entry(run).or_insert(standing);
-        }
-        for (host, row) in older.rows {
-            self.rows.entry(host).or_insert(row);
-        }
-        for (host, saved) in older.hosts {
-            self.hosts.entry(host).or_insert(saved);
-        }
-    }
 }
 
 /// What follows from unsaved changes of one run.
@@ -377,30 +354,6 @@ async fn write_changes(store: &Store, changes: Vec<(Change, u64)>) -> Written {
         saved += 1;
     }
     Written { saved, has_failed: false }
-}
-
-/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is `failed`.
-fn save_all(
-    connection: &mut Connection,
-    chronicles: &Chronicles,
-    standings: Standings,
-    failed: &Mutex<Standings>,
-    is_last: bool,
-) -> Result<(), StoreError> {
-    let jobs_max = if is_last { usize::MAX } else { SAVED_JOBS_MAX };
-    let (changes, dropped) = chronicles.changes(jobs_max, is_last);
-    let Standings { of_runs, rows, hosts } = standings;
-    if of_runs.is_empty() && rows.is_empty() && hosts.is_empty() && changes.is_empty() && dropped.is_empty() {
-        return Ok(());
-    }
-    let batch = Batch { standings: of_runs, rows, chronicles: changes, dropped, hosts };
-    let saved = chronicle::save(connection, &batch);
-    if saved.is_err() {
-        chronicles.save_again(&batch.chronicles, batch.dropped);
-        let unsaved = Standings { of_runs: batch.standings, rows: batch.rows, hosts: batch.hosts };
-        failed.lock().unwrap_or_else(PoisonError::into_inner).add_older(unsaved);
-    }
-    saved
 }
 
 /// The run whose saved state a message tells of.

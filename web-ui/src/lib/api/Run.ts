@@ -110,9 +110,9 @@ answer_work_s: number | null,
  */
 lost_work_s: number | null, 
 /**
- * Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused or
- * suspended the run, and behind the last of them for an interval of recording if it crashed, since nobody knows how far
- * it was.
+ * Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused,
+ * suspended the run or could not go on with it, and behind the last of them for an interval of recording if it crashed,
+ * since nobody knows how far it was.
  */
 redone_work_s: number, 
 /**
