@@ -129,12 +129,9 @@ impl Driver {
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
                 let text = format!("the root job was lost with host {named}");
                 self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
-                // After a restart, jobs that are begun again for that would be redone although nothing was lost.
-                if let Some(view) = self.machine.run(run) {
-                    self.saver.stands(run, view.standing());
-                    self.saver.save_standings();
-                }
+                self.save_at_once(run, host);
             }
+            Event::RootGivenBack(run, host) => self.save_at_once(run, host),
             Event::RunChanged(run, state) => {
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use sateen_protocol::coordinator::Standing;
+use sateen_protocol::coordinator::{Row, Standing};
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use sateen_protocol::{HostId, RunId, RunState, Time};
 
@@ -87,16 +87,35 @@ impl Driver {
         let mut left = most;
         for found in after.into_iter().chain(before) {
             let from = (found == run).then_some(host);
-            for (host, row) in self.machine.take_changed(found, from, left) {
-                left -= 1;
-                self.rounds.saved = Some((found, host));
-                let row = row.map(|row| SavedRow { row, name: self.names.of(host).unwrap_or_default() });
-                self.saver.add_row(found, host, row);
+            let taken = self.take_rows(found, from, left);
+            left -= taken.len();
+            if let Some(last) = taken.last() {
+                self.rounds.saved = Some((found, *last));
             }
             if left == 0 {
                 return;
             }
         }
+    }
+
+    /// Has at most `most` rows of a run saved that have changed, the one after `after` first. Gives whose they are.
+    fn take_rows(&mut self, run: RunId, after: Option<HostId>, most: usize) -> Vec<HostId> {
+        let taken = self.machine.take_changed(run, after, most);
+        let save = |(host, row): (HostId, Option<Row>)| {
+            let row = row.map(|row| SavedRow { row, name: self.names.of(host).unwrap_or_default() });
+            self.saver.add_row(run, host, row);
+            host
+        };
+        taken.into_iter().map(save).collect()
+    }
+
+    /// Something happened to a run's root job, at this host: that is saved at once. If it were forgotten in a restart, jobs
+    /// would be begun again, or adopted, although nothing was lost or given back.
+    pub(super) fn save_at_once(&mut self, run: RunId, host: HostId) {
+        let Some(view) = self.machine.run(run) else { return };
+        self.saver.stands(run, view.standing());
+        self.take_rows(run, host.0.checked_sub(1).map(HostId), 1);
+        self.saver.save_standings_at_once();
     }
 
     /// All that there is to save of how runs stand, for the end.

@@ -5,8 +5,8 @@
 //! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::{LinkId, Standing};
@@ -16,11 +16,12 @@ use tokio::sync::oneshot;
 
 use super::LateFigures;
 use super::request::ChangeError;
-use super::standings::{Standings, save_all};
+use super::standings::{BatchUnderWay, Standings, save_all};
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
 
 use crate::limits::{CHANGES_AT_ONCE_MAX, UNSAVED_ENTRIES_MAX};
+use crate::locked;
 use crate::store::chronicle::{SavedHost, SavedRow};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
@@ -82,13 +83,12 @@ pub struct Saver {
     /// Entries that the store's thread has been given and not saved yet.
     entries_under_way: Arc<AtomicUsize>,
     chronicles: Arc<Chronicles>,
-    /// A batch of standings and chronicles is on its way.
-    standings_under_way: Arc<AtomicBool>,
+    /// Whether a batch of standings and chronicles is on its way.
+    batch: Arc<BatchUnderWay>,
     /// How runs stood that are not over when that was last to be saved.
     standings: HashMap<RunId, Standing>,
-    /// What goes with the next batch, and what of the last ones could not be saved.
-    next: Standings,
-    failed: Arc<Mutex<Standings>>,
+    /// What goes with the next batch, also what of the last ones could not be saved.
+    next: Arc<Mutex<Standings>>,
     entries_dropped: u64,
 }
 
@@ -113,10 +113,9 @@ impl Saver {
             entries: EntryChanges::default(),
             entries_under_way: Arc::default(),
             chronicles,
-            standings_under_way: Arc::default(),
+            batch: Arc::default(),
             standings: HashMap::new(),
-            next: Standings::default(),
-            failed: Arc::default(),
+            next: Arc::default(),
             entries_dropped: 0,
         }
     }
@@ -273,18 +272,18 @@ impl Saver {
     pub fn stands(&mut self, run: RunId, standing: Standing) {
         if self.standings.get(&run) != Some(&standing) {
             self.standings.insert(run, standing.clone());
-            self.next.of_runs.insert(run, standing);
+            locked(&self.next).of_runs.insert(run, standing);
         }
     }
 
     /// What a host has counted of a run; nothing if it has no row any more.
     pub fn add_row(&mut self, run: RunId, host: HostId, row: Option<SavedRow>) {
-        self.next.rows.insert((run, host), row);
+        locked(&self.next).rows.insert((run, host), row);
     }
 
     /// A host that came, or nothing in place of one that went.
     pub fn add_host(&mut self, host: HostId, saved: Option<SavedHost>) {
-        self.next.hosts.insert(host, saved);
+        locked(&self.next).hosts.insert(host, saved);
     }
 
     /// The run is over.
@@ -295,31 +294,37 @@ impl Saver {
     /// Hands how runs stand, as far as it has changed, and what is new in chronicles to the store, and does
     /// not wait for it; unless the last batch is still under way.
     pub fn save_standings(&mut self) {
-        if self.standings_under_way.swap(true, Ordering::Relaxed) {
-            return;
+        if self.batch.begin() {
+            self.write_batch();
         }
-        let standings = self.take_standings();
+    }
+
+    /// The same, and if a batch is under way, with another one right after it.
+    pub fn save_standings_at_once(&mut self) {
+        if self.batch.begin_or_repeat() {
+            self.write_batch();
+        }
+    }
+
+    fn write_batch(&self) {
         let (store, chronicles) = (Arc::clone(&self.store), Arc::clone(&self.chronicles));
-        let (under_way, failed) = (Arc::clone(&self.standings_under_way), Arc::clone(&self.failed));
+        let (batch, next) = (Arc::clone(&self.batch), Arc::clone(&self.next));
         tokio::spawn(async move {
-            // The store has logged why, if it fails. All of it is tried again.
-            let save = move |connection: &mut Connection| {
-                save_all(connection, &chronicles, standings, &failed, false)
-            };
-            drop(store.write(save).await);
-            under_way.store(false, Ordering::Relaxed);
+            loop {
+                let (chronicles, next) = (Arc::clone(&chronicles), Arc::clone(&next));
+                let save = move |connection: &mut Connection| save_all(connection, &chronicles, &next, false);
+                // The store has logged why, if it fails. All of it is tried again.
+                drop(store.write(save).await);
+                if batch.end() {
+                    break;
+                }
+            }
         });
     }
 
     /// Whether a batch of standings and chronicles is being saved.
     pub fn is_saving_standings(&self) -> bool {
-        self.standings_under_way.load(Ordering::Relaxed)
-    }
-
-    fn take_standings(&mut self) -> Standings {
-        let mut standings = std::mem::take(&mut self.next);
-        standings.add_older(std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner)));
-        standings
+        self.batch.is_under_way()
     }
 
     /// Saves all that can be saved, for the end.
@@ -329,10 +334,8 @@ impl Saver {
             let written = self.written().await;
             self.note(written);
         }
-        let (chronicles, failed) = (Arc::clone(&self.chronicles), Arc::clone(&self.failed));
-        let standings = self.take_standings();
-        let save =
-            move |connection: &mut Connection| save_all(connection, &chronicles, standings, &failed, true);
+        let (chronicles, next) = (Arc::clone(&self.chronicles), Arc::clone(&self.next));
+        let save = move |connection: &mut Connection| save_all(connection, &chronicles, &next, true);
         self.store.write(save).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await

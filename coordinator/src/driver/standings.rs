@@ -1,7 +1,8 @@
 //! How runs stand, and what is new in their chronicles: what people look at, saved now and then.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::Standing;
@@ -9,6 +10,7 @@ use sateen_protocol::{HostId, RunId};
 
 use crate::chronicle::Chronicles;
 use crate::limits::SAVED_JOBS_MAX;
+use crate::locked;
 use crate::store::StoreError;
 use crate::store::chronicle::{self, Batch, SavedHost, SavedRow};
 
@@ -38,17 +40,49 @@ impl Standings {
     }
 }
 
-/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is `failed`.
+/// Whether a batch is on its way to the store; there is one at a time.
+#[derive(Debug, Default)]
+pub struct BatchUnderWay(AtomicU8);
+
+/// Nothing is under way; a batch is; one is, and another is wanted after it.
+const NOTHING: u8 = 0;
+const ONE: u8 = 1;
+const ONE_AND_ANOTHER: u8 = 2;
+
+impl BatchUnderWay {
+    /// A batch begins, unless one is under way.
+    pub fn begin(&self) -> bool {
+        self.0.compare_exchange(NOTHING, ONE, SeqCst, SeqCst).is_ok()
+    }
+
+    /// A batch begins; if one is under way, another follows it.
+    pub fn begin_or_repeat(&self) -> bool {
+        let next = |now| Some(if now == NOTHING { ONE } else { ONE_AND_ANOTHER });
+        self.0.fetch_update(SeqCst, SeqCst, next) == Ok(NOTHING)
+    }
+
+    /// A batch has come to its end: whether that was the last, and not the first of two.
+    pub fn end(&self) -> bool {
+        let next = |now| Some(if now == ONE_AND_ANOTHER { ONE } else { NOTHING });
+        self.0.fetch_update(SeqCst, SeqCst, next) != Ok(ONE_AND_ANOTHER)
+    }
+
+    /// Whether there is one.
+    pub fn is_under_way(&self) -> bool {
+        self.0.load(SeqCst) != NOTHING
+    }
+}
+
+/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is there again.
 pub fn save_all(
     connection: &mut Connection,
     chronicles: &Chronicles,
-    standings: Standings,
-    failed: &Mutex<Standings>,
+    next: &Mutex<Standings>,
     is_last: bool,
 ) -> Result<(), StoreError> {
     let jobs_max = if is_last { usize::MAX } else { SAVED_JOBS_MAX };
     let (changes, dropped) = chronicles.changes(jobs_max, is_last);
-    let Standings { of_runs, rows, hosts } = standings;
+    let Standings { of_runs, rows, hosts } = std::mem::take(&mut *locked(next));
     if of_runs.is_empty() && rows.is_empty() && hosts.is_empty() && changes.is_empty() && dropped.is_empty() {
         return Ok(());
     }
@@ -57,7 +91,25 @@ pub fn save_all(
     if saved.is_err() {
         chronicles.save_again(&batch.chronicles, batch.dropped);
         let unsaved = Standings { of_runs: batch.standings, rows: batch.rows, hosts: batch.hosts };
-        failed.lock().unwrap_or_else(PoisonError::into_inner).add_older(unsaved);
+        locked(next).add_older(unsaved);
     }
     saved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_while_a_batch_is_under_way_follows_it() {
+        let batch = BatchUnderWay::default();
+        assert!(batch.begin());
+        assert!(!batch.begin(), "now and then it is not worth another");
+        assert!(!batch.begin_or_repeat());
+        assert!(!batch.begin_or_repeat(), "one is enough for both");
+        assert!(!batch.end(), "the other follows");
+        assert!(batch.is_under_way());
+        assert!(batch.end());
+        assert!(!batch.is_under_way() && batch.begin_or_repeat());
+    }
 }

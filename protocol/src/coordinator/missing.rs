@@ -22,6 +22,8 @@ use super::{Coordinator, Event};
 pub struct Missing {
     hosts: BTreeMap<HostId, (Time, HostState)>,
     until: BTreeSet<(Time, HostId)>,
+    /// Those that said goodbye because they pause.
+    resting: BTreeSet<HostId>,
 }
 
 impl Missing {
@@ -42,14 +44,24 @@ impl Missing {
         self.until.first().map(|(time, _)| *time)
     }
 
-    fn insert(&mut self, until: Time, host: HostId, state: HostState) {
+    /// Those that paused and are not back yet, from `first` on in the order of their ids.
+    pub fn resting_from(&self, first: HostId) -> impl Iterator<Item = (&HostId, &HostState)> {
+        self.resting.range(first..).filter_map(|host| Some((host, &self.hosts.get(host)?.1)))
+    }
+
+    fn insert(&mut self, until: Time, host: HostId, mut state: HostState) {
+        state.link = None;
         self.until.insert((until, host));
+        if state.rests {
+            self.resting.insert(host);
+        }
         self.hosts.insert(host, (until, state));
     }
 
     fn remove(&mut self, host: HostId) -> Option<HostState> {
         let (until, state) = self.hosts.remove(&host)?;
         self.until.remove(&(until, host));
+        self.resting.remove(&host);
         Some(state)
     }
 
@@ -77,7 +89,6 @@ impl Coordinator {
         // Who is to hear that it went hears that before it hears that it has come back.
         while self.tell_some_gone(now, host) {}
         let Some(mut state) = self.missing.remove(host) else { return };
-        state.link = None;
         state.heard = now;
         state.checked_at = now + SILENCE_MAX;
         self.silence.check(state.checked_at, host);

@@ -188,20 +188,6 @@ impl Coordinator {
 
     // ---- getters ----
 
-    /// All hosts, each as it is looked at.
-    pub fn hosts(&self) -> impl Iterator<Item = HostView> {
-        self.hosts_from(HostId(0))
-    }
-
-    /// The hosts from `first` on in the order of their ids, each as it is looked at.
-    pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = HostView> {
-        self.hosts.range(first..).map(|(id, state)| {
-            let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
-            let ready = self.active.iter().filter(is_ready).copied().collect();
-            state.view(*id, ready, |run| !self.runs.contains_key(run))
-        })
-    }
-
     /// The ids of all hosts.
     pub fn host_ids(&self) -> impl Iterator<Item = HostId> {
         self.hosts.keys().copied()

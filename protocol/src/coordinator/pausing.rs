@@ -125,6 +125,12 @@ mod tests {
             )
         };
         assert!(!said.iter().any(is_presence), "{said:?}");
+        let shown = |grid: &Grid| {
+            let hosts = grid.machine.hosts().map(|host| (host.id, host.connected));
+            hosts.filter(|(host, _)| *host == identity.0).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&grid), [(identity.0, false)], "it is away for a moment");
+        assert!(grid.machine.hosts().is_sorted_by_key(|host| host.id));
         grid.drain();
         let has_left = |message: &ToHost| match message {
             ToHost::Hosts { gone, .. } => Some(gone.contains(&(identity.0, Departure::Left))),
@@ -140,6 +146,7 @@ mod tests {
         assert!(!said.iter().any(is_presence), "{said:?}");
         grid.drain();
         assert_eq!(grid.identity(back).0, identity.0);
+        assert_eq!(shown(&grid), [(identity.0, true)]);
         // It has nothing: its root is given to whoever is there.
         grid.tell(other, ToCoordinator::Ready { run: RUN });
         grid.advance(3_000, &[back, other]);

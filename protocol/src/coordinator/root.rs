@@ -237,6 +237,7 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some((host, _)) = part.assigned.take().filter(|_| how == Departure::Left) {
             part.tally.count_root_given_back(host);
+            self.events.push_back(Event::RootGivenBack(run, host));
         }
         part.note_root_begun(how);
         part.settles = (epoch, now + SETTLE_MAX);

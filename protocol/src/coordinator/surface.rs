@@ -139,6 +139,8 @@ pub enum Event {
     RootAssigned(RunId, HostId),
     /// A run's root job was lost with its host.
     RootLost(RunId, HostId),
+    /// A host gave a run's root job back.
+    RootGivenBack(RunId, HostId),
     /// A run's state changed.
     RunChanged(RunId, RunState),
     /// Lines of an app's log.

@@ -82,6 +82,30 @@ pub struct RunView<'a> {
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }
 
+impl Coordinator {
+    /// All hosts, each as it is looked at.
+    pub fn hosts(&self) -> impl Iterator<Item = HostView> {
+        self.hosts_from(HostId(0))
+    }
+
+    /// The hosts from `first` on in the order of their ids, each as it is looked at. One that has said goodbye to pause is
+    /// one of them until it comes back: it has not left.
+    pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = HostView> {
+        let mut there = self.hosts.range(first..).peekable();
+        let mut resting = self.missing.resting_from(first).peekable();
+        let hosts = std::iter::from_fn(move || match (there.peek(), resting.peek()) {
+            (Some((is, _)), Some((rests, _))) if rests < is => resting.next(),
+            (None, Some(_)) => resting.next(),
+            _ => there.next(),
+        });
+        hosts.map(|(id, state)| {
+            let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
+            let ready = self.active.iter().filter(is_ready).copied().collect();
+            state.view(*id, ready, |run| !self.runs.contains_key(run))
+        })
+    }
+}
+
 impl<'a> RunView<'a> {
     /// What it is.
     pub fn spec(&self) -> &'a Arc<RunSpec> {
