@@ -140,7 +140,11 @@ impl Driver {
             Event::Notes(run, host, notes) => {
                 let name = self.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
-                self.record(run, |chronicle| chronicle.note(source, &notes));
+                self.record(run, |chronicle| {
+                    let before = chronicle.redone();
+                    chronicle.note(source, &notes);
+                    counters.jobs_redone.fetch_add(chronicle.redone() - before, Relaxed);
+                });
             }
             Event::Activity { run, host, series, workers } => {
                 let name = self.name_of(host);

@@ -161,8 +161,7 @@ impl Driver {
                 locked(&chronicle).rests();
             }
         }
-        let redone = |run| chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone());
-        let restored = machine.runs().map(|view| (view.run, (view.counts(), redone(view.run)))).collect();
+        let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
         let handle =
             DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
         let driver = Self {

@@ -9,9 +9,8 @@ use super::Driver;
 use crate::locked;
 use crate::metrics::{EndedByState, Totals};
 
-/// What runs had counted that were there when the coordinator was started: jobs of them that were begun again stand
-/// beside their counts.
-pub type Restored = HashMap<RunId, (Counts, u64)>;
+/// What runs had counted that were there when the coordinator was started.
+pub type Restored = HashMap<RunId, Counts>;
 
 /// What runs gave that ended since the start.
 #[derive(Debug, Default)]
@@ -19,7 +18,6 @@ pub struct Ended {
     counts: Counts,
     by_state: EndedByState,
     lost_work_s: f64,
-    redone: u64,
 }
 
 impl Ended {
@@ -32,12 +30,10 @@ impl Ended {
         }
     }
 
-    /// Adds what was counted since the start of a run that has ended, once that is final, and how many of its jobs were
-    /// begun again since.
-    pub fn add(&mut self, (counts, redone): (Counts, u64), lost_work_s: Option<f64>) {
+    /// Adds what was counted since the start of a run that has ended, once that is final.
+    pub fn add(&mut self, counts: Counts, lost_work_s: Option<f64>) {
         self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
         self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
-        self.redone = self.redone.saturating_add(redone);
     }
 }
 
@@ -49,20 +45,9 @@ impl Ended {
 }
 
 impl Driver {
-    /// Jobs of a run that were lost and begun again.
-    pub(super) fn redone(&self, run: RunId) -> u64 {
-        self.chronicles.get(run).map_or(0, |chronicle| locked(&chronicle).redone())
-    }
-
-    /// What was counted of a run since the start, and how many of its jobs were begun again.
-    pub(super) fn since_start(&self, run: RunId, counts: &Counts) -> (Counts, u64) {
-        let redone = self.redone(run);
-        match self.restored.get(&run) {
-            None => (*counts, redone),
-            Some((before, redone_before)) => {
-                (counted_since(before, counts), redone.saturating_sub(*redone_before))
-            }
-        }
+    /// What was counted of a run since the start.
+    pub(super) fn since_start(&self, run: RunId, counts: &Counts) -> Counts {
+        self.restored.get(&run).map_or(*counts, |before| counted_since(before, counts))
     }
 
     /// All but what is of each host.
@@ -72,7 +57,6 @@ impl Driver {
             counts: self.ended.counts,
             executed: self.ended.counts.jobs.executed,
             lost_work_s: self.ended.lost_work_s,
-            redone: self.ended.redone,
             ended: self.ended.by_state,
             waiting: self.from_links.len(),
             entries_dropped,
@@ -81,15 +65,13 @@ impl Driver {
             ..totals
         };
         for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {
-            let (counts, redone) = self.since_start(view.run, &view.counts());
+            let counts = self.since_start(view.run, &view.counts());
             totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
-            totals.redone = totals.redone.saturating_add(redone);
         }
         for view in self.machine.runs() {
             let (entries, bytes) = view.table();
-            let (counts, redone) = self.since_start(view.run, &view.counts());
+            let counts = self.since_start(view.run, &view.counts());
             totals.counts.add(&counts);
-            totals.redone = totals.redone.saturating_add(redone);
             totals.table.0 += entries;
             totals.table.1 += bytes;
         }

@@ -135,7 +135,7 @@ impl All {
             (
                 "jobs_redone",
                 "Jobs that were lost with a host and begun again, each once, root jobs and jobs below lost ones included",
-                self.totals.redone,
+                self.counters.jobs_redone.load(Relaxed),
             ),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),

@@ -43,6 +43,8 @@ pub struct Counters {
     pub slow_links: AtomicU64,
     /// Root jobs lost with their hosts.
     pub root_losses: AtomicU64,
+    /// Jobs that were lost and begun again.
+    pub jobs_redone: AtomicU64,
     /// Hosts that came.
     pub hosts_joined: AtomicU64,
     /// Hosts that said goodbye.
@@ -72,8 +74,6 @@ pub struct Totals {
     pub counts: Counts,
     /// Jobs that were run since the start, in runs that ended since.
     pub executed: u64,
-    /// Jobs that were lost and begun again since the start.
-    pub redone: u64,
     /// Of the runs that ended, processor time that nobody used, in seconds.
     pub lost_work_s: f64,
     /// Runs that ended since the start, by state.
