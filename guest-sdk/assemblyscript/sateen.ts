@@ -32,11 +32,8 @@
 
 export function sateen_abi_1(): void {}
 
-const CHILD: u32 = 1;
-const ENCODING: u32 = 2;
-const DONE: u32 = 0;
-const RECLAIMED: u32 = 1;
-const RECLAIMED_RECORD: u32 = 3;
+// [constants: `cargo xtask abi` writes what follows]
+// [end of constants]
 
 // ---- the stack of latent jobs ----
 
@@ -50,6 +47,7 @@ const RUNNING: u32 = 3;
 const STACK_BYTES: i32 = 524288;
 
 // The host knows the first four words, and writes them at heartbeats and within calls.
+const TOP: usize = WORD_BYTES_MIN, REAL_FLOOR: usize = WORD_BYTES_MIN + 4;
 const control: usize = memory.data(24, 8);
 const stack: usize = memory.data(STACK_BYTES, 8);
 const end: usize = stack + <usize>STACK_BYTES;
@@ -57,39 +55,39 @@ const end: usize = stack + <usize>STACK_BYTES;
 // @ts-ignore: decorator
 @inline function limit(): u32 { return load<u32>(control); }
 // @ts-ignore: decorator
-@inline function floor(): u32 { return load<u32>(control, 4); }
+@inline function floor(): u32 { return load<u32>(control, WORD_FLOOR); }
 // @ts-ignore: decorator
-@inline function depth(): u32 { return load<u32>(control, 8); }
+@inline function depth(): u32 { return load<u32>(control, WORD_DEPTH); }
 // @ts-ignore: decorator
-@inline function top(): u32 { return load<u32>(control, 16); }
+@inline function top(): u32 { return load<u32>(control, TOP); }
 // @ts-ignore: decorator
-@inline function realFloor(): u32 { return load<u32>(control, 20); }
+@inline function realFloor(): u32 { return load<u32>(control, REAL_FLOOR); }
 // @ts-ignore: decorator
-@inline function setTop(to: u32): void { store<u32>(control, to, 16); }
+@inline function setTop(to: u32): void { store<u32>(control, to, TOP); }
 
-function looksUp(): bool { return depth() < load<u32>(control, 12); }
+function looksUp(): bool { return depth() < load<u32>(control, WORD_LOOKUP_BELOW); }
 
 function moveFloor(to: u32): void {
-  store<u32>(control, to, 20);
-  store<u32>(control, looksUp() ? u32.MAX_VALUE : to, 4);
+  store<u32>(control, to, REAL_FLOOR);
+  store<u32>(control, looksUp() ? FLOOR_OLDEST : to, WORD_FLOOR);
 }
 
 function setPaths(): void {
-  store<u32>(control, looksUp() ? 1 : <u32>end);
+  store<u32>(control, looksUp() ? LIMIT_CLOSED : <u32>end);
   moveFloor(realFloor());
 }
 
 // Goes on at another depth; a pending alarm stays pending.
 function enter(to: u32): void {
-  store<u32>(control, to, 8);
-  if (limit() != 0) setPaths();
+  store<u32>(control, to, WORD_DEPTH);
+  if (limit() != LIMIT_ALARM) setPaths();
 }
 
 const SILENT = 0, HUNGRY = 1, DRAIN = 2;
 
 function answerAlarm(): i32 {
-  if (limit() != 0) return SILENT;
-  const alarm = floor() == u32.MAX_VALUE - 1 ? DRAIN : HUNGRY;
+  if (limit() != LIMIT_ALARM) return SILENT;
+  const alarm = floor() == FLOOR_ALL ? DRAIN : HUNGRY;
   setPaths();
   return alarm;
 }
@@ -102,10 +100,10 @@ function attach(): void {
   enter(0);
 }
 
-// A kind's record; the host knows the first 24 bytes.
-const KIND_BYTES: i32 = 48;
-const NUMBER: usize = 4, SPAWNED: usize = 8, DROPPED: usize = 16, PARAMETER_BYTES: usize = 24, RECORD_BYTES: usize = 28,
-  REGISTERED: usize = 32, NAME: usize = 36, NAME_LENGTH: usize = 40;
+// A kind's record; the host knows the first KIND_BYTES bytes.
+const PARAMETER_BYTES: usize = KIND_BYTES, RECORD_BYTES: usize = KIND_BYTES + 4, REGISTERED: usize = KIND_BYTES + 8,
+  NAME: usize = KIND_BYTES + 12, NAME_LENGTH: usize = KIND_BYTES + 16;
+const WHOLE_KIND_BYTES: i32 = <i32>KIND_BYTES + 24;
 
 // @ts-ignore: decorator
 @inline function kindOf(record: u32): usize { return <usize>(load<u32>(record) & ~MARKS); }
@@ -116,10 +114,10 @@ const NUMBER: usize = 4, SPAWNED: usize = 8, DROPPED: usize = 16, PARAMETER_BYTE
 
 function numberOf(kind: usize): u32 {
   if (load<u32>(kind, REGISTERED) == 0) {
-    store<u32>(kind, abiRegister(load<u32>(kind, NAME), load<u32>(kind, NAME_LENGTH), kind), NUMBER);
+    store<u32>(kind, abiRegister(load<u32>(kind, NAME), load<u32>(kind, NAME_LENGTH), kind), KIND_NUMBER);
     store<u32>(kind, 1, REGISTERED);
   }
-  return load<u32>(kind, NUMBER);
+  return load<u32>(kind, KIND_NUMBER);
 }
 
 // Offers the oldest latent job to the host, which may sound the alarm again within the call.
@@ -136,8 +134,8 @@ function exposeOldest(): bool {
   const job = abiExpose(number, <usize>record + HEADER, load<u32>(kind, PARAMETER_BYTES), load<u32>(record, 4));
   if (job == 0) {
     if (realFloor() == next) {
-      store<u32>(control, record, 20);
-      if (floor() < u32.MAX_VALUE - 1) store<u32>(control, record, 4);
+      store<u32>(control, record, REAL_FLOOR);
+      if (floor() < FLOOR_ALL) store<u32>(control, record, WORD_FLOOR);
     }
     return false;
   }
@@ -182,7 +180,7 @@ function makeRoom(bytes: u32): bool {
 // Ends this instance: the job has failed.
 export function fail(why: string): void {
   const text = String.UTF8.encode(why);
-  abiFail(ENCODING, changetype<usize>(text), text.byteLength);
+  abiFail(FAULT_ENCODING, changetype<usize>(text), text.byteLength);
   unreachable();
 }
 
@@ -198,8 +196,8 @@ export class Kind<P, R> {
   constructor(name: string) {
     this.name = String.UTF8.encode(name);
     const bytes: u32 = offsetof<P>();
-    this.kind = heap.alloc(KIND_BYTES);
-    memory.fill(this.kind, 0, KIND_BYTES);
+    this.kind = heap.alloc(WHOLE_KIND_BYTES);
+    memory.fill(this.kind, 0, WHOLE_KIND_BYTES);
     store<u32>(this.kind, 1); // coarse until measured
     store<u32>(this.kind, bytes, PARAMETER_BYTES);
     store<u32>(this.kind, (<u32>HEADER + bytes + 7) & ~7, RECORD_BYTES);
@@ -217,7 +215,7 @@ export class Kind<P, R> {
   // Spawns the job: it runs at its sync, unless somebody who is idle takes it. Gives its handle.
   spawn(parameters: P): u32 {
     const kind = this.kind;
-    store<u64>(kind, load<u64>(kind, SPAWNED) + 1, SPAWNED);
+    store<u64>(kind, load<u64>(kind, KIND_SPAWNED) + 1, KIND_SPAWNED);
     let record = top();
     const bytes = load<u32>(kind, RECORD_BYTES);
     if (record + bytes <= limit() && load<u32>(kind) == 0) {
@@ -263,9 +261,9 @@ export class Kind<P, R> {
     if (record >= floor() && record + bytes == top()) {
       // The record stays below what the call spawns: its parameters are read where they are.
       mark(record, RUNNING);
-      store<u32>(control, outside + 1, 8);
+      store<u32>(control, outside + 1, WORD_DEPTH);
       const result = this.body(changetype<P>(<usize>record + HEADER));
-      store<u32>(control, outside, 8);
+      store<u32>(control, outside, WORD_DEPTH);
       remove(record, bytes);
       return result;
     }
@@ -285,19 +283,19 @@ export class Kind<P, R> {
     const low = <u32>answer;
     mark(record, RUNNING);
     switch (<u32>(answer >> 32)) {
-      case DONE: {
+      case SYNC_DONE: {
         if (low != sizeof<R>()) fail("a result breaks the ABI: it has another size");
         const place = memory.data(16, 8);
         abiTake(place);
         remove(record, bytes);
         return load<R>(place);
       }
-      case RECLAIMED:
-      case RECLAIMED_RECORD: {
+      case SYNC_RECLAIMED:
+      case SYNC_RECLAIMED_RECORD: {
         expose(answerAlarm());
         const result = this.inPlace(record, low + 1, outside);
         remove(record, bytes);
-        if (<u32>(answer >> 32) == RECLAIMED_RECORD) {
+        if (<u32>(answer >> 32) == SYNC_RECLAIMED_RECORD) {
           const place = memory.data(16, 8);
           store<R>(place, result);
           abiRecord(job, place, <u32>sizeof<R>());
@@ -305,7 +303,7 @@ export class Kind<P, R> {
         return result;
       }
       default:
-        abiFail(CHILD, 0, 0);
+        abiFail(FAULT_CHILD, 0, 0);
     }
     unreachable();
     return <R>0;
@@ -321,7 +319,7 @@ export class Kind<P, R> {
   // Aborts a job that nobody will sync.
   drop(handle: u32): void {
     if ((handle & 1) == 0 && isMarked(handle, EXPOSED)) abiAbandon(load<u32>(handle, 4));
-    else store<u64>(this.kind, load<u64>(this.kind, DROPPED) + 1, DROPPED);
+    else store<u64>(this.kind, load<u64>(this.kind, KIND_DROPPED) + 1, KIND_DROPPED);
     if ((handle & 1) != 0) heap.free(handle & ~1);
     else remove(handle, load<u32>(this.kind, RECORD_BYTES));
   }
@@ -387,11 +385,11 @@ export class Words {
   }
 }
 
-function outputOf(kind: u8, text: string): u64 {
+function outputOf(kind: u32, text: string): u64 {
   const bytes = String.UTF8.encode(text);
   const place = heap.alloc(bytes.byteLength + 8);
   let at = place;
-  store<u8>(at++, kind);
+  store<u8>(at++, <u8>kind);
   let rest: u32 = bytes.byteLength;
   for (; rest >= 128; rest >>= 7) store<u8>(at++, <u8>(rest | 128));
   store<u8>(at++, <u8>rest);
@@ -400,9 +398,9 @@ function outputOf(kind: u8, text: string): u64 {
 }
 
 // A run's output, or why there is none; what an entry point returns.
-export function text(output: string): u64 { return outputOf(0, output); }
-export function failed(why: string): u64 { return outputOf(2, why); }
-export function badInput(why: string): u64 { return outputOf(3, why); }
+export function text(output: string): u64 { return outputOf(OUTCOME_TEXT, output); }
+export function failed(why: string): u64 { return outputOf(OUTCOME_FAILED, why); }
+export function badInput(why: string): u64 { return outputOf(OUTCOME_BAD_INPUT, why); }
 
 // Bad input because of one of the words, a flag that the app does not know, say; of which the user is told.
 export function badWord(words: Words, index: i32, why: string): u64 {

@@ -56,10 +56,8 @@ SATEEN_IMPORT(input) uint64_t sateen_abi_input(const char *name, uint32_t length
 #define SATEEN_INLINE static inline __attribute__((always_inline, unused))
 #define SATEEN_COLD static __attribute__((noinline, cold, unused))
 
-/* Faults of sateen_abi_fail. */
-enum { SATEEN_CHILD = 1, SATEEN_ENCODING = 2 };
-/* What sateen_abi_sync answers, in its upper half. */
-enum { SATEEN_DONE = 0, SATEEN_RECLAIMED = 1, SATEEN_RECLAIMED_RECORD = 3 };
+/* [constants: `cargo xtask abi` writes what follows] */
+/* [end of constants] */
 
 SATEEN_EXPORT("sateen_abi_1") void sateen_abi_1(void) {}
 
@@ -90,7 +88,7 @@ static __attribute__((unused)) void *sateen_allocate(size_t bytes) {
 
 /* ---- the stack of latent jobs ---- */
 
-/* What the scheduler knows of a job kind; the host knows the first 24 bytes. */
+/* What the scheduler knows of a job kind; the host knows the first SATEEN_KIND_BYTES bytes. */
 typedef struct {
     _Alignas(8) volatile uint32_t coarse; /* while not zero, every spawn is exposed */
     uint32_t number;
@@ -102,6 +100,10 @@ typedef struct {
     uint32_t registered;
 } sateen_kind;
 
+_Static_assert(offsetof(sateen_kind, coarse) == SATEEN_KIND_COARSE && offsetof(sateen_kind, number) == SATEEN_KIND_NUMBER &&
+                   offsetof(sateen_kind, spawned) == SATEEN_KIND_SPAWNED && offsetof(sateen_kind, dropped) == SATEEN_KIND_DROPPED,
+               "the host knows these places");
+
 typedef struct {
     uint32_t kind; /* its address, and marks in the low bits */
     uint32_t job;  /* the depth of a latent job's spawn; an exposed job's number */
@@ -110,12 +112,16 @@ typedef struct {
 enum { SATEEN_HOLE = 1, SATEEN_EXPOSED = 2, SATEEN_MARKS = 3, SATEEN_STACK_BYTES = 512 * 1024 };
 
 /* The host knows the first four words, and writes them at heartbeats and within calls. */
-static struct {
+static struct sateen_words {
     volatile uint32_t limit, floor;
     uint32_t depth;
     volatile uint32_t lookup_below;
     uint32_t top, real_floor;
 } sateen_control;
+_Static_assert(offsetof(struct sateen_words, floor) == SATEEN_WORD_FLOOR && offsetof(struct sateen_words, depth) == SATEEN_WORD_DEPTH &&
+                   offsetof(struct sateen_words, lookup_below) == SATEEN_WORD_LOOKUP_BELOW &&
+                   offsetof(struct sateen_words, top) == SATEEN_WORD_BYTES_MIN,
+               "the host knows these places");
 static _Alignas(8) unsigned char sateen_stack[SATEEN_STACK_BYTES];
 
 #define SATEEN_END ((uint32_t)(uintptr_t)(sateen_stack + SATEEN_STACK_BYTES))
@@ -128,23 +134,23 @@ SATEEN_INLINE int sateen_looks_up(void) { return sateen_control.depth < sateen_c
 
 SATEEN_INLINE void sateen_move_floor(uint32_t to) {
     sateen_control.real_floor = to;
-    sateen_control.floor = sateen_looks_up() ? UINT32_MAX : to;
+    sateen_control.floor = sateen_looks_up() ? SATEEN_FLOOR_OLDEST : to;
 }
 
 SATEEN_INLINE void sateen_set_paths(void) {
-    sateen_control.limit = sateen_looks_up() ? 1 : SATEEN_END;
+    sateen_control.limit = sateen_looks_up() ? SATEEN_LIMIT_CLOSED : SATEEN_END;
     sateen_move_floor(sateen_control.real_floor);
 }
 
 /* Goes on at another depth; a pending alarm stays pending. */
 SATEEN_INLINE void sateen_enter(uint32_t depth) {
     sateen_control.depth = depth;
-    if (sateen_control.limit) sateen_set_paths();
+    if (sateen_control.limit != SATEEN_LIMIT_ALARM) sateen_set_paths();
 }
 
 SATEEN_INLINE int sateen_answer_alarm(void) {
-    if (sateen_control.limit) return SATEEN_SILENT;
-    int alarm = sateen_control.floor == UINT32_MAX - 1 ? SATEEN_DRAIN : SATEEN_HUNGRY;
+    if (sateen_control.limit != SATEEN_LIMIT_ALARM) return SATEEN_SILENT;
+    int alarm = sateen_control.floor == SATEEN_FLOOR_ALL ? SATEEN_DRAIN : SATEEN_HUNGRY;
     sateen_set_paths();
     return alarm;
 }
@@ -180,7 +186,7 @@ SATEEN_COLD int sateen_expose_oldest(void) {
     if (!job) {
         if (sateen_control.real_floor == next) {
             sateen_control.real_floor = record;
-            if (sateen_control.floor < UINT32_MAX - 1) sateen_control.floor = record;
+            if (sateen_control.floor < SATEEN_FLOOR_ALL) sateen_control.floor = record;
         }
         return 0;
     }
@@ -250,15 +256,15 @@ SATEEN_COLD sateen_claimed sateen_claim(uint32_t record) {
     uint64_t answer = sateen_abi_sync(job);
     uint32_t low = (uint32_t)answer;
     switch ((uint32_t)(answer >> 32)) {
-    case SATEEN_DONE: return (sateen_claimed){1, 0, low, 0};
-    case SATEEN_RECLAIMED: return (sateen_claimed){0, low, 0, 0};
-    case SATEEN_RECLAIMED_RECORD: return (sateen_claimed){0, low, 0, job};
-    default: sateen_abi_fail(SATEEN_CHILD, "", 0);
+    case SATEEN_SYNC_DONE: return (sateen_claimed){1, 0, low, 0};
+    case SATEEN_SYNC_RECLAIMED: return (sateen_claimed){0, low, 0, 0};
+    case SATEEN_SYNC_RECLAIMED_RECORD: return (sateen_claimed){0, low, 0, job};
+    default: sateen_abi_fail(SATEEN_FAULT_CHILD, "", 0);
     }
 }
 
 SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
-    sateen_abi_fail(SATEEN_ENCODING, why, (uint32_t)sateen_length(why));
+    sateen_abi_fail(SATEEN_FAULT_ENCODING, why, (uint32_t)sateen_length(why));
 }
 
 /* ---- jobs ---- */
@@ -426,7 +432,6 @@ SATEEN_INLINE int sateen_number(const sateen_words *words, uint32_t index, uint6
     return 1;
 }
 
-enum { SATEEN_TEXT = 0, SATEEN_BYTES = 1, SATEEN_FAILED = 2, SATEEN_BAD_INPUT = 3 };
 
 static __attribute__((unused)) sateen_output sateen_output_of(unsigned kind, const void *bytes, uint32_t length) {
     sateen_output output = {sateen_allocate(length + 6), 0};
@@ -440,13 +445,13 @@ static __attribute__((unused)) sateen_output sateen_output_of(unsigned kind, con
 
 /* A run's output: text, a number as text, bytes as they are; or why there is none. */
 SATEEN_INLINE sateen_output sateen_text(const char *text) {
-    return sateen_output_of(SATEEN_TEXT, text, (uint32_t)sateen_length(text));
+    return sateen_output_of(SATEEN_OUTCOME_TEXT, text, (uint32_t)sateen_length(text));
 }
 SATEEN_INLINE sateen_output sateen_bytes(const void *bytes, uint32_t length) {
-    return sateen_output_of(SATEEN_BYTES, bytes, length);
+    return sateen_output_of(SATEEN_OUTCOME_BYTES, bytes, length);
 }
 SATEEN_INLINE sateen_output sateen_bad_input(const char *why) {
-    return sateen_output_of(SATEEN_BAD_INPUT, why, (uint32_t)sateen_length(why));
+    return sateen_output_of(SATEEN_OUTCOME_BAD_INPUT, why, (uint32_t)sateen_length(why));
 }
 /* Bad input because of one of the words, a flag that the app does not know, say; of which the user is told. */
 static __attribute__((unused)) sateen_output sateen_bad_word(const sateen_words *words, uint32_t index, const char *why) {
@@ -457,17 +462,17 @@ static __attribute__((unused)) sateen_output sateen_bad_word(const sateen_words 
     char *text = sateen_allocate((size_t)lengths[0] + lengths[1] + lengths[2] + lengths[3]);
     for (int part = 0; part < 4; part++)
         for (uint32_t at = 0; at < lengths[part]; at++) text[length++] = parts[part][at];
-    return sateen_output_of(SATEEN_BAD_INPUT, text, length);
+    return sateen_output_of(SATEEN_OUTCOME_BAD_INPUT, text, length);
 }
 SATEEN_INLINE sateen_output sateen_failed(const char *why) {
-    return sateen_output_of(SATEEN_FAILED, why, (uint32_t)sateen_length(why));
+    return sateen_output_of(SATEEN_OUTCOME_FAILED, why, (uint32_t)sateen_length(why));
 }
 static __attribute__((unused)) sateen_output sateen_text_of(uint64_t number) {
     char digits[20];
     uint32_t first = sizeof digits;
     do digits[--first] = (char)('0' + number % 10);
     while (number /= 10);
-    return sateen_output_of(SATEEN_TEXT, digits + first, (uint32_t)sizeof digits - first);
+    return sateen_output_of(SATEEN_OUTCOME_TEXT, digits + first, (uint32_t)sizeof digits - first);
 }
 
 /* ---- inputs, log, progress ---- */

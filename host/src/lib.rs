@@ -45,8 +45,8 @@ pub use module::{App, ModuleCache, inspect};
 pub use module::{COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
+pub use sateen_abi::{SHAPE_PREFIX, VERSION as ABI_VERSION};
 pub use sateen_module::{
-    ABI_VERSION, Determinism, Export, IMPORT_MODULE, Import, Inspection, JobShape, Pitfall, SHAPE_PREFIX,
-    SHAPES_SECTION, mentions,
+    Determinism, Export, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION, mentions,
 };
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sateen_module::SHAPE_PREFIX;
+use sateen_abi::SHAPE_PREFIX;
 use serde::Deserialize;
 
 use crate::failure::RunError;

@@ -5,7 +5,6 @@ use std::fmt;
 
 use wasmparser::Parser;
 
-use crate::abi::{ABI_PREFIX, ABI_VERSION};
 use crate::limits::{ModuleLimits, size};
 use crate::pitfall::Pitfall;
 use crate::read::read;
@@ -149,13 +148,13 @@ impl Inspection {
     fn judge(&mut self, limits: &ModuleLimits) {
         match self.abi {
             None => self.refuse(format!(
-                "not a Sateen app: it has no export {ABI_PREFIX}{ABI_VERSION}; was it built with `sateen build`?"
+                "not a Sateen app: it has no export {VERSION_PREFIX}{VERSION}; was it built with `sateen build`?"
             )),
-            Some(version) if version > ABI_VERSION => self.refuse(format!(
-                "made for version {version} of the ABI, and this build speaks version {ABI_VERSION}; update Sateen"
+            Some(version) if version > VERSION => self.refuse(format!(
+                "made for version {version} of the ABI, and this build speaks version {VERSION}; update Sateen"
             )),
-            Some(version) if version < ABI_VERSION => self.refuse(format!(
-                "made for version {version} of the ABI, and this build speaks version {ABI_VERSION}; build it again"
+            Some(version) if version < VERSION => self.refuse(format!(
+                "made for version {version} of the ABI, and this build speaks version {VERSION}; build it again"
             )),
             Some(_) => {}
         }

@@ -10,9 +10,7 @@ mod pitfall;
 mod read;
 mod shape;
 
-pub use abi::{
-    ABI_PREFIX, ABI_VERSION, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX, SHAPE_PREFIX,
-};
+pub use abi::FEATURES;
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
 pub use limits::{ModuleLimits, size};
 pub use mention::mentions;

@@ -1,11 +1,12 @@
 //! Reading a module's sections, and validating it on the way.
 
+use sateen_abi::{JOB_PREFIX, MAIN_PREFIX, VERSION_PREFIX, import};
 use wasmparser::{
     BinaryReaderError, ExternalKind, FuncType, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
     Validator, WasmFeatures,
 };
 
-use crate::abi::{ABI_PREFIX, FEATURES, IMPORT_MODULE, IMPORTS, JOB_PREFIX, MAIN_PREFIX};
+use crate::abi::{FEATURES, is_import};
 use crate::inspect::{Determinism, Export, Import, Inspection};
 use crate::limits::{
     EXPORTS_MAX, FOREIGN_SHOWN_MAX, FUNCTIONS_MAX, GLOBALS_MAX, IMPORTS_MAX, MANIFEST_BYTES_MAX,
@@ -211,10 +212,7 @@ fn judge_import(module: &str, name: &str, ty: TypeRef, types: &[Option<FuncType>
         return ("function".to_owned(), false);
     };
     let shown = format!("function {}", signature(ty.params(), ty.results()));
-    let known = module == IMPORT_MODULE
-        && IMPORTS.iter().any(|(abi, parameters, results)| {
-            *abi == name && *parameters == ty.params() && *results == ty.results()
-        });
+    let known = module == import::MODULE && is_import(name, ty.params(), ty.results());
     (shown, known)
 }
 
@@ -230,7 +228,7 @@ fn note_export(inspection: &mut Inspection, name: &str, kind: ExternalKind) {
             inspection.jobs.push(job.to_owned());
         } else if let Some(main) = name.strip_prefix(MAIN_PREFIX) {
             inspection.mains.push(main.to_owned());
-        } else if let Some(version) = name.strip_prefix(ABI_PREFIX).and_then(|text| text.parse().ok()) {
+        } else if let Some(version) = name.strip_prefix(VERSION_PREFIX).and_then(|text| text.parse().ok()) {
             inspection.abi = inspection.abi.max(Some(version));
         }
     }

@@ -1,5 +1,6 @@
 //! The tasks of this repo; `cargo xtask` lists them. Each does all set-up that it needs.
 
+mod abi;
 mod build;
 mod checks;
 mod corpus;
@@ -31,6 +32,7 @@ cargo xtask TASK
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew; --add FILE puts
                       a file that broke a target into it
   types               the dashboard's types and the book's tables of fields, from the types of the API
+  abi                 the constants of the SDKs for C and AssemblyScript, from the crate `abi`
   docs                the book under docs/, built to target/book, with the code and figures that pages show written anew
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
                       --app=APP for one of the apps
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["types"] => web_ui::types(),
+        ["abi"] => abi::write(),
         ["docs"] => docs::docs(),
         ["bench", program @ ("seeds" | "histories" | "planted"), rest @ ..] => {
             harness::simulator(program, rest)

@@ -59,7 +59,7 @@ fn imports() -> Result<Option<String>> {
     let read = |path: &str| fs::read_to_string(root().join(path)).with_context(|| path.to_owned());
     let host = read("host/src/guest/imports.rs")? + &read("host/src/guest/objects.rs")?;
     let linked: BTreeSet<&str> = host
-        .split("IMPORT_MODULE,")
+        .split("MODULE,")
         .skip(1)
         .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
         .collect();

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use sateen_api::limits::PUBLISHER_BYTES_MAX;
 use sateen_api::{App, is_publisher};
-use sateen_module::{ABI_VERSION, size};
+use sateen_module::size;
 use serde::Deserialize;
 
 use super::extract::{Path, Query};
@@ -166,7 +166,7 @@ impl From<AppRow> for App {
             determinism: row.about.determinism,
             entry_points: row.about.entry_points,
             jobs: row.about.jobs,
-            abi: ABI_VERSION,
+            abi: sateen_abi::VERSION,
             limits,
         }
     }

@@ -1,6 +1,10 @@
 //! The imports of the ABI, version 1, behind safe functions. `docs` of each import: what it gets,
 //! what it gives.
 
+use sateen_abi::{answer, shared};
+
+pub use sateen_abi::{Fault, Moment};
+
 /// What `sync` may answer, in the upper half of its result; the lower half is a length or a depth.
 pub enum Synced {
     /// Nobody had taken the job: call it here. It was exposed from this depth; if `recorded`, report
@@ -10,54 +14,6 @@ pub enum Synced {
     Done(usize),
     /// It failed; its error waits to be taken, so many bytes long.
     Failed(usize),
-}
-
-/// Why a guest gives up.
-#[repr(u32)]
-#[derive(Clone, Copy)]
-pub enum Fault {
-    /// The job that was synced last had failed, and so has this one.
-    Child = 1,
-    /// Parameters or a result that do not decode.
-    Encoding = 2,
-    /// An update of a shared object could not be applied. The text's first line names it, the others say
-    /// why; the run is over.
-    Update = 3,
-    /// A value or an update of a shared object does not decode; the run is over.
-    Replica = 4,
-}
-
-/// What `measure` tells.
-#[repr(u32)]
-#[derive(Clone, Copy)]
-pub enum Moment {
-    /// The instance's parameters are decoded, and its job begins.
-    Begin = 0,
-    /// The instance's job has returned, and its result will be encoded.
-    End = 1,
-    /// A job was spawned.
-    Spawned = 2,
-    /// A job will be called in place.
-    Call = 3,
-    /// The job that was called in place last, and has not returned, returns.
-    Return = 4,
-    /// The parameters of a job will be encoded and exposed.
-    Expose = 5,
-    /// The result of a job that ran elsewhere is decoded.
-    Taken = 6,
-    /// What follows every sandbox does for itself.
-    Making = 7,
-    /// What is being made, as a digest in `kind` and `depth`: the first to make it in this run does the program's work.
-    Key = 8,
-    /// What was begun last with `Making` is made.
-    Made = 9,
-    /// A shared object is updated: the address and, as `depth`, the length of its type's name.
-    Updated = 10,
-    /// Jobs of a set are dropped: `kind` is theirs, and `depth` is their number.
-    Dropped = 11,
-    /// The updates that came with `catch_up` last will be applied to the object with the number `record`. Answered with how
-    /// many others have applied: these come first, and are no work of the program's.
-    CaughtUp = 12,
 }
 
 mod raw {
@@ -150,20 +106,20 @@ pub fn sync(job: u32) -> Synced {
 
 fn synced(answer: u64) -> Synced {
     let length = answer as u32 as usize;
-    match answer >> 32 {
-        0 => Synced::Done(length),
-        1 => Synced::Reclaimed { depth: length, recorded: false },
-        3 => Synced::Reclaimed { depth: length, recorded: true },
+    match answer::upper(answer) {
+        answer::DONE => Synced::Done(length),
+        answer::RECLAIMED => Synced::Reclaimed { depth: length, recorded: false },
+        answer::RECLAIMED_RECORD => Synced::Reclaimed { depth: length, recorded: true },
         _ => Synced::Failed(length),
     }
 }
 
 /// The place of the one that is synced. `None` if it would have to wait, and is not to.
 pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
-    const PLACE: u32 = 40;
     // SAFETY: the host only reads the numbers.
     let answer = unsafe { raw::sync_any(jobs.as_ptr(), jobs.len(), waits.into()) };
-    (answer != u64::MAX).then(|| ((answer >> PLACE) as usize, synced(answer & ((1 << PLACE) - 1))))
+    let below = (1 << answer::PLACE_BIT) - 1;
+    (answer != answer::NOTHING_YET).then(|| ((answer >> answer::PLACE_BIT) as usize, synced(answer & below)))
 }
 
 /// Records what a job gave that was called here, if it took long enough for that.
@@ -196,7 +152,7 @@ pub fn abandon(job: u32) {
 pub fn attempt(argument: *mut u8) -> Option<usize> {
     // SAFETY: the host hands the pointer to `sateen_attempt` and does not look behind it.
     let answer = unsafe { raw::attempt(argument) };
-    (answer >> 32 != 0).then_some(answer as u32 as usize)
+    (answer::upper(answer) != answer::DONE).then_some(answer as u32 as usize)
 }
 
 pub fn panic(text: &str) {
@@ -222,18 +178,18 @@ pub fn progress(done: u64, total: u64) {
 pub fn input(name: &str) -> Option<usize> {
     // SAFETY: the host only reads the name.
     let length = unsafe { raw::input(name.as_ptr(), name.len()) };
-    usize::try_from(length).ok()
+    (length != answer::NO_INPUT).then_some(length as usize)
 }
 
 /// A new shared object's id and number.
-pub fn share(initial: &[u8]) -> ([u8; 16], u32) {
-    let mut id = [0; 16];
+pub fn share(initial: &[u8]) -> ([u8; shared::ID_BYTES], u32) {
+    let mut id = [0; shared::ID_BYTES];
     // SAFETY: the host copies the value and writes 16 bytes, which the array has.
     let number = unsafe { raw::share(id.as_mut_ptr(), initial.as_ptr(), initial.len()) };
     (id, number)
 }
 
-pub fn open(id: &[u8; 16]) -> u32 {
+pub fn open(id: &[u8; shared::ID_BYTES]) -> u32 {
     // SAFETY: the host reads 16 bytes.
     unsafe { raw::open(id.as_ptr()) }
 }
@@ -258,14 +214,12 @@ pub struct CatchUp {
 }
 
 pub fn catch_up(object: u32) -> Option<CatchUp> {
-    const ANEW: u64 = 1 << 32;
-    const WANTS_SNAPSHOT: u64 = 2 << 32;
     // SAFETY: takes a plain number.
     let answer = unsafe { raw::catch_up(object) };
     (answer != 0).then_some(CatchUp {
         length: answer as u32 as usize,
-        anew: answer & ANEW != 0,
-        wants_snapshot: answer & WANTS_SNAPSHOT != 0,
+        anew: answer::upper(answer) & shared::ANEW != 0,
+        wants_snapshot: answer::upper(answer) & shared::WANTS_SNAPSHOT != 0,
     })
 }
 
@@ -274,7 +228,8 @@ pub fn catch_up(object: u32) -> Option<CatchUp> {
 pub fn update(object: u32, update: &[u8], can_apply: bool) -> Option<(bool, bool)> {
     // SAFETY: the host copies the update.
     let answer = unsafe { raw::update(object, update.as_ptr(), update.len(), can_apply.into()) };
-    (answer & 4 == 0).then_some((answer & 1 != 0, answer & 2 != 0))
+    (answer & shared::NO_REPLICA == 0)
+        .then_some((answer & shared::APPLY != 0, answer & shared::SNAPSHOT != 0))
 }
 
 pub fn snapshot(object: u32, value: &[u8]) {

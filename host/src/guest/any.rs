@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use sateen_abi::answer::{NOTHING_YET, PLACE_BIT};
 use wasmtime::Caller;
 
 use super::Guest;
@@ -15,10 +16,6 @@ use super::task::Assignment;
 use super::waiting::{Waited, wait_until};
 use crate::scheduler::{Grid, Job, begin_task};
 
-/// Where the place of the chosen job is in the answer, above an answer of `sync`.
-const PLACE: u32 = 40;
-/// Nothing can be had without a wait.
-const NONE: u64 = u64::MAX;
 /// Places that fit above it.
 const COUNT_MAX: u32 = 1 << 23;
 
@@ -48,7 +45,7 @@ pub async fn sync_any(
     let is_apart = hears && begin_apart(guest, &numbers);
     let (place, waited) = match find(guest, &numbers, is_apart) {
         Look::Found(place, waited) => (place, waited),
-        Look::Nothing if !waits => return Ok(NONE),
+        Look::Nothing if !waits => return Ok(NOTHING_YET),
         Look::Apart | Look::Nothing => {
             guest.clock.stop();
             guest.job.set_urgent(true);
@@ -79,7 +76,7 @@ pub async fn sync_any(
         }
         Waited::Reclaimed(parameters) => come_back(&mut caller, number, job, parameters),
     };
-    Ok(((place as u64) << PLACE) | answer)
+    Ok(((place as u64) << PLACE_BIT) | answer)
 }
 
 enum Look {

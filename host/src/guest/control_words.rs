@@ -1,26 +1,18 @@
-//! The words in a guest's memory by which its host makes it look up, and tells it what it does not ask for; see the SDK's
-//! `wasm/latent/`.
+//! The words in a guest's memory by which its host makes it look up, and tells it what it does not ask for; see
+//! `sateen_abi::word`.
 
+use sateen_abi::word::{
+    ALARM, ALL, CLOSED, DEPTH, LIMIT, LOOKUP_BELOW, MEASURE_ALL, MEASURE_BELOW, NEWS, OLDEST, SHIELD_BELOW,
+};
 use wasmtime::{AsContext, AsContextMut, Caller, StoreContextMut};
 
 use super::Guest;
 use crate::scheduler::Alarm;
 
-/// The two words of a sounded alarm: `limit = 0`, and `floor = MAX` or, for all that is latent,
-/// `floor = MAX - 1`.
-const OLDEST: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
-const ALL: [u8; 8] = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
-/// A `limit` that closes the fast paths and is no alarm, and the `floor` that goes with it.
-const CLOSED: [u8; 8] = [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
-/// Where each word is, counted from the first.
-const LIMIT: usize = 0;
-const DEPTH: usize = 8;
-const LOOKUP_BELOW: usize = 12;
-const SHIELD_BELOW: usize = 16;
-const NEWS: usize = 20;
-const MEASURE_BELOW: usize = 24;
-/// What `measure_below` is where all is measured.
-const MEASURE_ALL: u32 = u32::MAX;
+/// The two words of an alarm, or of closed paths: `limit`, and the `floor` that goes with it.
+const fn limit_and_floor(limit: u32, floor: u32) -> [u8; 8] {
+    (limit as u64 | (floor as u64) << 32).to_le_bytes()
+}
 
 /// Where a guest's control words are, and what it was told in them last.
 #[derive(Default)]
@@ -48,8 +40,8 @@ impl ControlWords {
 /// Makes the guest look up at its next spawn or sync.
 pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
     let words = match alarm {
-        Alarm::Oldest => OLDEST,
-        Alarm::All => ALL,
+        Alarm::Oldest => limit_and_floor(ALARM, OLDEST),
+        Alarm::All => limit_and_floor(ALARM, ALL),
     };
     write(store, LIMIT, &words);
 }
@@ -91,8 +83,8 @@ pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
     let Some(limit) = read(&store, LIMIT) else { return };
     write(store.as_context_mut(), MEASURE_BELOW, &MEASURE_ALL.to_le_bytes());
     // An alarm is not overwritten: the guest closes the paths itself when it answers it.
-    if limit != 0 {
-        write(store, LIMIT, &CLOSED);
+    if limit != ALARM {
+        write(store, LIMIT, &limit_and_floor(CLOSED, OLDEST));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The imports by which a guest fails, or has a call that may fail.
 
+use sateen_abi::{Fault, answer};
 use wasmtime::{Caller, WasmBacktrace};
 
 use super::Guest;
@@ -12,15 +13,12 @@ use crate::limits::LimitExceeded;
 
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-/// The answer of `sync` and `attempt` for a job that failed, above the length of how it did.
-const FAILED: u64 = 2 << 32;
-
 /// Offers the guest how a job failed; the answer for that.
 pub fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u64> {
     let bytes = postcard::to_allocvec(failure).map_err(|error| broken(guest, error.to_string()))?;
-    let length = bytes.len() as u64;
+    let length = bytes.len() as u32;
     guest.offered = Offered::Owned(bytes);
-    Ok(FAILED | length)
+    Ok(answer::with(length, answer::FAILED))
 }
 
 /// Calls the guest's `sateen_attempt`: a failure of the job within is an answer, not a trap here.
@@ -77,25 +75,22 @@ fn is_address_space_full(panic: &str) -> bool {
 
 /// The guest gives up.
 pub fn fail(mut caller: Caller<'_, Guest>, fault: u32, text: u32, length: u32) -> wasmtime::Result<()> {
-    const CHILD: u32 = 1;
-    const UPDATE: u32 = 3;
-    const REPLICA: u32 = 4;
     let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
     let backtrace = frames(&WasmBacktrace::capture(&caller));
     let guest = caller.data_mut();
-    let stop = match fault {
-        CHILD => match guest.failures.take_child() {
+    let stop = match Fault::of(fault) {
+        Some(Fault::Child) => match guest.failures.take_child() {
             Some(failure) => Stop::Failed(failure),
             None => return Err(broken(guest, "it reports a failed child, and none failed".to_owned())),
         },
-        UPDATE | REPLICA => {
+        Some(fault @ (Fault::Update | Fault::Replica)) => {
             let job = innermost_job(&backtrace, guest.registry.app.job_functions(), guest.job_name());
             let (name, why) = message.split_once('\n').unwrap_or((&message, ""));
-            let what = if fault == UPDATE { "the update" } else { "the replica of the shared object" };
+            let what = if fault == Fault::Update { "the update" } else { "the replica of the shared object" };
             let message = format!("{what} `{name}` failed: {}", one_line(why));
             Stop::Replica(JobFailure { job, message, backtrace })
         }
-        _ => {
+        Some(Fault::Encoding) | None => {
             let job = innermost_job(&backtrace, guest.registry.app.job_functions(), guest.job_name());
             Stop::Failed(JobFailure { job, message: one_line(&message), backtrace })
         }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use sateen_module::IMPORT_MODULE;
+use sateen_abi::answer::NO_INPUT;
+use sateen_abi::import::MODULE;
 use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller, Linker};
 
@@ -20,17 +21,14 @@ use super::{Guest, LogLine};
 /// Names of jobs and inputs are short.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// The answer of `input` if there is none of that name.
-const NO_INPUT: u64 = u64::MAX;
-
 /// A linker that offers the ABI and nothing else.
 pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     linker
-        .func_wrap(IMPORT_MODULE, "attach", attach)?
-        .func_wrap(IMPORT_MODULE, "register", register)?
+        .func_wrap(MODULE, "attach", attach)?
+        .func_wrap(MODULE, "register", register)?
         .func_wrap(
-            IMPORT_MODULE,
+            MODULE,
             "expose",
             |mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32, depth: u32| {
                 let number = expose(&mut caller, kind, parameters, length, depth);
@@ -38,17 +36,17 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                 number
             },
         )?
-        .func_wrap_async(IMPORT_MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
-        .func_wrap_async(IMPORT_MODULE, "sync_any", |caller, (jobs, count, waits): (u32, u32, u32)| {
+        .func_wrap_async(MODULE, "sync", |caller, (number,): (u32,)| Box::new(sync(caller, number)))?
+        .func_wrap_async(MODULE, "sync_any", |caller, (jobs, count, waits): (u32, u32, u32)| {
             Box::new(sync_any(caller, jobs, count, waits != 0))
         })?
-        .func_wrap(IMPORT_MODULE, "wants_record", wants_record)?
-        .func_wrap(IMPORT_MODULE, "record", record)?
-        .func_wrap(IMPORT_MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
+        .func_wrap(MODULE, "wants_record", wants_record)?
+        .func_wrap(MODULE, "record", record)?
+        .func_wrap(MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
             let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
             offered.write(&mut caller, address)
         })?
-        .func_wrap(IMPORT_MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
+        .func_wrap(MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
             let guest = caller.data_mut();
             match guest.children.remove(number) {
                 Some(job) => {
@@ -62,20 +60,20 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                 }
             }
         })?
-        .func_wrap_async(IMPORT_MODULE, "attempt", |caller, (argument,): (u32,)| {
+        .func_wrap_async(MODULE, "attempt", |caller, (argument,): (u32,)| {
             Box::new(attempt(caller, argument))
         })?
-        .func_wrap(IMPORT_MODULE, "panic", panic)?
-        .func_wrap(IMPORT_MODULE, "fail", fail)?
-        .func_wrap(IMPORT_MODULE, "log", log)?
-        .func_wrap(IMPORT_MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
+        .func_wrap(MODULE, "panic", panic)?
+        .func_wrap(MODULE, "fail", fail)?
+        .func_wrap(MODULE, "log", log)?
+        .func_wrap(MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
             // Other jobs do not know how much there is in all.
             if caller.data().job.is_root() {
                 caller.data().registry.report_progress(done, total);
             }
         })?
-        .func_wrap(IMPORT_MODULE, "input", input)?
-        .func_wrap(IMPORT_MODULE, "measure", measure)?;
+        .func_wrap(MODULE, "input", input)?
+        .func_wrap(MODULE, "measure", measure)?;
     objects::link(&mut linker)?;
     Ok(linker)
 }

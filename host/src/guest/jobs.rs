@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use sateen_abi::answer;
 use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
 use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller};
@@ -20,11 +21,6 @@ use super::profile::Profile;
 use super::recordings::{Ended, Recording};
 use super::waiting::{Waited, wait_for};
 use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place};
-
-/// Answers of `sync` if the job comes back, above its depth;
-const RECLAIMED: u64 = 1 << 32;
-/// and if `record` is to be called with its result.
-const RECLAIMED_RECORD: u64 = 3 << 32;
 
 /// Makes the guest look up soon if somebody wants its jobs.
 pub fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
@@ -166,12 +162,12 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     if let Some(profile) = &mut guest.profile {
         profile.came_back = Some(job.exposed_at);
     }
-    let depth = u64::from(job.spawned_at);
+    let depth = job.spawned_at;
     let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
     let Some(remote) = guest.registry.grid.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
     else {
         guest.children.free(number);
-        return RECLAIMED | depth;
+        return answer::with(depth, answer::RECLAIMED);
     };
     let key = Arc::new(LazyKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
@@ -180,7 +176,7 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     let recording = Recording { job, key, is_redone, before, work, span };
     guest.recordings.begin(number, recording, lookup_bound);
     update_lookup_below(caller.as_context_mut());
-    RECLAIMED_RECORD | depth
+    answer::with(depth, answer::RECLAIMED_RECORD)
 }
 
 /// Whether a job that was called in place, and that was to be recorded, took long enough for that: a guest need not

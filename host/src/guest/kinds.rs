@@ -2,16 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use sateen_abi::kind::{BYTES, COARSE, DROPPED, SPAWNED};
 use wasmtime::{Caller, StoreContextMut};
 
 use super::Guest;
 use super::grain::Grain;
 use super::memory::{read, write};
-
-/// Where the words of a kind's record are; see the SDK's `wasm/latent/`.
-const SPAWNED: usize = 8;
-const DROPPED: usize = 16;
-const RECORD_BYTES: usize = 24;
 
 /// The kinds that an instance has registered.
 #[derive(Default)]
@@ -53,7 +49,7 @@ impl Kinds {
 pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wasmtime::Result<()> {
     let coarse = caller.data().registry.starts_coarse(kind);
     // The whole record must be there, so that the heartbeat may read it.
-    read(caller, address, RECORD_BYTES as u32, RECORD_BYTES, "a job kind")?;
+    read(caller, address, BYTES as u32, BYTES, "a job kind")?;
     write(caller, address, &u32::from(coarse).to_le_bytes())?;
     caller.data_mut().kinds.0.push(LiveKind {
         kind,
@@ -73,7 +69,7 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let registry = guest.registry.clone();
     for live in &mut guest.kinds.0 {
         let address = live.address as usize;
-        let Some(record) = data.get_mut(address..address + RECORD_BYTES) else { continue };
+        let Some(record) = data.get_mut(address..address + BYTES) else { continue };
         let spawned = word(record, SPAWNED);
         let dropped = word(record, DROPPED);
         let delta = difference(live.spawned, spawned);
@@ -86,7 +82,7 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
             if live.grain.judge(std::mem::take(&mut live.unjudged), beats) {
                 registry.grains.note_fine(live.kind);
             }
-            record[..4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());
+            record[COARSE..COARSE + 4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sateen_module::IMPORT_MODULE;
+use sateen_abi::answer;
+use sateen_abi::import::MODULE;
+use sateen_abi::shared::{ANEW, APPLY, NO_REPLICA, SNAPSHOT, WANTS_SNAPSHOT};
 use sateen_protocol::Bytes;
 use sateen_protocol::shared::{Catchup, ObjectId};
 use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
@@ -23,14 +25,6 @@ use crate::scheduler::{Behind, Object};
 const OPEN_MAX: usize = 64 << 10;
 /// Objects that one parameter list, result, value or update may mention.
 const MENTIONED_MAX: usize = 64 << 10;
-
-/// Answers of `catch_up`, above a length.
-const ANEW: u64 = 1 << 32;
-const WANTS_SNAPSHOT: u64 = 2 << 32;
-/// Answers of `update`.
-const APPLY: u32 = 1;
-const SNAPSHOT: u32 = 2;
-const NO_REPLICA: u32 = 4;
 
 /// What one instance knows of shared objects.
 #[derive(Default)]
@@ -88,16 +82,14 @@ impl GuestObjects {
 
 pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker
-        .func_wrap(IMPORT_MODULE, "share", share)?
-        .func_wrap(IMPORT_MODULE, "open", open)?
-        .func_wrap(IMPORT_MODULE, "close", close)?
-        .func_wrap(IMPORT_MODULE, "mention", mention)?
-        .func_wrap_async(IMPORT_MODULE, "catch_up", |caller, (number,): (u32,)| {
-            Box::new(catch_up(caller, number))
-        })?
-        .func_wrap(IMPORT_MODULE, "update", update)?
-        .func_wrap(IMPORT_MODULE, "snapshot", snapshot)?
-        .func_wrap_async(IMPORT_MODULE, "hold", |caller, (name, length): (u32, u32)| {
+        .func_wrap(MODULE, "share", share)?
+        .func_wrap(MODULE, "open", open)?
+        .func_wrap(MODULE, "close", close)?
+        .func_wrap(MODULE, "mention", mention)?
+        .func_wrap_async(MODULE, "catch_up", |caller, (number,): (u32,)| Box::new(catch_up(caller, number)))?
+        .func_wrap(MODULE, "update", update)?
+        .func_wrap(MODULE, "snapshot", snapshot)?
+        .func_wrap_async(MODULE, "hold", |caller, (name, length): (u32, u32)| {
             Box::new(hold(caller, name, length))
         })?;
     Ok(())
@@ -254,16 +246,16 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     };
     let offered = Offered::Pieces(pieces);
     let length = offered.len();
-    if length > u32::MAX as usize {
+    let Ok(length) = u32::try_from(length) else {
         let limit = registry.limits().shared_bytes_max;
         return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::SharedObjects { limit })));
-    }
+    };
     guest.offered = offered;
     if let Some(opened) = guest.objects.get(number) {
         opened.position = position;
         opened.given = u32::try_from(given).unwrap_or(u32::MAX);
     }
-    Ok(length as u64 | anew | if wants_base { WANTS_SNAPSHOT } else { 0 })
+    Ok(answer::with(length, anew | if wants_base { WANTS_SNAPSHOT } else { 0 }))
 }
 
 fn update(

@@ -18,6 +18,7 @@
 
 use std::time::Duration;
 
+use sateen_abi::Moment;
 use wasmtime::{Caller, StoreContextMut};
 
 use super::Guest;
@@ -136,20 +137,10 @@ pub fn measure(
     kind: u32,
     depth: u32,
 ) -> wasmtime::Result<u32> {
-    const BEGIN: u32 = 0;
-    const END: u32 = 1;
-    const SPAWNED: u32 = 2;
-    const CALL: u32 = 3;
-    const RETURN: u32 = 4;
-    const EXPOSE: u32 = 5;
-    const TAKEN: u32 = 6;
-    const MAKING: u32 = 7;
-    const KEY: u32 = 8;
-    const MADE: u32 = 9;
-    const UPDATED: u32 = 10;
-    const DROPPED: u32 = 11;
-    const CAUGHT_UP: u32 = 12;
-    if moment == UPDATED {
+    let Some(moment) = Moment::of(moment) else {
+        return Err(broken(caller.data(), format!("it tells of a moment {moment}, which is none")));
+    };
+    if moment == Moment::Updated {
         return note_update(&caller, record, depth);
     }
     let guest = caller.data_mut();
@@ -157,9 +148,9 @@ pub fn measure(
     let Some(profile) = &mut guest.profile else { return Ok(0) };
     let (work, now) = guest.clock.total_work_and_span();
     match moment {
-        BEGIN => guest.end_aside(),
-        END => guest.begin_aside(),
-        SPAWNED => {
+        Moment::Begin => guest.end_aside(),
+        Moment::End => guest.begin_aside(),
+        Moment::Spawned => {
             while profile.spawned.last().is_some_and(|(address, _)| *address >= record) {
                 profile.spawned.pop();
             }
@@ -167,7 +158,7 @@ pub fn measure(
                 profile.spawned.push((record, now));
             }
         }
-        CALL => {
+        Moment::Call => {
             let came_back = profile.came_back.take();
             let begin = came_back.filter(|_| record == 0).unwrap_or_else(|| profile.spawned_at(record, now));
             if profile.calls.len() >= CALLS_MAX {
@@ -191,7 +182,7 @@ pub fn measure(
             let level = guest.registry.profiler().and_then(|profiler| profiler.level(kind, depth));
             return Ok(level.is_some_and(|level| level.is_worth_measuring(sibling)).into());
         }
-        RETURN => {
+        Moment::Return => {
             let Some(call) = profile.calls.pop() else {
                 return Err(broken(guest, "it returns from a job that it has not called".to_owned()));
             };
@@ -205,21 +196,22 @@ pub fn measure(
                 level.note(took, call.children);
             }
         }
-        EXPOSE => {
+        Moment::Expose => {
             profile.exposed = Some(profile.spawned_at(record, now));
             guest.begin_aside();
         }
-        TAKEN => guest.end_aside(),
-        MAKING => return guest.begin_making(),
-        KEY => return guest.name_making(u64::from(depth) << 32 | u64::from(kind)),
-        MADE => return guest.end_making(),
-        DROPPED => {
+        Moment::Taken => guest.end_aside(),
+        Moment::Making => return guest.begin_making(),
+        Moment::Key => return guest.name_making(u64::from(depth) << 32 | u64::from(kind)),
+        Moment::Made => return guest.end_making(),
+        Moment::Dropped => {
             if let Some(profiler) = guest.registry.profiler() {
                 profiler.note_dropped(kind as usize);
             }
         }
-        CAUGHT_UP => return guest.applied_before(record),
-        _ => return Err(broken(guest, format!("it tells of a moment {moment}, which is none"))),
+        Moment::CaughtUp => return guest.applied_before(record),
+        // Told above.
+        Moment::Updated => {}
     }
     Ok(0)
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use sateen_module::{ABI_VERSION, Determinism, Inspection, JOB_PREFIX, MAIN_PREFIX};
+use sateen_abi::{JOB_PREFIX, MAIN_PREFIX};
+use sateen_module::{Determinism, Inspection};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{InstancePre, Module, ModuleExport};
 
@@ -136,7 +137,7 @@ impl App {
     }
 
     fn keys(&self, function: &str, salt: &[u8]) -> KeyMaker {
-        KeyMaker::new(ABI_VERSION, self.profile(), self.0.hash, function, salt)
+        KeyMaker::new(sateen_abi::VERSION, self.profile(), self.0.hash, function, salt)
     }
 
     /// How its results depend on the machine, as part of its keys: no floats, floats, floats with

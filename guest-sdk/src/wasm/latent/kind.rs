@@ -1,7 +1,10 @@
 //! What the scheduler knows of a job kind.
 
 use std::cell::UnsafeCell;
+use std::mem::offset_of;
 use std::ptr::{read_volatile, write_volatile};
+
+use sateen_abi::kind;
 
 use super::record::Record;
 use crate::Job;
@@ -54,6 +57,12 @@ pub struct Kind {
     pub(super) encode: fn(*const u8) -> Vec<u8>,
     pub(super) discard: fn(*mut u8),
 }
+
+const _: () = {
+    assert!(offset_of!(Kind, coarse) == kind::COARSE && offset_of!(Kind, number) == kind::NUMBER);
+    assert!(offset_of!(Kind, spawned) == kind::SPAWNED && offset_of!(Kind, dropped) == kind::DROPPED);
+    assert!(offset_of!(Kind, registered) >= kind::BYTES);
+};
 
 impl Kind {
     /// The kind of the job `J`.

@@ -1,7 +1,10 @@
 //! The stack of records, and the words that the heartbeat's alarm goes through.
 
 use std::cell::UnsafeCell;
+use std::mem::offset_of;
 use std::ptr::{read, read_volatile, write, write_volatile};
+
+use sateen_abi::word;
 
 use super::record::{EXPOSED, HOLE, depth_of, is_marked, job_of, kind_of, mark, mark_exposed};
 use crate::wasm::abi;
@@ -14,7 +17,7 @@ struct Stack {
     bytes: UnsafeCell<[u8; STACK_BYTES]>,
 }
 
-/// Where the stack stands. The host knows the first seven words; see the module's text.
+/// Where the stack stands. The host knows the first seven words; see `sateen_abi::word`.
 #[repr(C)]
 struct Control {
     limit: UnsafeCell<usize>,
@@ -38,6 +41,15 @@ struct Control {
     /// Spawns to let pass before a full stack is swept again.
     sweep_after: UnsafeCell<u32>,
 }
+
+const _: () = {
+    assert!(offset_of!(Control, limit) == word::LIMIT && offset_of!(Control, floor) == word::FLOOR);
+    assert!(offset_of!(Control, depth) == word::DEPTH);
+    assert!(offset_of!(Control, lookup_below) == word::LOOKUP_BELOW);
+    assert!(offset_of!(Control, shield_below) == word::SHIELD_BELOW);
+    assert!(offset_of!(Control, news) == word::NEWS);
+    assert!(offset_of!(Control, measure_below) == word::MEASURE_BELOW);
+};
 
 // SAFETY: a guest has one thread.
 unsafe impl Sync for Stack {}
@@ -91,9 +103,9 @@ word!(real_floor, set_real_floor, read, write);
 word!(attempt_base, set_attempt_base, read, write);
 
 /// A limit that no record fits below, and which is no alarm.
-const CLOSED: usize = 1;
+const CLOSED: usize = word::CLOSED as usize;
 /// The floor of an alarm that wants all that is latent.
-const DRAIN: usize = usize::MAX - 1;
+const DRAIN: usize = word::ALL as usize;
 
 /// What the host wants at a spawn or sync.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,12 @@
+//! The record of a job kind in the guest's memory, as far as the host knows it: where each word of it is.
+
+/// Four bytes; not zero while each spawn of the kind is to be exposed. The host writes it.
+pub const COARSE: usize = 0;
+/// Four bytes: the kind's number, which the guest keeps there.
+pub const NUMBER: usize = 4;
+/// Eight bytes: spawns so far in this instance.
+pub const SPAWNED: usize = 8;
+/// Eight bytes: of these, latent jobs that were dropped without a sync.
+pub const DROPPED: usize = 16;
+/// The length of what the host knows.
+pub const BYTES: usize = 24;

@@ -1,0 +1,142 @@
+//! The constants of the ABI in the SDKs for C and AssemblyScript, taken from the crate `abi`.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result};
+use sateen_abi::{Fault, answer, kind, outcome, word};
+
+use crate::shell::root;
+
+/// Where the constants begin and end in a file; what is between is written.
+const BEGIN: &str = "[constants: `cargo xtask abi` writes what follows]";
+const END: &str = "[end of constants]";
+
+/// A constant, and the type that AssemblyScript wants it to have: an address or a number.
+struct Constant {
+    name: &'static str,
+    value: u32,
+    is_place: bool,
+}
+
+const fn number(name: &'static str, value: u32) -> Constant {
+    Constant { name, value, is_place: false }
+}
+
+const fn place(name: &'static str, value: usize) -> Constant {
+    Constant { name, value: value as u32, is_place: true }
+}
+
+/// What these SDKs use, by what it is.
+const CONSTANTS: [(&str, &[Constant]); 6] = [
+    (
+        "Faults, for `fail`.",
+        &[number("FAULT_CHILD", Fault::Child as u32), number("FAULT_ENCODING", Fault::Encoding as u32)],
+    ),
+    (
+        "What `sync` answers, in its upper half.",
+        &[
+            number("SYNC_DONE", answer::DONE),
+            number("SYNC_RECLAIMED", answer::RECLAIMED),
+            number("SYNC_FAILED", answer::FAILED),
+            number("SYNC_RECLAIMED_RECORD", answer::RECLAIMED_RECORD),
+        ],
+    ),
+    (
+        "Where the control words are, and where those begin that are the guest's own.",
+        &[
+            place("WORD_LIMIT", word::LIMIT),
+            place("WORD_FLOOR", word::FLOOR),
+            place("WORD_DEPTH", word::DEPTH),
+            place("WORD_LOOKUP_BELOW", word::LOOKUP_BELOW),
+            place("WORD_BYTES_MIN", word::BYTES_MIN),
+        ],
+    ),
+    (
+        "What `limit` and `floor` may be.",
+        &[
+            number("LIMIT_ALARM", word::ALARM),
+            number("LIMIT_CLOSED", word::CLOSED),
+            number("FLOOR_OLDEST", word::OLDEST),
+            number("FLOOR_ALL", word::ALL),
+        ],
+    ),
+    (
+        "Where the words of a job kind are, and how many bytes of it the host knows.",
+        &[
+            place("KIND_COARSE", kind::COARSE),
+            place("KIND_NUMBER", kind::NUMBER),
+            place("KIND_SPAWNED", kind::SPAWNED),
+            place("KIND_DROPPED", kind::DROPPED),
+            place("KIND_BYTES", kind::BYTES),
+        ],
+    ),
+    (
+        "What an entry point returns.",
+        &[
+            number("OUTCOME_TEXT", outcome::TEXT),
+            number("OUTCOME_BYTES", outcome::BYTES),
+            number("OUTCOME_FAILED", outcome::FAILED),
+            number("OUTCOME_BAD_INPUT", outcome::BAD_INPUT),
+        ],
+    ),
+];
+
+/// How a language writes them.
+type Written = fn(about: &str, constants: &[Constant]) -> String;
+
+/// The files, and how they write them.
+const FILES: [(&str, Written); 2] =
+    [("guest-sdk/c/sateen.h", in_c), ("guest-sdk/assemblyscript/sateen.ts", in_assemblyscript)];
+
+fn in_c(about: &str, constants: &[Constant]) -> String {
+    let mut text = format!("/* {about} */\n");
+    for Constant { name, value, .. } in constants {
+        // An enumerator of C is an int.
+        let _ = writeln!(text, "#define SATEEN_{name} {value}u");
+    }
+    text
+}
+
+fn in_assemblyscript(about: &str, constants: &[Constant]) -> String {
+    let mut text = format!("// {about}\n");
+    for Constant { name, value, is_place } in constants {
+        let _ = writeln!(text, "const {name}: {} = {value};", if *is_place { "usize" } else { "u32" });
+    }
+    text
+}
+
+/// The file's text with the constants as they are.
+fn with_constants(text: &str, written: Written) -> Result<String> {
+    let (before, rest) = text.split_once(BEGIN).context("there is no mark where constants begin")?;
+    let (head, rest) = rest.split_once('\n').context("nothing follows the mark")?;
+    let (old, after) = rest.split_once(END).context("there is no mark where constants end")?;
+    // The mark's line begins with what makes it a comment.
+    let comment = old.rsplit('\n').next().unwrap_or_default();
+    let constants: String = CONSTANTS.iter().map(|(about, constants)| written(about, constants)).collect();
+    Ok(format!("{before}{BEGIN}{head}\n{constants}{comment}{END}{after}"))
+}
+
+/// Writes the constants into the SDKs.
+pub fn write() -> Result<()> {
+    for (path, written) in FILES {
+        let file = root().join(path);
+        let text = fs::read_to_string(&file).context(path)?;
+        fs::write(&file, with_constants(&text, written).context(path)?).context(path)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_languages_have_the_constants_of_the_abi() {
+        for (path, written) in FILES {
+            let text = fs::read_to_string(root().join(path)).expect("a file");
+            let is = with_constants(&text, written).expect("marks");
+            assert!(is == text, "{path}: `cargo xtask abi` brings its constants up to date");
+        }
+    }
+}
