@@ -33,6 +33,36 @@
 export function sateen_abi_1(): void {}
 
 // [constants: `cargo xtask abi` writes what follows]
+// Faults, for `fail`.
+const FAULT_CHILD: u32 = 1;
+const FAULT_ENCODING: u32 = 2;
+// What `sync` answers, in its upper half.
+const SYNC_DONE: u32 = 0;
+const SYNC_RECLAIMED: u32 = 1;
+const SYNC_FAILED: u32 = 2;
+const SYNC_RECLAIMED_RECORD: u32 = 3;
+// Where the control words are, and where those begin that are the guest's own.
+const WORD_LIMIT: usize = 0;
+const WORD_FLOOR: usize = 4;
+const WORD_DEPTH: usize = 8;
+const WORD_LOOKUP_BELOW: usize = 12;
+const WORD_BYTES_MIN: usize = 16;
+// What `limit` and `floor` may be.
+const LIMIT_ALARM: u32 = 0;
+const LIMIT_CLOSED: u32 = 1;
+const FLOOR_OLDEST: u32 = 4294967295;
+const FLOOR_ALL: u32 = 4294967294;
+// Where the words of a job kind are, and how many bytes of it the host knows.
+const KIND_COARSE: usize = 0;
+const KIND_NUMBER: usize = 4;
+const KIND_SPAWNED: usize = 8;
+const KIND_DROPPED: usize = 16;
+const KIND_BYTES: usize = 24;
+// What an entry point returns.
+const OUTCOME_TEXT: u32 = 0;
+const OUTCOME_BYTES: u32 = 1;
+const OUTCOME_FAILED: u32 = 2;
+const OUTCOME_BAD_INPUT: u32 = 3;
 // [end of constants]
 
 // ---- the stack of latent jobs ----

@@ -1,5 +1,6 @@
 //! What a module is, read from its bytes without running any of them, and why it would be refused.
 
+use sateen_abi::{VERSION, VERSION_PREFIX};
 use std::collections::BTreeMap;
 use std::fmt;
 

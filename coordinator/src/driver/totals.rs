@@ -6,7 +6,6 @@ use sateen_protocol::coordinator::HostView;
 use sateen_protocol::{Counts, RunId, RunState, counted_since};
 
 use super::Driver;
-use crate::locked;
 use crate::metrics::{EndedByState, Totals};
 
 /// What runs had counted that were there when the coordinator was started.

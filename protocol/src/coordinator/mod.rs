@@ -13,6 +13,7 @@ mod answers;
 mod backlog;
 #[cfg(test)]
 mod bounds;
+mod chores;
 mod circles;
 #[cfg(test)]
 mod commands;
@@ -359,9 +360,7 @@ impl Coordinator {
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
-        let has_sliced = self.do_next_slice(now);
-        self.ping_all(now);
-        self.give_up_silent(now);
+        self.do_a_chore(now);
         self.forget_missing(now);
         self.yield_turns(now);
         self.time_out_unpausing(now);
@@ -374,12 +373,6 @@ impl Coordinator {
         self.time_out_parcels(now);
         self.time_out_runs(now);
         self.meter(now);
-        // One event is not to do much of both; where there is much of both, they take turns.
-        let is_news_turn = !has_sliced || self.newsroom.has_waited;
-        self.newsroom.has_waited = !is_news_turn;
-        if is_news_turn {
-            self.tell_news(now);
-        }
     }
 
     // ---- what is to be done ----

@@ -53,8 +53,6 @@ pub struct Newsroom {
     shown: BTreeMap<HostId, usize>,
     /// Who is still to hear of hosts that are gone.
     going: BTreeMap<HostId, Going>,
-    /// What was due was left to the next event.
-    pub has_waited: bool,
 }
 
 /// Answers to a departure that have not come.

@@ -32,6 +32,16 @@ impl Silence {
         self.checks.iter().take_while(|(at, _)| now >= *at).count()
     }
 
+    /// When the next host is to be checked.
+    pub fn next_check(&self) -> Option<Time> {
+        self.checks.first().map(|(at, _)| *at)
+    }
+
+    /// Checks that are due are left to the next event.
+    pub fn fall_behind(&mut self) {
+        self.is_behind = true;
+    }
+
     /// It is gone.
     pub fn forget(&mut self, at: Time, host: HostId) {
         self.checks.remove(&(at, host));

@@ -16,6 +16,7 @@ use crate::message::{Departure, ToHost};
 use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
+use super::chores::Chore;
 use super::ready::Readiness;
 use super::run::CoordinatorRun;
 
@@ -78,6 +79,8 @@ pub struct Slices {
     waiting: LinkedList<Slice>,
     /// When the first of them was put there.
     since: Time,
+    /// What was done last of what takes turns with them.
+    pub last_chore: Chore,
 }
 
 impl Slices {
@@ -110,13 +113,12 @@ impl Coordinator {
         }
     }
 
-    /// Does one slice of what waits; whether there was one.
-    pub(super) fn do_next_slice(&mut self, now: Time) -> bool {
-        let Some(slice) = self.slices.waiting.pop_front() else { return false };
+    /// Does one slice of what waits.
+    pub(super) fn do_next_slice(&mut self, now: Time) {
+        let Some(slice) = self.slices.waiting.pop_front() else { return };
         if let Some(rest) = self.do_slice(now, slice) {
             self.slices.waiting.push_front(rest);
         }
-        true
     }
 
     /// To all hosts that work.
