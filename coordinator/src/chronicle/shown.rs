@@ -12,7 +12,7 @@ use sateen_protocol::{HostId, JobTag};
 
 use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
 use super::{Chronicle, state::JobState};
-use crate::api::figures::seconds;
+use crate::clock::seconds;
 use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
 
 /// Length of a job's call where many are listed, about.

@@ -10,9 +10,9 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::scan::Scan;
-use super::{ChangeError, Driver, Live, Request, RunAction, Settling, Submitted, end};
-use crate::api::figures::of_view;
+use super::{ChangeError, Driver, Live, Request, RunAction, Settling, Submitted};
 use crate::clock::unix_ms;
+use crate::figures::{end, of_view};
 use crate::peer::Peer;
 use crate::store::{StoreError, sql};
 

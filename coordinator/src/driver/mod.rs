@@ -1,7 +1,6 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
 mod answers;
-pub mod end;
 mod events;
 pub mod measure;
 mod names;
@@ -34,12 +33,14 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::chronicle::{Chronicle, Chronicles};
 use crate::clock::{Clock, unix_ms};
+use crate::host_name::HostName;
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
 use crate::links::{FromLink, Links};
 use crate::locked;
 use crate::peer::Peer;
+use crate::shutdown::stopped;
 use crate::store::chronicle::SavedHost;
 use crate::store::{Store, StoreError};
 use names::Names;
@@ -53,7 +54,6 @@ use served::Served;
 use settling::{Settled, Settling};
 use speed::Speeds;
 
-pub use names::HostName;
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 
@@ -62,11 +62,6 @@ pub use settling::LateFigures;
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// What others take in under a lock that the driver may wait for.
 const ROWS_UNDER_LOCK_MAX: usize = 256;
-
-/// Waits until the service is to stop, or nobody is left to say so.
-pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
-    let _ = shutdown.wait_for(|stop| *stop).await;
-}
 
 /// What was known before a restart, for people.
 #[derive(Debug)]

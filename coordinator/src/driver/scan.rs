@@ -15,13 +15,13 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::Driver;
-use super::names::HostName;
 use super::request::{HostSeen, Live};
 use super::served::{Service, Told};
 use super::speed::{Pace, compare};
 use super::totals::add_host;
-use crate::api::figures::host_of_run;
 use crate::chronicle::Chronicles;
+use crate::figures::host_of_run;
+use crate::host_name::HostName;
 use crate::locked;
 use crate::metrics::Totals;
 

@@ -11,8 +11,8 @@ use sateen_protocol::{Counts, RunEnd, RunId, RunState};
 use super::saver::Change;
 use super::scan::add_told;
 use super::speed::{Pace, compare};
-use super::{Driver, ROWS_UNDER_LOCK_MAX, end};
-use crate::api::figures::{host_of_run, of_account};
+use super::{Driver, ROWS_UNDER_LOCK_MAX};
+use crate::figures::{end, host_of_run, of_account};
 use crate::locked;
 
 /// A run that is over, and whose counts are not final.

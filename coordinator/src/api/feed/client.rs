@@ -19,12 +19,12 @@ use super::tree::TreeClient;
 use super::value::ValueClient;
 use super::{News, TimelineNews, Topic, TreeNews, Value, Watching};
 use crate::api::{Api, Problem};
-use crate::driver::stopped;
 use crate::limits::{
     TOPICS_MAX, WATCH_ALIVE, WATCH_FRAGMENT_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX,
     WATCH_PART_BYTES, WATCH_PING, WATCH_SMALL_BYTES, WATCH_WRITE_TIMEOUT,
 };
 use crate::server::{Connection, Gates, Kind, Pass};
+use crate::shutdown::stopped;
 
 /// What a page asks for.
 #[derive(Deserialize)]
@@ -330,7 +330,7 @@ fn room(gates: &Arc<Gates>, connection: &Arc<Connection>, bytes: usize) -> Optio
     if bytes <= WATCH_SMALL_BYTES {
         return Some(None);
     }
-    gates.take_many_for(connection, Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
+    gates.take_many_for(connection.activity(), Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
 }
 
 impl Watched {
