@@ -107,6 +107,11 @@ pub fn written(unix_ms: u64) -> String {
     humantime::format_rfc3339_millis(moment).to_string()
 }
 
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 fn boot_ns() -> u64 {
     if let Some(simulated_ns) = Simulation::now_ns() {
         return simulated_ns;

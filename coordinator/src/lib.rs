@@ -12,12 +12,15 @@ mod chronicle;
 mod clock;
 mod descriptors;
 mod driver;
+mod figures;
+mod host_name;
 mod limits;
 mod links;
 mod metrics;
 mod module;
 mod peer;
 mod server;
+mod shutdown;
 mod store;
 
 use std::net::SocketAddr;

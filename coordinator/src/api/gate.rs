@@ -73,7 +73,7 @@ pub fn counted(api: &Api, connection: &Connection, response: Response) -> Result
 
 /// Waits until one more of a kind may be under way.
 pub async fn turn(api: &Api, connection: &Arc<Connection>, kind: Kind) -> Result<Pass, Problem> {
-    timeout(TURN_TIMEOUT, api.gates.wait_for(connection, kind)).await.map_err(|_| {
+    timeout(TURN_TIMEOUT, api.gates.wait_for(connection.activity(), kind)).await.map_err(|_| {
         busy(
             "too many requests are under way, of this address or of all; wait for the answers to those that were sent, \
              and try again later",

@@ -43,7 +43,7 @@ pub async fn websocket(
     let doors = Doors {
         _link: room(Kind::Link)?,
         unknown: Some(
-            (api.gates.take_for(&connection, Kind::UnknownLink))
+            (api.gates.take_for(connection.activity(), Kind::UnknownLink))
                 .map_err(|full| no_room(full, "hosts are connected that have not said hello"))?,
         ),
         connection: Arc::clone(&connection),

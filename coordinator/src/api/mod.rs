@@ -5,7 +5,6 @@ mod blobs;
 mod body;
 mod extract;
 mod feed;
-pub mod figures;
 mod gate;
 mod hosts;
 mod jobs;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use sateen_api::{HoldUp, HoldUpKind, HostOfRun, Run};
 
 use super::Chronicle;
-use super::shown::Names;
+use super::names::Names;
 use super::timeline::Totals;
 use crate::locked;
 

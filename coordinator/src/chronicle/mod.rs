@@ -2,14 +2,16 @@
 //! that a restart forgets no more than the last moment.
 //!
 //! `tree` keeps the jobs and what is counted of them; `timeline` what workers did when; `series` and `pace` how
-//! the run goes, `hold_up` what keeps it from being faster; `events` and `log` what was said of it. `saved` is what the store gets of all that; `all` has the
-//! chronicles of all runs; `shown` makes of them what pages get.
+//! the run goes, `hold_up` what keeps it from being faster; `events` and `log` what was said of it. `saved` is what the store
+//! gets of all that; `all` has the chronicles of all runs; `shown` makes of them what pages get, `record` what they draw.
 
 mod all;
 mod events;
 mod hold_up;
 mod log;
+mod names;
 mod pace;
+mod record;
 mod saved;
 mod series;
 mod shown;
@@ -32,9 +34,11 @@ use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
 pub use hold_up::hold_up;
+pub use names::Names;
+pub use record::RECORD_BYTES;
 pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::Sample;
-pub use shown::{Names, RECORD_BYTES, Shown, hex};
+pub use shown::{Shown, hex};
 pub use tree::{Missing, SavedJob};
 
 /// Maximum jobs of hosts that are gone that are ended with each sample.

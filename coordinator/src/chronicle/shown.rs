@@ -6,48 +6,19 @@ use sateen_api::{
     ChildJob, CriticalJob, Depth, Figures, HostOfRun, JobCounts, JobDetails, Log, Remaining, RunEvent,
     SeriesOfRun, Timeline, TimelineRow, Tree, TreeHost, TreeTable,
 };
-use sateen_module::JobShape;
 use sateen_protocol::coordinator::LONG_GONE;
 use sateen_protocol::{HostId, JobTag};
 
-use super::tree::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
-use super::{Chronicle, state::JobState};
-use crate::api::figures::seconds;
+use super::Chronicle;
+use super::names::Names;
+use super::tree::{DepthCounts, NEVER, NO_WORKER, Node, ROOT};
+use crate::clock::seconds;
 use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
 
 /// Length of a job's call where many are listed, about.
 const CALL_BYTES_IN_TREE: usize = 120;
 /// Length of a job's call where it is shown alone, about.
 const CALL_BYTES_MAX: usize = 4096;
-/// Bytes of a job in a tree's frame.
-pub const RECORD_BYTES: usize = 48;
-
-/// Names of a run's jobs.
-#[derive(Debug, Clone, Default)]
-pub struct Names {
-    /// By kind.
-    pub kinds: Vec<String>,
-    /// The root's.
-    pub entry_point: String,
-    /// By kind: how its jobs' parameters are encoded, where that is known.
-    pub shapes: Vec<Option<JobShape>>,
-}
-
-impl Names {
-    /// Of a kind, as trees have it.
-    pub fn of(&self, kind: u16) -> &str {
-        if kind == ROOT {
-            return &self.entry_point;
-        }
-        self.kinds.get(usize::from(kind)).map_or("unknown", String::as_str)
-    }
-
-    /// A job of this kind as a call, with its parameters as Rust would write them, cut at about `length` bytes.
-    fn call(&self, kind: u16, parameters: &[u8], length: usize) -> Option<String> {
-        self.shapes.get(usize::from(kind))?.as_ref()?.call(self.of(kind), parameters, length)
-    }
-}
-
 /// A job, for those who list many.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
@@ -104,17 +75,6 @@ impl Chronicle {
     pub fn host_of(&self, place: u32) -> (String, String, String) {
         let host = self.tree.hosts().get(place as usize);
         host.map_or_else(Default::default, |host| (host.id.to_string(), host.name.clone(), host.site.clone()))
-    }
-
-    /// Appends the records of these jobs.
-    pub fn records(&self, places: impl Iterator<Item = u32>, bytes: &mut Vec<u8>) -> u32 {
-        let mut count = 0;
-        for place in places {
-            let Some(node) = self.tree.get(place) else { continue };
-            record(place, node, bytes);
-            count += 1;
-        }
-        count
     }
 
     /// Jobs from one place on, at most so many.
@@ -361,25 +321,6 @@ impl Chronicle {
             }
         }
     }
-}
-
-fn record(place: u32, node: &Node, bytes: &mut Vec<u8>) {
-    let work_us = node.work_ns().map_or(f64::NAN, |work_ns| work_ns as f64 / 1e3);
-    bytes.extend_from_slice(&place.to_le_bytes());
-    bytes.extend_from_slice(&node.parent.to_le_bytes());
-    bytes.extend_from_slice(&node.tag.0.to_le_bytes());
-    bytes.extend_from_slice(&node.begun_ms.to_le_bytes());
-    bytes.extend_from_slice(&node.ended_ms.to_le_bytes());
-    bytes.extend_from_slice(&work_us.to_le_bytes());
-    bytes.extend_from_slice(&node.host.to_le_bytes());
-    bytes.extend_from_slice(&node.kind.to_le_bytes());
-    bytes.extend_from_slice(&node.depth.to_le_bytes());
-    bytes.push(node.state as u8);
-    bytes.push(node.flags());
-    bytes.extend_from_slice(&node.worker.to_le_bytes());
-    bytes.extend_from_slice(&node.rolled.to_le_bytes());
-    // Running jobs have no end, and what is nowhere no parent: both are all ones.
-    const { assert!(NOWHERE == u32::MAX && NEVER == u32::MAX && JobState::Running as u8 == 0) };
 }
 
 /// Bytes as hexadecimal digits.

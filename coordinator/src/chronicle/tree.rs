@@ -1,186 +1,101 @@
 //! The jobs of a run that have an instance of their own, 48 bytes each, and what is counted of them.
 //!
 //! Jobs that there is no room for are rolled up: they count at their depth, and at the nearest job above them
-//! that is kept, so that no sum is ever wrong because something is left out. `room` says who that is.
+//! that is kept, so that no sum is ever wrong because something is left out. `room` says who that is, `rolled` counts them.
+//!
+//! `nodes` has the jobs, `hosts` where they are; `running` which of them run, `unlinked` which of them wait for the job
+//! above them; `parameters` what they were called with, `losses` what became of those that were lost, `critical` which ended
+//! last, `changes` what is to be saved and shown.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::BTreeMap;
 
-use hashbrown::HashTable;
-use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, ROOT_KIND};
-use thiserror::Error;
 
 use super::state::{Group, JobState};
-use crate::limits::{TREE_HOSTS_MAX, TREE_NODES_MAX, TREE_PARAMETERS_BYTES_MAX, TREE_UNKNOWN_PARENTS_MAX};
-use node::{
-    FRESH, GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, UNSAVED, short_depth, short_kind,
-};
-use room::{Rolled, Room};
+use changes::Changes;
+use hosts::{Hosts, TreeHost};
+use losses::Losses;
+use node::{GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, short_depth, short_kind};
+use nodes::Nodes;
+use parameters::Parameters;
+use rolled::RolledUp;
+use room::Room;
+use running::Running;
+use unlinked::Unlinked;
 
 pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
+pub use parameters::Missing;
 pub use restore::{SavedJob, TreeSummary};
-
-/// Nodes never move: they are kept in chunks.
-const CHUNK: usize = 1 << 14;
-/// What is counted for parameters beside their bytes.
-const PARAMETERS_OVERHEAD: usize = 64;
-
-/// Why a job's parameters are not known; the root's are in its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Missing {
-    /// Its host did not send them.
-    #[error(
-        "they are longer than the {NOTED_PARAMETERS_BYTES_MAX} bytes that hosts send the coordinator; choose a job \
-         above or below it"
-    )]
-    TooLong,
-    /// The notes with them were lost.
-    #[error("the coordinator did not hear how it began; choose a job above or below it")]
-    Unheard,
-    /// They came when there was no room left for them.
-    #[error(
-        "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
-        TREE_PARAMETERS_BYTES_MAX >> 20
-    )]
-    NoRoom,
-}
-
-/// A host of a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreeHost {
-    /// Who.
-    pub id: HostId,
-    /// Its name.
-    pub name: String,
-    /// Its site.
-    pub site: String,
-    /// Jobs that other hosts got from it.
-    pub lent: u64,
-    /// Jobs that it was the first to begin again after they had been lost.
-    pub redone: u64,
-    /// It crashed, or was not heard of since a restart: what ran there is lost.
-    has_lost: bool,
-}
-
-/// How many nodes there is room for.
-#[derive(Debug, Clone, Copy)]
-struct NodesMax(usize);
-
-impl Default for NodesMax {
-    fn default() -> Self {
-        Self(TREE_NODES_MAX)
-    }
-}
-
-/// What becomes of jobs that run no more although nobody said so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// Their host is gone.
-    Lost,
-    /// The same, and it left in peace: owners have them again.
-    GivenBack,
-    /// Their run is over.
-    Aborted,
-}
 
 /// The jobs of a run.
 #[derive(Debug, Default)]
 pub struct Tree {
-    nodes_max: NodesMax,
-    chunks: Vec<Vec<Node>>,
-    places: HashTable<u32>,
-    hasher: RandomState,
-    hosts: Vec<TreeHost>,
-    host_places: HashMap<HostId, u32>,
-    /// Jobs that run, by the places of their hosts, as far as they are kept.
-    running_at: HashMap<u32, BTreeSet<u32>>,
+    nodes: Nodes,
+    hosts: Hosts,
+    running: Running,
     /// The run is over: nothing runs any more, whatever is told late.
     is_over: bool,
-    /// Jobs that were lost, and of which an equal one was begun elsewhere since: that they are not begun again yet does
-    /// not show in their state.
-    lost_beside: HashSet<JobTag>,
-    /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
-    ending: VecDeque<(u32, Ending, u32)>,
-    parameters: HashMap<u32, Box<[u8]>>,
-    parameters_bytes: usize,
+    losses: Losses,
+    parameters: Parameters,
     /// Jobs below the root that a worker has begun, and of these, jobs whose parameters were too long to be sent here.
     begun: (u64, u64),
-    /// Jobs that were begun again after they had been lost.
-    redone: u64,
-    /// Nothing that was begun before is lost: the run rested, and went on then.
-    went_on_ms: u32,
-    /// Jobs whose parents are not known yet, both ways.
-    parent_of: HashMap<u32, JobTag>,
-    waiting: BTreeSet<(JobTag, u32)>,
+    unlinked: Unlinked,
     depths: BTreeMap<u16, DepthCounts>,
     root: Option<u32>,
-    /// Jobs that were begun and are not kept: how many, by depth, and the newest of them.
-    without_room: u64,
-    rolled_depths: BTreeMap<u16, DepthCounts>,
-    rolled: HashMap<JobTag, Rolled>,
-    rolled_newest: VecDeque<JobTag>,
+    rolled: RolledUp,
     /// Once it was full.
     room: Option<Room>,
-    /// What has changed since it was saved, and since it was shown, if anybody looks.
-    unsaved: VecDeque<u32>,
-    fresh: VecDeque<u32>,
-    is_watched: bool,
-}
-
-fn node_at(chunks: &[Vec<Node>], place: u32) -> Option<&Node> {
-    chunks.get(place as usize / CHUNK)?.get(place as usize % CHUNK)
+    changes: Changes,
 }
 
 impl Tree {
     /// One that is full soon.
     #[cfg(test)]
     pub fn with_room_for(nodes_max: usize) -> Self {
-        Self { nodes_max: NodesMax(nodes_max), ..Self::default() }
+        Self { nodes: Nodes::with_room_for(nodes_max), ..Self::default() }
     }
 
     /// How many are kept.
     pub fn len(&self) -> usize {
-        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+        self.nodes.len()
     }
 
     /// A job by its place.
     pub fn get(&self, place: u32) -> Option<&Node> {
-        node_at(&self.chunks, place)
+        self.nodes.get(place)
     }
 
     fn get_mut(&mut self, place: u32) -> Option<&mut Node> {
-        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+        self.nodes.get_mut(place)
     }
 
     /// All of them, by their places.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.chunks.iter().flatten()
+        self.nodes.all()
     }
 
     /// The place of a job.
     pub fn place(&self, tag: JobTag) -> Option<u32> {
-        let hash = self.hasher.hash_one(tag);
-        self.places.find(hash, |place| self.get(*place).is_some_and(|node| node.tag == tag)).copied()
+        self.nodes.place(tag)
     }
 
     /// Its hosts; nodes name them by their places here.
     pub fn hosts(&self) -> &[TreeHost] {
-        &self.hosts
+        self.hosts.all()
     }
 
     /// A host, and its place, if it is known.
     pub fn known_host(&self, id: HostId) -> Option<(u32, &TreeHost)> {
-        let place = *self.host_places.get(&id)?;
-        Some((place, self.hosts.get(place as usize)?))
+        let place = self.hosts.place(id)?;
+        Some((place, self.hosts.get(place)?))
     }
 
     /// Jobs by depth, those that are not kept as well.
     pub fn depths(&self) -> BTreeMap<u16, DepthCounts> {
         let mut depths = self.depths.clone();
-        for (depth, rolled) in &self.rolled_depths {
-            let counts = depths.entry(*depth).or_default();
+        for (depth, rolled) in self.rolled.depths() {
+            let counts = depths.entry(depth).or_default();
             counts.running = counts.running.saturating_add(rolled.running);
             counts.done = counts.done.saturating_add(rolled.done);
             counts.other = counts.other.saturating_add(rolled.other);
@@ -190,12 +105,12 @@ impl Tree {
 
     /// Jobs that were begun and are not kept. One of them may be counted more than once.
     pub fn without_room(&self) -> u64 {
-        self.without_room
+        self.rolled.count()
     }
 
     /// A job's parameters, encoded.
     pub fn parameters(&self, place: u32) -> Result<&[u8], Missing> {
-        match (self.parameters.get(&place), self.get(place)) {
+        match (self.parameters.get(place), self.get(place)) {
             (Some(bytes), _) => Ok(bytes),
             (None, Some(node)) if node.flags & NO_ROOM != 0 => Err(Missing::NoRoom),
             (None, Some(node)) if node.came_with_parameters() => Err(Missing::TooLong),
@@ -208,35 +123,19 @@ impl Tree {
         let node = self.get(place)?;
         match self.get(node.parent) {
             Some(parent) => Some(parent.tag),
-            None => self.parent_of.get(&place).copied(),
+            None => self.unlinked.parent_of(place),
         }
     }
 
     /// The place of a host, which is new if it was not known; `NOWHERE` if there is no room.
     pub fn host(&mut self, id: HostId, name: &str, site: &str) -> u32 {
-        if let Some(place) = self.host_places.get(&id) {
-            if let Some(host) = self.hosts.get_mut(*place as usize) {
-                host.has_lost = false;
-            }
-            return *place;
-        }
-        if self.hosts.len() >= TREE_HOSTS_MAX {
-            return NOWHERE;
-        }
-        let place = self.hosts.len() as u32;
-        let (name, site) = (name.to_owned(), site.to_owned());
-        self.hosts.push(TreeHost { id, name, site, lent: 0, redone: 0, has_lost: false });
-        self.host_places.insert(id, place);
-        place
+        self.hosts.add(id, name, site)
     }
 
     /// Takes down what happened to a job at a host, at a time.
     pub fn note(&mut self, host: u32, t_ms: u32, note: &JobNote) {
-        if let NoteKind::Begun { victim: Some(victim), .. } = note.what
-            && let Some(victim) = self.host_places.get(&victim)
-            && let Some(victim) = self.hosts.get_mut(*victim as usize)
-        {
-            victim.lent = victim.lent.saturating_add(1);
+        if let NoteKind::Begun { victim: Some(victim), .. } = note.what {
+            self.hosts.lends(victim);
         }
         let is_redone = self.begins_again(note);
         let Some(place) = self.kept(host, t_ms, note) else { return self.roll_up(note) };
@@ -258,7 +157,7 @@ impl Tree {
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
                 node.flags &= !GIVEN_BACK;
                 self.change(place, JobState::Running, host);
-                self.begins(place);
+                self.may_end_last(place);
             }
             NoteKind::Done { work_ns } => {
                 node.work_ns = work_ns.min(UNKNOWN_WORK - 1);
@@ -299,7 +198,7 @@ impl Tree {
         if let Some(place) = self.place(note.job) {
             return Some(place);
         }
-        if self.stays_rolled(note) {
+        if self.rolled.stays(note) {
             return None;
         }
         let node = Node {
@@ -317,12 +216,13 @@ impl Tree {
             state: JobState::Running,
             flags: 0,
         };
-        let place = if self.len() < self.nodes_max.0 {
-            self.push(node)
-        } else {
+        let place = if self.nodes.is_full() {
             let place = self.make_room()?;
-            self.put(place, node);
+            self.nodes.put(place, node);
+            self.count_in(place, node);
             place
+        } else {
+            self.push(node)
         };
         self.unroll(note.job);
         self.link(place, note.parent);
@@ -331,59 +231,19 @@ impl Tree {
 
     /// Adds a node behind all others.
     fn push(&mut self, node: Node) -> u32 {
-        let place = self.len() as u32;
-        if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
-            self.chunks.push(Vec::with_capacity(if place == 0 { 0 } else { CHUNK }));
-        }
-        if let Some(last) = self.chunks.last_mut() {
-            last.push(node);
-        }
+        let place = self.nodes.push(node);
         self.count_in(place, node);
         place
     }
 
-    /// Puts a node where another was, of which the marks of what is to be told stay.
-    fn put(&mut self, place: u32, node: Node) {
-        if let Some(before) = self.get_mut(place) {
-            *before = Node { flags: before.flags & (UNSAVED | FRESH), ..node };
-        }
-        self.count_in(place, node);
-    }
-
-    /// What is counted of a node, and how it is found.
+    /// What is counted of a new node.
     fn count_in(&mut self, place: u32, node: Node) {
-        let (chunks, hasher) = (&self.chunks, &self.hasher);
-        let hash = |place: &u32| hasher.hash_one(node_at(chunks, *place).map_or(JobTag(0), |node| node.tag));
-        self.places.insert_unique(hash(&place), place, hash);
         if node.kind == ROOT {
             self.root = self.root.or(Some(place));
         }
         self.depths.entry(node.depth).or_default().add(node.state.group());
         if node.state.group() == Group::Running {
-            self.runs_at(node.host, place);
-        }
-    }
-
-    /// The job is found there no more.
-    fn forget_place(&mut self, tag: JobTag) {
-        let hash = self.hasher.hash_one(tag);
-        let chunks = &self.chunks;
-        let is_it = |place: &u32| node_at(chunks, *place).is_some_and(|node| node.tag == tag);
-        if let Ok(entry) = self.places.find_entry(hash, is_it) {
-            entry.remove();
-        }
-    }
-
-    fn runs_at(&mut self, host: u32, place: u32) {
-        self.running_at.entry(host).or_default().insert(place);
-    }
-
-    fn runs_no_more_at(&mut self, host: u32, place: u32) {
-        if let Some(running) = self.running_at.get_mut(&host) {
-            running.remove(&place);
-            if running.is_empty() {
-                self.running_at.remove(&host);
-            }
+            self.running.begins(node.host, place);
         }
     }
 
@@ -393,16 +253,10 @@ impl Tree {
         if let Some(parent) = parent {
             match self.place(parent) {
                 Some(parent) => self.hang(place, parent),
-                None if self.parent_of.len() < TREE_UNKNOWN_PARENTS_MAX => {
-                    self.parent_of.insert(place, parent);
-                    self.waiting.insert((parent, place));
-                }
-                None => {}
+                None => self.unlinked.add(place, parent),
             }
         }
-        while let Some((_, child)) = self.waiting.range((tag, 0)..=(tag, NOWHERE)).next().copied() {
-            self.waiting.remove(&(tag, child));
-            self.parent_of.remove(&child);
+        while let Some(child) = self.unlinked.take_below(tag) {
             self.hang(child, place);
             self.touch(child);
         }
@@ -430,10 +284,10 @@ impl Tree {
         counts.take(before.group());
         counts.add(state.group());
         if before.group() == Group::Running {
-            self.runs_no_more_at(was_at, place);
+            self.running.ends(was_at, place);
         }
         if state.group() == Group::Running {
-            self.runs_at(host, place);
+            self.running.begins(host, place);
         }
     }
 
@@ -443,40 +297,12 @@ impl Tree {
         let host = node.host;
         self.change(place, state, host);
         self.may_be_leaf(place);
-        let Some(parent) = self.get(place).map(|node| node.parent) else { return };
-        // The child that ends last is the critical one. One that still runs will end later.
-        let critical = self.get(parent).map_or(NOWHERE, |parent| parent.critical);
-        let is_running = self.get(critical).is_some_and(|node| node.state.group() == Group::Running);
-        if !is_running || critical == place {
-            self.set_critical(parent, place);
-        }
-    }
-
-    fn begins(&mut self, place: u32) {
-        let Some(parent) = self.get(place).map(|node| node.parent) else { return };
-        let critical = self.get(parent).map_or(NOWHERE, |parent| parent.critical);
-        if !self.get(critical).is_some_and(|node| node.state.group() == Group::Running) {
-            self.set_critical(parent, place);
-        }
-    }
-
-    fn set_critical(&mut self, parent: u32, place: u32) {
-        if let Some(parent) = self.get_mut(parent) {
-            parent.critical = place;
-        }
+        self.has_ended_last(place);
     }
 
     fn keep_parameters(&mut self, place: u32, note: &JobNote) {
         let Some(parameters) = &note.parameters else { return };
-        if self.parameters.contains_key(&place) {
-            return;
-        }
-        let bytes = parameters.len() + PARAMETERS_OVERHEAD;
-        let has_room = self.parameters_bytes + bytes <= TREE_PARAMETERS_BYTES_MAX;
-        if has_room {
-            self.parameters_bytes += bytes;
-            self.parameters.insert(place, parameters.as_slice().into());
-        }
+        let Some(has_room) = self.parameters.keep(place, parameters) else { return };
         if let Some(node) = self.get_mut(place) {
             node.flags |= if has_room { HAS_PARAMETERS } else { NO_ROOM };
         }
@@ -495,71 +321,27 @@ impl Tree {
 
     /// Whether the host has to do with the run.
     pub fn has_host(&self, host: HostId) -> bool {
-        self.host_places.contains_key(&host)
-    }
-
-    /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.
-    pub fn abort_all(&mut self, t_ms: u32) {
-        self.is_over = true;
-        let mut hosts: Vec<u32> = self.running_at.keys().copied().collect();
-        hosts.sort_unstable();
-        self.ending.extend(hosts.into_iter().map(|host| (host, Ending::Aborted, t_ms)));
-        // What there was no room for has come to its end as well.
-        self.abort_rolled();
-    }
-
-    /// Ends at most `most` jobs that no longer run. Returns whether more are left.
-    pub fn end_some(&mut self, most: usize) -> bool {
-        let mut left = most;
-        while let Some((host, ending, t_ms)) = self.ending.front().copied() {
-            let state = if ending == Ending::Aborted { JobState::Aborted } else { JobState::Lost };
-            let running = self.running_at.get(&host).into_iter().flatten();
-            let places: Vec<u32> = running.take(left).copied().collect();
-            for place in &places {
-                self.end(*place, state, t_ms);
-                if let Some(node) = self.get_mut(*place).filter(|_| ending == Ending::GivenBack) {
-                    node.flags |= GIVEN_BACK;
-                }
-                self.touch(*place);
-            }
-            left -= places.len();
-            if self.running_at.contains_key(&host) {
-                return true;
-            }
-            self.ending.pop_front();
-        }
-        false
+        self.hosts.place(host).is_some()
     }
 
     /// Jobs whose tags are `from` to `to`, at most `limit`.
     pub fn between(&self, from: JobTag, to: JobTag, limit: usize) -> Vec<u32> {
-        if from == to {
-            return self.place(from).into_iter().take(limit).collect();
-        }
-        let nodes = (0_u32..).zip(self.nodes());
-        let mut found: Vec<(JobTag, u32)> = nodes
-            .filter(|(_, node)| (from..=to).contains(&node.tag))
-            .map(|(place, node)| (node.tag, place))
-            .collect();
-        found.sort_unstable();
-        found.into_iter().take(limit).map(|(_, place)| place).collect()
-    }
-
-    /// From the root down: the child that ended last, and so on.
-    pub fn critical_path(&self, limit: usize) -> Vec<u32> {
-        let next = |place: &u32| {
-            let next = self.get(*place)?.critical;
-            self.get(next).is_some_and(|below| below.parent == *place).then_some(next)
-        };
-        std::iter::successors(self.root, next).take(limit).collect()
+        self.nodes.between(from, to, limit)
     }
 }
 
 mod changes;
+mod critical;
+mod hosts;
 mod losses;
 mod node;
+mod nodes;
+mod parameters;
 mod restore;
+mod rolled;
 mod room;
+mod running;
+mod unlinked;
 
 #[cfg(test)]
 mod tests;

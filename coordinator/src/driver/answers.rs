@@ -9,10 +9,12 @@ use sateen_protocol::coordinator::CommandError;
 use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
+use super::inbox::Submitted;
 use super::scan::Scan;
-use super::{ChangeError, Driver, Live, Request, RunAction, Settling, Submitted, end};
-use crate::api::figures::of_view;
+use super::settling::Settling;
+use super::{ChangeError, Driver, Live, Request, RunAction};
 use crate::clock::unix_ms;
+use crate::figures::{end, of_view};
 use crate::peer::Peer;
 use crate::store::{StoreError, sql};
 
@@ -45,8 +47,7 @@ impl Driver {
             Request::Run(run, reply) => self.scan(Scan::run(run, reply)),
             Request::Runs(reply) => {
                 let placed = OnceCell::new();
-                let over = self.settling.keys().chain(self.last_seen.keys());
-                let runs = self.machine.run_ids().chain(over.copied());
+                let runs = self.machine.run_ids().chain(self.over.run_ids());
                 let _ = reply.send(runs.filter_map(|run| self.live(run, &placed)).collect());
             }
             Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
@@ -67,7 +68,7 @@ impl Driver {
         submitter: Peer,
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     ) {
-        let (store, driver) = (Arc::clone(&self.store), self.submitted.0.clone());
+        let (store, driver) = (Arc::clone(&self.store), self.inbox.to_submitted());
         tokio::spawn(async move {
             let (to_save, now_ms) = (spec.clone(), unix_ms());
             let save = move |connection: &mut rusqlite::Connection| {
@@ -100,11 +101,11 @@ impl Driver {
             let (state, waiting_for) = (view.state(), self.waiting_for(&view, placed));
             return Some(Live { run, state, waiting_for, figures, is_over: false });
         }
-        if let Some(settled) = self.last_seen.get(&run) {
+        if let Some(settled) = self.over.settled(run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
         }
         let (Settling { state, end, failure }, view) =
-            (self.settling.get(&run)?, self.machine.run_over(run)?);
+            (self.over.settling(run)?, self.machine.run_over(run)?);
         let workers = view.counts().workers;
         let figures = end::close(of_view(&view, Vec::new()), workers, end, failure.clone());
         Some(self.over(run, *state, figures))

@@ -1,16 +1,17 @@
-//! What the machine tells: into logs, counters and chronicles.
+//! What the machine tells, and what passes it by: into logs, counters and chronicles.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use sateen_api::EventKind;
-use sateen_protocol::HostId;
 use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
-use sateen_protocol::message::Departure;
+use sateen_protocol::message::{Departure, ToCoordinator};
+use sateen_protocol::{HostId, RunId};
 
 use super::Driver;
-use crate::chronicle::{Going, Source};
+use crate::chronicle::{Chronicle, Going, Source};
+use crate::host_name::HostName;
 use crate::locked;
 
 /// Hosts that have not come back and are given up in one event.
@@ -19,19 +20,29 @@ const AWAITED_AT_ONCE_MAX: usize = 64;
 impl Driver {
     pub(super) fn who(&self, link: LinkId) -> String {
         let host = self.links.get(link).and_then(|link| link.host());
-        host.map_or("unknown".to_owned(), |host| self.named(host))
+        host.map_or("unknown".to_owned(), |host| self.hosts.named(host))
     }
 
-    fn named(&self, host: HostId) -> String {
-        match self.names.of(host) {
-            Some(known) => format!("{host} ({} at {})", known.name, known.site),
-            None => host.to_string(),
+    /// Takes down what the machine does not pass on.
+    pub(super) fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
+        match message {
+            ToCoordinator::Hello { report, .. } => {
+                let (name, site) = (report.name.clone(), report.site.clone());
+                self.hosts.greeted(link, HostName { name, site });
+            }
+            ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
+                self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
+            }
+            ToCoordinator::Pong { ping } => self.hosts.answered(link, *ping),
+            _ => {}
         }
     }
 
-    /// Has it saved whether a host is there.
-    pub(super) fn save_presence(&mut self, host: HostId) {
-        self.saver.add_host(host, self.names.saved(host));
+    /// Into the run's chronicle, if there is such a run: hosts may say anything.
+    pub(super) fn record(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
+        if let Some(chronicle) = self.chronicles.get(run) {
+            write(&mut locked(&chronicle));
+        }
     }
 
     /// Hosts from before a restart that have had their time to come back are lost, like others that are given up.
@@ -40,39 +51,32 @@ impl Driver {
             return;
         }
         for _ in 0..AWAITED_AT_ONCE_MAX {
-            let Some(host) = self.awaited.pop_first() else { break };
+            let Some(host) = self.hosts.give_up_awaited() else { break };
             // It had joined before; that it was there is what is counted here.
             self.links.counters.hosts_joined.fetch_add(1, Relaxed);
             self.links.counters.hosts_crashed.fetch_add(1, Relaxed);
-            tracing::warn!(host = %self.named(host), "host did not come back after the coordinator's restart");
+            tracing::warn!(host = %self.hosts.named(host), "host did not come back after the coordinator's restart");
             self.host_gone(host, Going::Crashed);
         }
     }
 
-    /// From where it comes, or came last.
-    fn address(&self, host: HostId) -> String {
-        self.names.address_of(host).map_or_else(|| "unknown".to_owned(), |address| address.to_string())
-    }
-
     /// All runs that it had to do with are told.
     fn host_gone(&mut self, host: HostId, how: Going) {
-        let name = self.name_of(host);
+        let name = self.hosts.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
             self.chronicles.host_gone(run, source, how);
         }
         if how != Going::Paused {
-            self.names.went(host);
+            self.hosts.went(host);
             self.save_presence(host);
-            locked(&self.speeds).forget(host);
-            locked(&self.served).forget(host);
         }
     }
 
     /// What a host's process did under another id is told with what it does.
     fn host_reborn(&mut self, was: HostId, is: HostId) {
-        let name = self.name_of(is);
-        for run in self.machine.run_ids().chain(self.settling.keys().copied()) {
+        let name = self.hosts.name_of(is);
+        for run in self.machine.run_ids().chain(self.over.settling_ids()) {
             let source = Source { id: is, name: &name.name, site: &name.site };
             self.record(run, |chronicle| chronicle.host_reborn(was, source));
         }
@@ -84,48 +88,48 @@ impl Driver {
         match event {
             Event::HostJoined(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), address = self.address(host), "host joined");
+                tracing::info!(host = %self.hosts.named(host), address = self.hosts.address_of(host), "host joined");
             }
             Event::HostGone(host, Departure::Left) => {
                 counters.hosts_left.fetch_add(1, Relaxed);
-                tracing::info!(host = %self.named(host), address = self.address(host), "host left");
+                tracing::info!(host = %self.hosts.named(host), address = self.hosts.address_of(host), "host left");
                 self.host_gone(host, Going::Left);
             }
             Event::HostGone(host, Departure::Crashed) => {
                 counters.hosts_crashed.fetch_add(1, Relaxed);
-                tracing::warn!(host = %self.named(host), address = self.address(host), "host given up");
+                tracing::warn!(host = %self.hosts.named(host), address = self.hosts.address_of(host), "host given up");
                 self.host_gone(host, Going::Crashed);
             }
             Event::HostPaused(host) => {
-                tracing::info!(host = %self.named(host), "host paused and gave back what it had");
+                tracing::info!(host = %self.hosts.named(host), "host paused and gave back what it had");
                 self.host_gone(host, Going::Paused);
             }
             Event::HostReturned(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
-                self.names.returned(host);
+                self.hosts.returned(host);
                 self.save_presence(host);
-                tracing::info!(host = %self.named(host), address = self.address(host), "a host that was given up came back in time");
+                tracing::info!(host = %self.hosts.named(host), address = self.hosts.address_of(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
                 self.host_reborn(was, is);
-                let address = self.address(is);
-                tracing::info!(%was, host = %self.named(is), address, "a host that was given up came back");
+                let address = self.hosts.address_of(is);
+                tracing::info!(%was, host = %self.hosts.named(is), address, "a host that was given up came back");
             }
             Event::Unready(run, host, reason) => {
-                let named = self.named(host);
+                let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
                 let text = format!("host {named} cannot take part: {reason}");
                 self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
-                let named = self.named(host);
+                let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
                 let text = format!("host {named} has the root job");
                 self.record(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
-                let named = self.named(host);
+                let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
                 let text = format!("the root job was lost with host {named}");
                 self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
@@ -138,7 +142,7 @@ impl Driver {
             }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
-                let name = self.name_of(host);
+                let name = self.hosts.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| {
                     let before = chronicle.redone();
@@ -147,7 +151,7 @@ impl Driver {
                 });
             }
             Event::Activity { run, host, series, workers } => {
-                let name = self.name_of(host);
+                let name = self.hosts.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| chronicle.activity(source, series, &workers));
             }
@@ -155,7 +159,7 @@ impl Driver {
                 counters.misbehaviours.fetch_add(1, Relaxed);
                 // A host that accuses others may be the one that lies, and at length.
                 let reason = shortened(&reason);
-                tracing::warn!(by = %self.named(by), host = %self.named(host), reason, "a host reports misbehaviour");
+                tracing::warn!(by = %self.hosts.named(by), host = %self.hosts.named(host), reason, "a host reports misbehaviour");
             }
         }
     }

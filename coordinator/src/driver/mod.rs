@@ -1,10 +1,12 @@
 //! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
 
 mod answers;
-pub mod end;
 mod events;
+mod hosts;
+mod inbox;
 pub mod measure;
 mod names;
+mod persistence;
 mod places;
 mod presence;
 mod rate;
@@ -21,52 +23,42 @@ mod standings;
 mod tests;
 mod totals;
 
-use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sateen_protocol::coordinator::{Command, Coordinator, LinkId};
-use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{HostId, RunId, RunSpec, RunState};
-use tokio::sync::{mpsc, oneshot, watch};
+use sateen_protocol::coordinator::Coordinator;
+use sateen_protocol::{HostId, RunId, RunState};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::chronicle::{Chronicle, Chronicles};
-use crate::clock::{Clock, unix_ms};
+use crate::clock::Clock;
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
 use crate::links::{FromLink, Links};
 use crate::locked;
 use crate::peer::Peer;
+use crate::shutdown::stopped;
 use crate::store::chronicle::SavedHost;
 use crate::store::{Store, StoreError};
-use names::Names;
+use hosts::Hosts;
+use inbox::{Inbox, Submitted};
 use places::Submitters;
 use presence::Presence;
-use rate::{Pings, Rate};
 use rounds::Rounds;
-use saver::{Change, Saver, Written};
+use saver::{Saver, Written};
 use scan::Scans;
-use served::Served;
-use settling::{Settled, Settling};
-use speed::Speeds;
+use settling::Over;
+use totals::SinceStart;
 
-pub use names::HostName;
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 
 /// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
 /// machine's clock went on then and the runtime's did not.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// What others take in under a lock that the driver may wait for.
-const ROWS_UNDER_LOCK_MAX: usize = 256;
-
-/// Waits until the service is to stop, or nobody is left to say so.
-pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
-    let _ = shutdown.wait_for(|stop| *stop).await;
-}
 
 /// What was known before a restart, for people.
 #[derive(Debug)]
@@ -97,14 +89,6 @@ enum Turn {
     Second,
 }
 
-/// A run that was saved, or could not be.
-struct Submitted {
-    result: Result<RunId, StoreError>,
-    spec: RunSpec,
-    submitter: Peer,
-    reply: oneshot::Sender<Result<RunId, StoreError>>,
-}
-
 /// Drives the machine.
 pub struct Driver {
     machine: Coordinator,
@@ -114,29 +98,15 @@ pub struct Driver {
     store: Arc<Store>,
     saver: Saver,
     chronicles: Arc<Chronicles>,
+    /// Changes whenever a run is over.
     ends: watch::Sender<u64>,
-    requests: mpsc::Receiver<Request>,
-    /// Runs that were submitted, once they are saved.
-    submitted: (mpsc::UnboundedSender<Submitted>, mpsc::UnboundedReceiver<Submitted>),
-    from_links: mpsc::UnboundedReceiver<FromLink>,
-    /// What a link's hello said, until the machine says who it is.
-    hellos: HashMap<LinkId, HostName>,
-    names: Names,
-    /// Hosts from before a restart that have not come back.
-    awaited: BTreeSet<HostId>,
+    inbox: Inbox,
+    hosts: Hosts,
     submitters: Submitters,
-    /// Runs that are over, and of which hosts have not said what they counted last.
-    settling: HashMap<RunId, Settling>,
-    /// Figures of finished runs, until they are saved.
-    last_seen: HashMap<RunId, Settled>,
+    over: Over,
+    since_start: SinceStart,
     rounds: Rounds,
     scans: Scans,
-    ended: totals::Ended,
-    restored: totals::Restored,
-    pings: Pings,
-    rate: Rate,
-    speeds: Arc<Mutex<Speeds>>,
-    served: Arc<Mutex<Served>>,
 }
 
 impl Driver {
@@ -173,23 +143,13 @@ impl Driver {
             store,
             chronicles,
             ends,
-            requests,
-            submitted: mpsc::unbounded_channel(),
-            from_links,
-            hellos: HashMap::new(),
-            awaited: known.hosts.iter().map(|(host, _)| *host).collect(),
-            names: Names::restore(known.names, known.hosts),
+            inbox: Inbox::new(from_links, requests),
+            hosts: Hosts::restore(known.names, known.hosts),
             submitters: Submitters::restore(known.submitters),
+            over: Over::default(),
+            since_start: SinceStart::new(restored),
             rounds: Rounds::default(),
             scans: Scans::default(),
-            settling: HashMap::new(),
-            last_seen: HashMap::new(),
-            ended: totals::Ended::default(),
-            restored,
-            pings: Pings::default(),
-            rate: Rate::default(),
-            speeds: Arc::default(),
-            served: Arc::default(),
         };
         (driver, handle)
     }
@@ -213,10 +173,10 @@ impl Driver {
             let wait = self.wait();
             self.presence.waits(wait);
             let turn = tokio::select! {
-                Some(news) = self.from_links.recv() => Turn::News(news),
+                Some(news) = self.inbox.from_links.recv() => Turn::News(news),
                 written = self.saver.written() => Turn::Written(written),
-                Some(submitted) = self.submitted.1.recv() => Turn::Submitted(Box::new(submitted)),
-                Some(request) = self.requests.recv() => Turn::Request(request),
+                Some(submitted) = self.inbox.submitted.recv() => Turn::Submitted(Box::new(submitted)),
+                Some(request) = self.inbox.requests.recv() => Turn::Request(request),
                 () = std::future::ready(()), if !self.scans.is_empty() => Turn::NextScanPart,
                 () = sleep(wait) => Turn::TimeOut,
                 _ = entries.tick() => Turn::SaveEntries,
@@ -247,11 +207,7 @@ impl Driver {
         self.collect_all();
         let saved = self.saver.finish().await;
         // What is saved by now is acknowledged, although nobody begins it before the next start.
-        let Self { submitted: (sender, mut submitted), .. } = self;
-        drop(sender);
-        while let Some(Submitted { result, reply, .. }) = submitted.recv().await {
-            let _ = reply.send(result);
-        }
+        self.inbox.answer_submitted().await;
         saved
     }
 
@@ -285,8 +241,8 @@ impl Driver {
         if !is_due(self) {
             return;
         }
-        for _ in 0..self.from_links.len() {
-            let Ok(news) = self.from_links.try_recv() else { break };
+        for _ in 0..self.inbox.from_links.len() {
+            let Ok(news) = self.inbox.from_links.try_recv() else { break };
             self.take_in(news);
         }
         let began = self.clock.now();
@@ -317,119 +273,11 @@ impl Driver {
                 self.drain();
             }
             FromLink::Closed { link, reason } => {
-                self.hellos.remove(&link);
-                self.pings.closed(link);
+                self.hosts.closed(link);
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);
                 self.drain();
             }
-        }
-    }
-
-    /// Takes down what the machine does not pass on.
-    fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
-        match message {
-            ToCoordinator::Hello { report, .. } => {
-                let (name, site) = (report.name.clone(), report.site.clone());
-                self.hellos.insert(link, HostName { name, site });
-            }
-            ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
-                self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
-            }
-            ToCoordinator::Pong { ping } => self.pings.answered(link, *ping),
-            _ => {}
-        }
-    }
-
-    /// Into the run's chronicle, if there is such a run: hosts may say anything.
-    fn record(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
-        if let Some(chronicle) = self.chronicles.get(run) {
-            write(&mut chronicle.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-    }
-
-    fn name_of(&self, host: HostId) -> Arc<HostName> {
-        self.names.of(host).unwrap_or_default()
-    }
-
-    fn save_standings(&mut self) {
-        self.begin_round();
-        self.next_part();
-        self.saver.save_standings();
-    }
-
-    /// Changes were saved: what follows from them is sent.
-    fn written(&mut self, written: Written) {
-        for change in self.saver.note(written) {
-            for (link, message) in self.saver.release(change.run()) {
-                self.send(link, message);
-            }
-            match change {
-                Change::State(..) => continue,
-                Change::End { .. } => {}
-                Change::Figures { run, .. } => drop(self.last_seen.remove(&run)),
-            }
-            self.ends.send_modify(|ends| *ends += 1);
-        }
-    }
-
-    /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
-    /// it is; then what is sent, then what is closed.
-    fn drain(&mut self) {
-        let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
-        let mut closes = Vec::new();
-        while let Some(command) = self.machine.poll_command() {
-            match command {
-                Command::Identified { link, host } => self.identified(link, host),
-                Command::Close { link, reason } => closes.push((link, reason)),
-                Command::SaveState { run, state } => {
-                    self.saver.save(Change::State(run, state));
-                }
-                Command::SaveEnd { run, end } => self.end(run, end),
-                Command::SaveCounts { run, counts, account } => self.settle(run, *counts, *account),
-                Command::SaveEntries { run, entries, superfluous } => {
-                    self.saver.add_entries(run, entries, superfluous);
-                }
-            }
-        }
-        for (link, message) in transmits {
-            if let ToHost::Ping { ping } = &message {
-                self.pings.sent(link, *ping);
-            }
-            if let ToHost::Refused { reason } = &message {
-                self.links.counters.misbehaviours.fetch_add(1, Relaxed);
-                let address = self.links.get(link).map(|link| link.address);
-                let address = address.map_or_else(|| "unknown".to_owned(), |address| address.to_string());
-                tracing::warn!(link = link.0, host = %self.who(link), address, reason, "a host broke the protocol");
-            }
-            if let Some((link, message)) = self.saver.hold(link, message) {
-                self.send(link, message);
-            }
-        }
-        for (link, reason) in closes {
-            if let Some(link) = self.links.get(link) {
-                link.close(&reason);
-            }
-        }
-        while let Some(event) = self.machine.poll_event() {
-            self.event(event);
-        }
-    }
-
-    fn send(&self, link: LinkId, message: ToHost) {
-        if let Some(link) = self.links.get(link) {
-            // Only relayed messages have a sender that could be to blame.
-            let _ = link.send(None, message);
-        }
-    }
-
-    fn identified(&mut self, link: LinkId, host: HostId) {
-        self.links.identify(link, host);
-        if let Some(name) = self.hellos.remove(&link) {
-            let address = self.links.get(link).map(|link| link.address);
-            self.names.came(host, name, address, unix_ms());
-            self.awaited.remove(&host);
-            self.save_presence(host);
         }
     }
 }

@@ -7,17 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sateen_protocol::HostId;
 
+use crate::host_name::HostName;
 use crate::limits::HOST_NAMES_MAX;
 use crate::store::chronicle::SavedHost;
-
-/// What a host calls itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostName {
-    /// Its name.
-    pub name: String,
-    /// Its site.
-    pub site: String,
-}
 
 /// The names of hosts.
 #[derive(Debug, Clone, Default)]

@@ -52,7 +52,8 @@ impl Driver {
             None => Some(why),
             Some(Waiting::Turn) => Some(placed.get_or_init(|| places(&self.placed())).clone()),
             Some(Waiting::Result { from, bytes, total }) => {
-                let (host, bytes, total) = (&self.name_of(from).name, size(bytes as u64), size(total as u64));
+                let (host, bytes, total) =
+                    (&self.hosts.name_of(from).name, size(bytes as u64), size(total as u64));
                 Some(format!("{why}: {bytes} of {total} have come from {host}"))
             }
         }

@@ -34,7 +34,7 @@ impl Driver {
         if self.rounds.to_sample.is_empty() {
             let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
             let settling: u64 = settling.map(|view| view.counts().jobs.executed).sum();
-            self.rounds.executed = self.ended.executed().saturating_add(settling);
+            self.rounds.executed = self.since_start.executed().saturating_add(settling);
             self.rounds.to_sample = self.machine.run_ids().collect();
         }
     }
@@ -73,7 +73,7 @@ impl Driver {
         // What hosts have counted while there was no coordinator comes all at once.
         let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
         if self.rounds.to_sample.is_empty() && is_settled {
-            self.rate.add(self.clock.now(), self.rounds.executed);
+            self.since_start.sample(self.clock.now(), self.rounds.executed);
         }
     }
 
@@ -102,7 +102,7 @@ impl Driver {
     fn take_rows(&mut self, run: RunId, after: Option<HostId>, most: usize) -> Vec<HostId> {
         let taken = self.machine.take_changed(run, after, most);
         let save = |(host, row): (HostId, Option<Row>)| {
-            let row = row.map(|row| SavedRow { row, name: self.names.of(host).unwrap_or_default() });
+            let row = row.map(|row| SavedRow { row, name: self.hosts.name_of(host) });
             self.saver.add_row(run, host, row);
             host
         };

@@ -8,20 +8,20 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use sateen_api::{Figures, HostOfRun, JobCounts};
+use sateen_api::{Figures, HostOfRun};
 use sateen_protocol::coordinator::RunView;
 use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::Driver;
-use super::names::HostName;
 use super::request::{HostSeen, Live};
 use super::served::{Service, Told};
-use super::speed::{Pace, compare};
+use super::speed::Pace;
 use super::totals::add_host;
-use crate::api::figures::host_of_run;
 use crate::chronicle::Chronicles;
+use crate::figures::host_of_run;
+use crate::host_name::HostName;
 use crate::locked;
 use crate::metrics::Totals;
 
@@ -187,7 +187,7 @@ impl Driver {
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
-                HostRow { host, name: self.name_of(host), is_there, counts }
+                HostRow { host, name: self.hosts.name_of(host), is_there, counts }
             })
             .collect();
         let is_full = part.len() == HOSTS_AT_ONCE_MAX;
@@ -212,7 +212,7 @@ impl Driver {
     /// Of a run that is over, whose figures are final and not saved yet.
     fn answer_settled(&self, scan: RunScan) {
         let RunScan { run, reply, rows, .. } = scan;
-        let (Some(live), Some(settled)) = (self.live(run, &OnceCell::new()), self.last_seen.get(&run)) else {
+        let (Some(live), Some(settled)) = (self.live(run, &OnceCell::new()), self.over.settled(run)) else {
             drop(reply.send(None));
             return;
         };
@@ -236,7 +236,7 @@ impl Driver {
                 since_ms: None,
                 service: Service::default(),
                 speed: None,
-                rtt: self.links.of_host(view.id).and_then(|link| self.pings.rtt(link.id)),
+                rtt: self.links.of_host(view.id).and_then(|link| self.hosts.rtt(link.id)),
                 view,
             });
             let seen: Vec<HostSeen> = seen.collect();
@@ -279,29 +279,15 @@ impl Driver {
 
     /// Works out what is not the machine's to know, on another thread; no lock is held for long there.
     fn put_together(&self, scan: HostsScan) {
-        let (chronicles, names) = (Arc::clone(&self.chronicles), self.names.clone());
-        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
+        let (chronicles, profiles) = (Arc::clone(&self.chronicles), self.hosts.profiles().clone());
         spawn_blocking(move || {
             let HostsScan { seen, paces, reply, .. } = scan;
             let mut told = HashMap::new();
             paces.iter().for_each(|(run, _)| add_told(&chronicles, *run, &mut told));
-            let paces = paces.into_iter().map(|(_, parts)| parts.into_iter().flatten().collect());
-            for part in compare(paces).chunks(HOSTS_AT_ONCE_MAX) {
-                locked(&speeds).learn(part, |host| names.is_there(host));
-            }
+            profiles.learn(paces.into_iter().map(|(_, parts)| parts.into_iter().flatten().collect()));
             let mut hosts = Vec::with_capacity(seen.iter().map(Vec::len).sum());
             for mut part in seen {
-                let (speeds, served) = (locked(&speeds), locked(&served));
-                for host in &mut part {
-                    let id = host.view.id;
-                    host.since_ms = names.saved(id).map(|saved| saved.since_ms);
-                    host.service = served.of(id);
-                    let Told { lent, redone } = told.get(&id).copied().unwrap_or_default();
-                    host.service.jobs.add(&JobCounts { redone, ..host.view.counts.jobs.into() });
-                    host.service.lent = host.service.lent.saturating_add(lent);
-                    host.speed = speeds.of(id);
-                }
-                drop((speeds, served));
+                profiles.complete(&mut part, &told);
                 hosts.append(&mut part);
             }
             // The caller may have hung up.

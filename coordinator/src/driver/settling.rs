@@ -8,11 +8,11 @@ use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::coordinator::Account;
 use sateen_protocol::{Counts, RunEnd, RunId, RunState};
 
+use super::Driver;
 use super::saver::Change;
 use super::scan::add_told;
-use super::speed::{Pace, compare};
-use super::{Driver, ROWS_UNDER_LOCK_MAX, end};
-use crate::api::figures::{host_of_run, of_account};
+use super::speed::Pace;
+use crate::figures::{end, host_of_run, of_account};
 use crate::locked;
 
 /// A run that is over, and whose counts are not final.
@@ -38,6 +38,42 @@ pub struct Settled {
 /// Figures that are worked out when somebody needs them.
 pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
+/// Runs that are over, until their figures are saved.
+#[derive(Debug, Default)]
+pub struct Over {
+    /// Those of which hosts have not said what they counted last.
+    settling: HashMap<RunId, Settling>,
+    /// The others.
+    settled: HashMap<RunId, Settled>,
+}
+
+impl Over {
+    /// All of them.
+    pub fn run_ids(&self) -> impl Iterator<Item = RunId> {
+        self.settling.keys().chain(self.settled.keys()).copied()
+    }
+
+    /// Those whose counts are not final.
+    pub fn settling_ids(&self) -> impl Iterator<Item = RunId> {
+        self.settling.keys().copied()
+    }
+
+    /// A run whose counts are not final.
+    pub fn settling(&self, run: RunId) -> Option<&Settling> {
+        self.settling.get(&run)
+    }
+
+    /// A run whose counts are final, and whose figures are not saved.
+    pub fn settled(&self, run: RunId) -> Option<&Settled> {
+        self.settled.get(&run)
+    }
+
+    /// The figures of the run are saved.
+    pub fn saved(&mut self, run: RunId) {
+        self.settled.remove(&run);
+    }
+}
+
 impl Driver {
     /// A run is over. Its figures follow when hosts have said what they counted last.
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
@@ -48,31 +84,28 @@ impl Driver {
             None => format!("the run is {}", state.word()),
         };
         self.chronicles.end(run, &how);
-        self.ended.add_end(state);
+        self.since_start.add_end(state);
         tracing::info!(run = run.0, state = state.word(), "run over");
         let end = Arc::new(end);
-        self.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
+        self.over.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
         self.saver.forget_standing(run);
         self.saver.save(Change::End { run, state, end });
     }
 
     /// Hosts have said what they counted of a run. The store's thread works out each host's figures, as it needs them first.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
-        let Some(Settling { state, end, failure }) = self.settling.remove(&run) else { return };
+        let Some(Settling { state, end, failure }) = self.over.settling.remove(&run) else { return };
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };
         let sums = end::close(sums, counts.workers, &end, failure);
-        self.ended.add(self.since_start(run, &counts), sums.lost_work_s);
-        self.restored.remove(&run);
-        let (names, chronicles) = (self.names.clone(), Arc::clone(&self.chronicles));
-        let (speeds, served) = (Arc::clone(&self.speeds), Arc::clone(&self.served));
+        self.since_start.add(run, &counts, sums.lost_work_s);
+        let (profiles, chronicles) = (self.hosts.profiles().clone(), Arc::clone(&self.chronicles));
         let of_all = sums.clone();
         let work_out = move || {
+            let names = profiles.names();
             let rows = account.by_host.iter().map(|(host, counts)| (*host, names.is_there(*host), *counts));
             let paces = rows.clone().filter_map(|(host, is_there, counts)| Pace::of(host, is_there, &counts));
-            for part in compare(std::iter::once(paces.collect())).chunks(ROWS_UNDER_LOCK_MAX) {
-                locked(&speeds).learn(part, |host| names.is_there(host));
-            }
+            profiles.learn(std::iter::once(paces.collect()));
             let by_host = rows.map(|(host, is_there, counts)| {
                 let counts = Counts { busy: 0, ..counts };
                 host_of_run(host, &names.of(host).unwrap_or_default(), is_there, &counts)
@@ -83,13 +116,11 @@ impl Driver {
             }
             let mut told = HashMap::new();
             add_told(&chronicles, run, &mut told);
-            for part in figures.by_host.chunks(ROWS_UNDER_LOCK_MAX) {
-                locked(&served).add(part, &told);
-            }
+            profiles.add_run(&figures.by_host, &told);
             figures
         };
         let figures: Arc<LateFigures> = Arc::new(LazyLock::new(Box::new(work_out)));
-        self.last_seen.insert(run, Settled { state, sums, figures: Arc::clone(&figures) });
+        self.over.settled.insert(run, Settled { state, sums, figures: Arc::clone(&figures) });
         self.saver.save(Change::Figures { run, figures });
     }
 }

@@ -319,8 +319,8 @@ impl Simulated {
             loop {
                 tokio::select! {
                     answer = &mut answer => break answer,
-                    Some(request) = driver.requests.recv() => driver.request(request),
-                    Some(submitted) = driver.submitted.1.recv() => driver.submitted(submitted),
+                    Some(request) = driver.inbox.requests.recv() => driver.request(request),
+                    Some(submitted) = driver.inbox.submitted.recv() => driver.submitted(submitted),
                     written = driver.saver.written() => driver.written(written),
                     () = ready(()), if !driver.scans.is_empty() => driver.next_scan_part(),
                 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use sateen_api::Counted;
+use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{Counts, Finished, Outcome, RunState};
 use tempfile::TempDir;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::measure::{New, hello, spec};

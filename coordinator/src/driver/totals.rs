@@ -3,73 +3,94 @@
 use std::collections::HashMap;
 
 use sateen_protocol::coordinator::HostView;
-use sateen_protocol::{Counts, RunId, RunState, counted_since};
+use sateen_protocol::{Counts, RunId, RunState, Time, counted_since};
 
 use super::Driver;
+use super::rate::Rate;
 use crate::metrics::{EndedByState, Totals};
 
-/// What runs had counted that were there when the coordinator was started.
-pub type Restored = HashMap<RunId, Counts>;
+/// What was counted since the start.
+#[derive(Debug, Default)]
+pub struct SinceStart {
+    ended: Ended,
+    /// What runs had counted that were there when the coordinator was started.
+    restored: HashMap<RunId, Counts>,
+    rate: Rate,
+}
 
 /// What runs gave that ended since the start.
 #[derive(Debug, Default)]
-pub struct Ended {
+struct Ended {
     counts: Counts,
     by_state: EndedByState,
     lost_work_s: f64,
 }
 
-impl Ended {
+impl SinceStart {
+    /// With these runs, of which this was counted before.
+    pub fn new(restored: HashMap<RunId, Counts>) -> Self {
+        Self { restored, ..Self::default() }
+    }
+
     /// A run has ended.
     pub fn add_end(&mut self, state: RunState) {
+        let by_state = &mut self.ended.by_state;
         match state {
-            RunState::Done => self.by_state.done += 1,
-            RunState::Cancelled => self.by_state.cancelled += 1,
-            _ => self.by_state.failed += 1,
+            RunState::Done => by_state.done += 1,
+            RunState::Cancelled => by_state.cancelled += 1,
+            _ => by_state.failed += 1,
         }
     }
 
     /// Adds what was counted since the start of a run that has ended, once that is final.
-    pub fn add(&mut self, counts: Counts, lost_work_s: Option<f64>) {
-        self.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
-        self.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
+    pub fn add(&mut self, run: RunId, counts: &Counts, lost_work_s: Option<f64>) {
+        let counts = self.of(run, counts);
+        self.restored.remove(&run);
+        self.ended.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
+        self.ended.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
     }
-}
 
-impl Ended {
-    /// Jobs that they ran.
-    pub fn executed(&self) -> u64 {
-        self.counts.jobs.executed
-    }
-}
-
-impl Driver {
-    /// What was counted of a run since the start.
-    pub(super) fn since_start(&self, run: RunId, counts: &Counts) -> Counts {
+    /// Of what was counted of a run, what was counted since the start.
+    pub fn of(&self, run: RunId, counts: &Counts) -> Counts {
         self.restored.get(&run).map_or(*counts, |before| counted_since(before, counts))
     }
 
-    /// All but what is of each host.
-    pub(super) fn add_runs(&self, totals: Totals) -> Totals {
-        let (unsaved, entries_dropped) = self.saver.backlog();
-        let mut totals = Totals {
+    /// Jobs that runs ran that have ended since.
+    pub fn executed(&self) -> u64 {
+        self.ended.counts.jobs.executed
+    }
+
+    /// All runs together have run so many jobs by now.
+    pub fn sample(&mut self, now: Time, executed: u64) {
+        self.rate.add(now, executed);
+    }
+
+    /// Totals, with what is known here: not of runs that go on.
+    fn complete(&self, totals: Totals) -> Totals {
+        Totals {
             counts: self.ended.counts,
             executed: self.ended.counts.jobs.executed,
             lost_work_s: self.ended.lost_work_s,
             ended: self.ended.by_state,
-            waiting: self.from_links.len(),
-            entries_dropped,
-            unsaved,
             jobs_per_s: self.rate.per_s(),
             ..totals
-        };
+        }
+    }
+}
+
+impl Driver {
+    /// All but what is of each host.
+    pub(super) fn add_runs(&self, totals: Totals) -> Totals {
+        let (unsaved, entries_dropped) = self.saver.backlog();
+        let waiting = self.inbox.from_links.len();
+        let mut totals = Totals { waiting, entries_dropped, unsaved, ..self.since_start.complete(totals) };
         for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {
-            let counts = self.since_start(view.run, &view.counts());
+            let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
         }
         for view in self.machine.runs() {
             let (entries, bytes) = view.table();
-            let counts = self.since_start(view.run, &view.counts());
+            let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&counts);
             totals.table.0 += entries;
             totals.table.1 += bytes;
@@ -87,5 +108,34 @@ pub fn add_host(totals: &mut Totals, host: &HostView) {
         (_, true, _) => totals.hosts.paused += 1,
         (_, _, 0) => totals.hosts.idle += 1,
         _ => totals.hosts.working += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::Jobs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_counted_before_the_start_does_not_count_and_only_once() {
+        let executed = |executed| Counts { jobs: Jobs { executed, ..Jobs::default() }, ..Counts::default() };
+        let (old, new) = (RunId(1), RunId(2));
+        let mut since_start = SinceStart::new(HashMap::from([(old, executed(10))]));
+        assert_eq!(since_start.of(old, &executed(17)).jobs.executed, 7);
+        assert_eq!(since_start.of(new, &executed(17)).jobs.executed, 17);
+        since_start.add_end(RunState::Done);
+        since_start.add(old, &executed(18), Some(0.5));
+        since_start.add_end(RunState::Failed);
+        since_start.add(new, &executed(3), Some(-1.0));
+        assert_eq!(since_start.executed(), 11);
+        since_start.sample(Time(0), 11);
+        since_start.sample(Time(2_000_000_000), 31);
+        let totals = since_start.complete(Totals { workers: 5, ..Totals::default() });
+        assert_eq!(
+            (totals.workers, totals.executed, totals.lost_work_s, totals.jobs_per_s),
+            (5, 11, 0.5, 10.0)
+        );
+        assert_eq!((totals.ended.done, totals.ended.failed, totals.ended.cancelled), (1, 1, 0));
     }
 }

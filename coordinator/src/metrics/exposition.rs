@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 use sateen_protocol::{STEAL_LATENCY_BOUNDS_US, Scope};
 
 use super::{Counters, Service, Timing, Totals};
-use crate::api::figures::seconds;
+use crate::clock::seconds;
 
 /// Of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

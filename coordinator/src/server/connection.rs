@@ -3,56 +3,20 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 
+use super::activity::Activity;
 use super::gates::Pass;
 use super::pace::Pace;
 use crate::limits::READER_PATIENCE;
 use crate::peer::Peer;
 
 const UNLIMITED: i64 = i64::MAX;
-
-/// What a connection does.
-#[derive(Debug)]
-pub struct Activity {
-    /// What was read and written.
-    moved_bytes: AtomicU64,
-    /// It has sent a request, and the answer is being found.
-    is_answering: AtomicBool,
-    /// It is to be broken off.
-    is_cut: watch::Sender<bool>,
-}
-
-impl Default for Activity {
-    fn default() -> Self {
-        Self {
-            moved_bytes: AtomicU64::new(0),
-            is_answering: AtomicBool::new(false),
-            is_cut: watch::Sender::new(false),
-        }
-    }
-}
-
-impl Activity {
-    pub(super) fn is_answering(&self) -> bool {
-        self.is_answering.load(Relaxed)
-    }
-
-    pub(super) fn moved_bytes(&self) -> u64 {
-        self.moved_bytes.load(Relaxed)
-    }
-
-    /// Breaks the connection off.
-    pub(super) fn cut(&self) {
-        self.is_cut.send_replace(true);
-    }
-}
 
 /// Told how many bytes came with each read.
 type OnRead = Box<dyn Fn(usize) + Send + Sync>;
@@ -66,7 +30,7 @@ pub struct Connection {
     /// What is still read of it.
     to_read_bytes: AtomicI64,
     /// What it does, for those who want what it was granted.
-    pub(super) activity: Arc<Activity>,
+    activity: Arc<Activity>,
     /// Held until it becomes a websocket, which has a budget of its own.
     plain: Mutex<Option<Pass>>,
     on_read: OnceLock<OnRead>,
@@ -80,14 +44,20 @@ impl std::fmt::Debug for Connection {
 
 impl Connection {
     pub(crate) fn new(address: SocketAddr) -> Self {
+        let peer = Peer::of(address.ip());
         Self {
-            peer: Peer::of(address.ip()),
+            peer,
             address,
             to_read_bytes: AtomicI64::new(UNLIMITED),
-            activity: Arc::default(),
+            activity: Arc::new(Activity::new(peer)),
             plain: Mutex::default(),
             on_read: OnceLock::new(),
         }
+    }
+
+    /// What it does, for those who grant it something.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
     }
 
     /// It holds this until it becomes a websocket.
@@ -97,22 +67,21 @@ impl Connection {
 
     /// Whether the answer to a request of it is being found; otherwise it is its peer that has to do something.
     pub fn is_answered(&self, is_answering: bool) {
-        self.activity.is_answering.store(is_answering, Relaxed);
+        self.activity.is_answered(is_answering);
     }
 
     pub(super) fn was_moved(&self, bytes: usize) {
-        self.activity.moved_bytes.fetch_add(bytes as u64, Relaxed);
+        self.activity.was_moved(bytes);
     }
 
     #[cfg(test)]
     pub(super) fn is_cut(&self) -> bool {
-        *self.activity.is_cut.borrow()
+        self.activity.is_cut()
     }
 
     /// Waits until it is to be broken off.
     pub async fn until_cut(&self) {
-        // The sender lives in this very connection.
-        let _ = self.activity.is_cut.subscribe().wait_for(|is_cut| *is_cut).await;
+        self.activity.until_cut().await;
     }
 
     /// It is a websocket from now on.

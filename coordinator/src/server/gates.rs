@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::connection::{Activity, Connection};
+use super::activity::Activity;
 use crate::limits::HELD_BYTES_PER_SECOND_MIN;
 use crate::peer::Peer;
 use waiting::{Grants, Line};
@@ -138,15 +138,15 @@ impl Held {
     }
 
     /// The connection can lose what it takes of this kind from now on; its number.
-    fn hold(&mut self, connection: &Arc<Connection>, count: usize, lost: Option<Arc<Notify>>) -> u64 {
-        let (number, peer) = (self.next, connection.peer);
+    fn hold(&mut self, connection: &Arc<Activity>, count: usize, lost: Option<Arc<Notify>>) -> u64 {
+        let (number, peer) = (self.next, connection.peer());
         self.next += 1;
         let holder = Holder {
             peer,
             count,
-            activity: Arc::clone(&connection.activity),
+            activity: Arc::clone(connection),
             since: Instant::now(),
-            moved_bytes_before: connection.activity.moved_bytes(),
+            moved_bytes_before: connection.moved_bytes(),
             lost,
         };
         self.holders.insert(number, holder);
@@ -215,7 +215,7 @@ impl Gates {
     ///
     /// # Errors
     /// When there is no room, and none can be made.
-    pub fn take_for(self: &Arc<Self>, connection: &Arc<Connection>, kind: Kind) -> Result<Pass, Full> {
+    pub fn take_for(self: &Arc<Self>, connection: &Arc<Activity>, kind: Kind) -> Result<Pass, Full> {
         self.take_many_for(connection, kind, 1)
     }
 
@@ -226,7 +226,7 @@ impl Gates {
     /// When there is no room, and none can be made. One alone always has room, however much it is.
     pub fn take_many_for(
         self: &Arc<Self>,
-        connection: &Arc<Connection>,
+        connection: &Arc<Activity>,
         kind: Kind,
         count: usize,
     ) -> Result<Pass, Full> {
@@ -238,11 +238,11 @@ impl Gates {
     fn take_of(
         self: &Arc<Self>,
         of_kind: &mut Held,
-        connection: &Arc<Connection>,
+        connection: &Arc<Activity>,
         kind: Kind,
         count: usize,
     ) -> Result<Pass, Full> {
-        let peer = connection.peer;
+        let peer = connection.peer();
         while let Err(full) = of_kind.room(peer, kind, count) {
             if !of_kind.make_room(kind, (full == Full::Peer).then_some(peer), 1) {
                 return Err(full);
@@ -255,14 +255,14 @@ impl Gates {
     fn pass(
         self: &Arc<Self>,
         of_kind: &mut Held,
-        connection: &Arc<Connection>,
+        connection: &Arc<Activity>,
         kind: Kind,
         count: usize,
     ) -> Pass {
-        of_kind.take(connection.peer, count);
+        of_kind.take(connection.peer(), count);
         let lost = kind.is_answered_when_lost().then(Arc::<Notify>::default);
         let number = Some(of_kind.hold(connection, count, lost.clone()));
-        Pass { gates: Arc::clone(self), peer: connection.peer, kind, count, number, lost }
+        Pass { gates: Arc::clone(self), peer: connection.peer(), kind, count, number, lost }
     }
 
     /// Gives room that there is to those who have waited longest. What they get is to be handed over without the lock.
@@ -272,8 +272,8 @@ impl Gates {
             && let Some(waiter) = of_kind.line.take_first()
         {
             let pass = self.pass(of_kind, &waiter.connection, kind, 1);
-            let is_open = of_kind.room(waiter.connection.peer, kind, 1) != Err(Full::Peer);
-            of_kind.line.set_open(waiter.connection.peer, is_open);
+            let is_open = of_kind.room(waiter.connection.peer(), kind, 1) != Err(Full::Peer);
+            of_kind.line.set_open(waiter.connection.peer(), is_open);
             grants.add(waiter, pass);
         }
         grants

@@ -1,5 +1,6 @@
 //! The HTTP server: connections within their budgets, each with time limits for what it sends and for what it takes.
 
+mod activity;
 mod connection;
 mod gates;
 mod pace;
@@ -21,8 +22,8 @@ use sateen_command_line::explained;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-use crate::driver::stopped;
 use crate::limits::{HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
+use crate::shutdown::stopped;
 use connection::Guarded;
 
 pub use connection::Connection;
@@ -76,7 +77,7 @@ fn admit(
     open: &mpsc::Sender<()>,
 ) {
     let connection = Arc::new(Connection::new(address));
-    let Ok(plain) = gates.take_for(&connection, Kind::Connection) else {
+    let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
         // It learns as much as its socket takes now.
         let _ = socket.try_write(BUSY);

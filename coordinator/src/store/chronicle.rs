@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
-use crate::api::figures::{host_of_run, of_account};
 use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, SavedJob, Summary};
-use crate::driver::HostName;
-use crate::driver::end::{close, judge};
+use crate::figures::end::{close, judge};
+use crate::figures::{host_of_run, of_account};
+use crate::host_name::HostName;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

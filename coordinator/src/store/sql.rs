@@ -2,14 +2,14 @@
 //! place here.
 
 mod apps;
+mod blobs;
+mod entries;
 mod results;
-
-use std::collections::{HashMap, HashSet};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use sateen_api::Figures;
-use sateen_protocol::{BlobHash, Entry, GridId, JobKey, RunEnd, RunId, RunSpec, RunState};
+use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ pub use apps::{
     AppRow, Owner, Published, Publisher, Unpublished, about, app_named, apps, apps_beginning, owner, publish,
     unpublish,
 };
+pub use blobs::{referred, uploaded, uploads};
+pub use entries::{EntryChanges, entries, save_entries};
 pub use results::results_by_peer;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -175,57 +177,6 @@ pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Opt
     Ok(freed)
 }
 
-/// Who uploaded which blob, and when each was used, as far as that is known.
-pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>> {
-    let mut statement = connection.prepare("SELECT hash, address, used_at_ms FROM blobs")?;
-    let read =
-        |row: &Row<'_>| Ok((BlobHash(row.get(0)?), row.get::<_, String>(1)?, row.get::<_, i64>(2)? as u64));
-    let what = || "who uploaded a blob, which is nobody's now".to_owned();
-    let rows = readable(statement.query([])?, read, what)?.into_iter();
-    let known =
-        rows.filter_map(|(hash, address, used_at_ms)| Some((hash, (Peer::parse(&address)?, used_at_ms))));
-    Ok(known.collect())
-}
-
-/// A blob came from a peer.
-pub fn uploaded(
-    connection: &Connection,
-    hash: BlobHash,
-    bytes: u64,
-    peer: Peer,
-    is_new: bool,
-    now_ms: u64,
-) -> Result<()> {
-    let (hash, now_ms) = (hash.0.as_slice(), now_ms as i64);
-    if is_new {
-        connection.execute(
-            "INSERT OR REPLACE INTO blobs VALUES (?1, ?2, ?3, ?4)",
-            params![hash, bytes as i64, peer.to_string(), now_ms],
-        )?;
-    } else {
-        connection.execute("UPDATE blobs SET used_at_ms = ?2 WHERE hash = ?1", params![hash, now_ms])?;
-    }
-    Ok(())
-}
-
-/// The blobs that apps and runs refer to.
-pub fn referred(connection: &Connection) -> Result<HashSet<BlobHash>> {
-    let mut statement = connection.prepare("SELECT hash FROM apps UNION SELECT app FROM runs")?;
-    let read = |row: &Row<'_>| Ok(BlobHash(row.get(0)?));
-    let apps = readable(statement.query([])?, read, || "an app's hash".to_owned())?;
-    let mut referred: HashSet<BlobHash> = apps.into_iter().collect();
-    let mut statement = connection.prepare("SELECT spec FROM runs")?;
-    // There may be very many: one after the other.
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Ok(bytes) = row.get::<_, Vec<u8>>(0) else { continue };
-        if let Ok(spec) = decode::<RunSpec>(&bytes, "a run") {
-            referred.extend(spec.inputs.iter().map(|(_, hash)| *hash));
-        }
-    }
-    Ok(referred)
-}
-
 /// How many bytes the end of a run takes; 0 before it.
 pub fn end_length(connection: &Connection, run: RunId) -> Result<u64> {
     let length: Option<i64> = (connection.prepare("SELECT length(end) FROM ends WHERE run = ?1")?)
@@ -318,28 +269,6 @@ pub fn runs_by_state(connection: &Connection) -> Result<Vec<(RunState, u64)>> {
         .collect())
 }
 
-/// The saved entries of a run. One that cannot be read is a miss, no more.
-pub fn entries(connection: &Connection, run: RunId) -> Result<Vec<Entry>> {
-    let mut statement = connection.prepare("SELECT entry FROM entries WHERE run = ?1")?;
-    let what = || format!("an entry of run {run}, whose job is computed again");
-    readable(statement.query([run.0 as i64])?, |row| blob(row, 0, "an entry"), what)
-}
-
-/// What a batch of entries changes.
-#[derive(Debug, Default, Clone)]
-pub struct EntryChanges {
-    /// New ones; they replace those of the same key.
-    pub saved: Vec<(RunId, Entry)>,
-    /// Such as are not needed any more.
-    pub superfluous: Vec<(RunId, JobKey)>,
-}
-
-/// Saves a batch of entries. It is not forced to the disk: losing it costs work and nothing else, and
-/// the next state that is saved takes it along.
-pub fn save_entries(connection: &mut Connection, changes: &EntryChanges) -> Result<()> {
-    relaxed(connection, |connection| write_entries(connection, changes))
-}
-
 /// Does `work` without waiting for the disk.
 pub(super) fn relaxed<T>(
     connection: &mut Connection,
@@ -349,26 +278,6 @@ pub(super) fn relaxed<T>(
     let done = work(connection);
     connection.pragma_update(None, "synchronous", "FULL")?;
     done
-}
-
-fn write_entries(connection: &mut Connection, changes: &EntryChanges) -> Result<()> {
-    let transaction = connection.transaction()?;
-    {
-        let mut insert = transaction.prepare(
-            // A batch may come after the end of its run.
-            "INSERT OR REPLACE INTO entries SELECT ?1, ?2, ?3
-             WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
-        )?;
-        for (run, entry) in &changes.saved {
-            insert.execute(params![run.0 as i64, entry.key.0, encode(entry)?])?;
-        }
-        let mut delete = transaction.prepare("DELETE FROM entries WHERE run = ?1 AND key = ?2")?;
-        for (run, key) in &changes.superfluous {
-            delete.execute(params![run.0 as i64, key.0])?;
-        }
-    }
-    transaction.commit()?;
-    Ok(())
 }
 
 /// Whether the database can be written, found out by writing.

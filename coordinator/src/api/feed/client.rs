@@ -8,23 +8,21 @@ use axum::body::Bytes;
 use futures_util::future::select_all;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::opening::Socket;
-use super::tree::TreeClient;
-use super::value::ValueClient;
-use super::{News, TimelineNews, Topic, TreeNews, Value, Watching};
+use super::watched::{Said, Watched};
+use super::{Topic, Watching};
 use crate::api::{Api, Problem};
-use crate::driver::stopped;
 use crate::limits::{
     TOPICS_MAX, WATCH_ALIVE, WATCH_FRAGMENT_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX,
-    WATCH_PART_BYTES, WATCH_PING, WATCH_SMALL_BYTES, WATCH_WRITE_TIMEOUT,
+    WATCH_PING, WATCH_SMALL_BYTES, WATCH_WRITE_TIMEOUT,
 };
 use crate::server::{Connection, Gates, Kind, Pass};
+use crate::shutdown::stopped;
 
 /// What a page asks for.
 #[derive(Deserialize)]
@@ -35,33 +33,6 @@ struct Wish {
     /// Of these, what it wants to be told from the beginning.
     #[serde(default)]
     again: Vec<String>,
-}
-
-/// A topic that is watched.
-struct Watched {
-    news: watch::Receiver<News>,
-    /// Something may have to be said at once.
-    is_due: bool,
-    /// There was no room for what is new: it is looked at again at the next tick, as it is then.
-    had_no_room: bool,
-    /// Nothing was known when it was asked for: the first news are told when they come.
-    waits: bool,
-    seq: u64,
-    value: ValueClient,
-    /// The version of a timeline that was told last.
-    told: Option<u64>,
-    bucket_ms: u32,
-    tree: TreeClient,
-}
-
-/// What is said next of a topic.
-enum Said {
-    /// Nothing is new.
-    Nothing,
-    /// Others have not taken what they were sent.
-    NoRoom,
-    /// A message, and its room if it is long.
-    Message(Message, Option<Pass>),
 }
 
 /// Why a page is served no more.
@@ -143,15 +114,11 @@ impl Client {
                     Some(Err(_)) | None => return End::Gone,
                 },
                 () = sleep_until(watching.next_telling()), if !self.topics.is_empty() => {
-                    for watched in self.topics.values_mut() {
-                        // A feed that has ended has said why.
-                        watched.is_due =
-                            std::mem::take(&mut watched.had_no_room) || watched.news.has_changed().unwrap_or(true);
-                    }
+                    self.topics.values_mut().for_each(Watched::look);
                 }
                 topic = first_news(&mut self.topics) => {
                     if let Some(watched) = self.topics.get_mut(&topic) {
-                        watched.is_due = true;
+                        watched.has_news();
                     }
                 }
                 () = sleep_until(quiet) => {
@@ -224,37 +191,18 @@ impl Client {
     }
 
     fn next_due(&self) -> Option<Topic> {
-        self.topics.iter().find(|(_, watched)| watched.is_due).map(|(topic, _)| *topic)
+        self.topics.iter().find(|(_, watched)| watched.is_due()).map(|(topic, _)| *topic)
     }
 
     async fn tell(&mut self, topic: Topic) -> Result<(), End> {
         let Some(watched) = self.topics.get_mut(&topic) else { return Ok(()) };
-        let news = watched.news.borrow_and_update().clone();
-        watched.is_due = false;
-        watched.waits = matches!(news, News::Nothing);
-        let room = |bytes: usize| room(&self.gates, &self.connection, bytes);
-        let said = match news {
-            News::Nothing => return Ok(()),
-            News::Gone(problem) => {
-                watched.told = None;
-                watched.value = ValueClient::default();
-                watched.tree = TreeClient::new();
-                if watched.news.has_changed().is_err() {
-                    // There is no feed of it any more.
+        match watched.next(topic, |bytes| room(&self.gates, &self.connection, bytes)) {
+            Said::Nothing => Ok(()),
+            Said::Gone { problem, for_good } => {
+                if for_good {
                     self.topics.remove(&topic);
                 }
-                return self.send_gone(&topic.to_string(), &problem).await;
-            }
-            News::Value(value) => watched.value(topic, &value, room),
-            News::Timeline(timeline) => watched.timeline(topic, &timeline, room),
-            News::Tree(tree) => watched.tree(&tree, room),
-        };
-        // Nothing of the news is kept while the page takes its time: what it is told afterwards is the newest.
-        match said {
-            Said::Nothing => Ok(()),
-            Said::NoRoom => {
-                watched.had_no_room = true;
-                Ok(())
+                self.send_gone(&topic.to_string(), &problem).await
             }
             Said::Message(message, None) => self.send(message).await,
             Said::Message(message, Some(_room)) => {
@@ -330,93 +278,18 @@ fn room(gates: &Arc<Gates>, connection: &Arc<Connection>, bytes: usize) -> Optio
     if bytes <= WATCH_SMALL_BYTES {
         return Some(None);
     }
-    gates.take_many_for(connection, Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
-}
-
-impl Watched {
-    fn new(news: watch::Receiver<News>) -> Self {
-        Self {
-            news,
-            is_due: true,
-            had_no_room: false,
-            waits: true,
-            seq: 0,
-            value: ValueClient::default(),
-            told: None,
-            bucket_ms: 0,
-            tree: TreeClient::new(),
-        }
-    }
-
-    fn value(&mut self, topic: Topic, value: &Value, room: impl Fn(usize) -> Option<Option<Pass>>) -> Said {
-        // Where there is no room for a long part, a short one does.
-        let part_bytes = self.value.part_bytes();
-        let (part_bytes, pass) = match room(part_bytes) {
-            Some(pass) => (part_bytes, pass),
-            None => (WATCH_PART_BYTES, None),
-        };
-        let pass = match pass {
-            Some(pass) => Some(pass),
-            // Fields are told in one piece, however long they are.
-            None => match room(value.next_bytes_min(&self.value)) {
-                Some(pass) => pass,
-                None => return Said::NoRoom,
-            },
-        };
-        let Some((kind, json)) = value.next(&mut self.value, part_bytes) else { return Said::Nothing };
-        self.is_due = value.has_more(&self.value);
-        Said::Message(self.text(topic, kind, &json), pass)
-    }
-
-    fn timeline(
-        &mut self,
-        topic: Topic,
-        timeline: &TimelineNews,
-        room: impl Fn(usize) -> Option<Option<Pass>>,
-    ) -> Said {
-        let news = match self.told {
-            Some(version) if version == timeline.version => return Said::Nothing,
-            Some(version) => timeline.since(version, self.bucket_ms).map(|json| ("delta", json)),
-            None => None,
-        };
-        let (kind, json) = news.unwrap_or_else(|| ("snapshot", timeline.whole()));
-        let Some(pass) = room(json.len()) else { return Said::NoRoom };
-        (self.told, self.bucket_ms) = (Some(timeline.version), timeline.bucket_ms());
-        Said::Message(self.text(topic, kind, &json), pass)
-    }
-
-    fn tree(&mut self, tree: &TreeNews, room: impl Fn(usize) -> Option<Option<Pass>>) -> Said {
-        let Some(pass) = room(self.tree.next_bytes_max(tree)) else { return Said::NoRoom };
-        let Some((frame, is_all)) = self.tree.next(tree) else { return Said::Nothing };
-        self.is_due = !is_all;
-        Said::Message(Message::binary(frame), pass)
-    }
-
-    fn text(&mut self, topic: Topic, kind: &str, json: &str) -> Message {
-        if kind == "snapshot" {
-            self.seq = 0;
-        }
-        let begin = format!(r#"{{"topic":"{topic}","seq":{},"kind":"{kind}","value":"#, self.seq);
-        // No longer than it is counted.
-        let mut text = String::with_capacity(begin.len() + json.len() + 1);
-        [&*begin, json, "}"].into_iter().for_each(|part| text.push_str(part));
-        self.seq += 1;
-        Message::text(text)
-    }
+    gates.take_many_for(connection.activity(), Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
 }
 
 /// The next of those topics to have news of which nothing was told.
 async fn first_news(topics: &mut BTreeMap<Topic, Watched>) -> Topic {
-    let waiting: Vec<_> = topics.iter_mut().filter(|(_, watched)| watched.waits).collect();
+    let waiting: Vec<_> = topics.iter_mut().filter(|(_, watched)| watched.waits()).collect();
     if waiting.is_empty() {
         return std::future::pending().await;
     }
     let news = waiting.into_iter().map(|(topic, watched)| {
         Box::pin(async {
-            if watched.news.changed().await.is_err() {
-                // Its feed has ended, which it does not while somebody listens.
-                std::future::pending::<()>().await;
-            }
+            watched.changed().await;
             *topic
         })
     });

@@ -17,6 +17,7 @@ mod timeline;
 mod topic;
 mod tree;
 mod value;
+mod watched;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

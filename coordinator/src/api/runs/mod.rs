@@ -25,10 +25,11 @@ use super::problem::Problem;
 use super::ranges;
 use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::{unix_ms, written};
-use crate::driver::{ChangeError, Gone, Live, Request, RunAction, stopped};
+use crate::driver::{ChangeError, Gone, Live, Request, RunAction};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
 use crate::server::{Connection, Kind};
+use crate::shutdown::stopped;
 use crate::store::sql::{self, RunRow};
 
 pub use list::{list, newest};

@@ -16,7 +16,7 @@ use super::super::body;
 use super::super::gate::{counted, turn};
 use super::super::problem::Problem;
 use super::{Api, Path, parse, row};
-use crate::driver::end::judge;
+use crate::figures::end::judge;
 use crate::limits::{BLOB_PIECE_BYTES, RESULT_SHORT_BYTES};
 use crate::server::{Connection, Kind};
 use crate::store::sql;

@@ -3,26 +3,41 @@
 use std::collections::VecDeque;
 
 use super::Tree;
-use super::node::{FRESH, UNSAVED};
+use super::node::{FRESH, Node, UNSAVED};
+
+/// Places of jobs that have changed since they were saved, and since they were shown, if anybody looks. Each job has a mark
+/// for either.
+#[derive(Debug, Default)]
+pub struct Changes {
+    unsaved: VecDeque<u32>,
+    fresh: VecDeque<u32>,
+    is_watched: bool,
+}
+
+impl Changes {
+    fn add(&mut self, place: u32, node: &mut Node) {
+        let before = node.flags;
+        node.flags |= UNSAVED | if self.is_watched { FRESH } else { 0 };
+        if before & UNSAVED == 0 {
+            self.unsaved.push_back(place);
+        }
+        if self.is_watched && before & FRESH == 0 {
+            self.fresh.push_back(place);
+        }
+    }
+}
 
 impl Tree {
     /// The node there has changed.
     pub(super) fn touch(&mut self, place: u32) {
-        let is_watched = self.is_watched;
-        let Some(node) = self.get_mut(place) else { return };
-        let before = node.flags;
-        node.flags |= UNSAVED | if is_watched { FRESH } else { 0 };
-        if before & UNSAVED == 0 {
-            self.unsaved.push_back(place);
-        }
-        if is_watched && before & FRESH == 0 {
-            self.fresh.push_back(place);
+        if let Some(node) = self.nodes.get_mut(place) {
+            self.changes.add(place, node);
         }
     }
 
     /// Somebody looks, or nobody any more.
     pub fn watch(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
+        self.changes.is_watched = is_watched;
         if !is_watched {
             self.take_fresh(usize::MAX);
         }
@@ -30,14 +45,14 @@ impl Tree {
 
     /// Places of jobs that have changed since they were taken last, at most so many.
     pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
-        let places = first(&mut self.fresh, limit);
+        let places = first(&mut self.changes.fresh, limit);
         self.unmark(&places, FRESH);
         places
     }
 
     /// Places of jobs that are to be saved, at most so many.
     pub fn take_unsaved(&mut self, limit: usize) -> Vec<u32> {
-        let places = first(&mut self.unsaved, limit);
+        let places = first(&mut self.changes.unsaved, limit);
         self.unmark(&places, UNSAVED);
         places
     }
@@ -52,7 +67,7 @@ impl Tree {
 
     /// Whether something is to be saved.
     pub fn is_unsaved(&self) -> bool {
-        !self.unsaved.is_empty()
+        !self.changes.unsaved.is_empty()
     }
 
     /// These could not be saved.

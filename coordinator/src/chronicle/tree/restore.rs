@@ -7,7 +7,7 @@ use super::node::{
     GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
     UNKNOWN_WORK,
 };
-use super::{DepthCounts, PARAMETERS_OVERHEAD, Tree};
+use super::{DepthCounts, Losses, RolledUp, Tree};
 use crate::chronicle::state::JobState;
 
 /// A job as it is saved.
@@ -49,7 +49,7 @@ impl Tree {
             work_ns: node.work_ns(),
             begun_ms: node.begun_ms,
             ended_ms: node.ended_ms,
-            host: self.hosts.get(node.host as usize).map(|host| host.id),
+            host: self.hosts.get(node.host).map(|host| host.id),
             rolled: node.rolled,
             critical: node.critical,
             kind: node.kind,
@@ -64,10 +64,12 @@ impl Tree {
     /// The rest, to be saved.
     pub fn summary(&self) -> TreeSummary {
         TreeSummary {
-            without_room: self.without_room,
-            hosts: (self.hosts.iter()).map(|host| (host.id, host.name.clone(), host.site.clone())).collect(),
-            depths: (self.rolled_depths.iter())
-                .map(|(depth, counts)| (*depth, counts.running, counts.done, counts.other))
+            without_room: self.rolled.count(),
+            hosts: (self.hosts().iter())
+                .map(|host| (host.id, host.name.clone(), host.site.clone()))
+                .collect(),
+            depths: (self.rolled.depths())
+                .map(|(depth, counts)| (depth, counts.running, counts.done, counts.other))
                 .collect(),
         }
     }
@@ -75,17 +77,16 @@ impl Tree {
     /// As it was saved: what its summary says, and its jobs in the order of their places. They were first saved
     /// in that order, too, so that none is missing but the last.
     pub fn restore(summary: &TreeSummary, went_on_ms: u32, jobs: impl Iterator<Item = SavedJob>) -> Self {
-        let mut tree = Self { without_room: summary.without_room, went_on_ms, ..Self::default() };
+        let depths = summary.depths.iter();
+        let depths = depths.map(|(depth, running, done, other)| {
+            (*depth, DepthCounts { running: *running, done: *done, other: *other })
+        });
+        let rolled = RolledUp::restore(summary.without_room, depths);
+        let mut tree = Self { rolled, losses: Losses::since(went_on_ms), ..Self::default() };
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
         }
-        tree.hosts.iter_mut().for_each(|host| host.has_lost = true);
-        let depths = summary.depths.iter();
-        tree.rolled_depths = depths
-            .map(|(depth, running, done, other)| {
-                (*depth, DepthCounts { running: *running, done: *done, other: *other })
-            })
-            .collect();
+        tree.hosts.set_all_lost(true);
         // In a tree that was full, a job may stand before the one above it.
         let parents: Vec<(u32, JobTag)> = jobs.filter_map(|saved| tree.add(saved)).collect();
         for (place, parent) in parents {
@@ -98,17 +99,17 @@ impl Tree {
 
     /// Adds a job; its place and its parent, if it has one.
     fn add(&mut self, saved: SavedJob) -> Option<(u32, JobTag)> {
-        if self.len() >= self.nodes_max.0 || self.place(saved.tag).is_some() {
+        if self.nodes.is_full() || self.place(saved.tag).is_some() {
             return None;
         }
-        let host = saved.host.and_then(|host| self.host_places.get(&host).copied());
+        let host = saved.host.and_then(|host| self.hosts.place(host)).unwrap_or(NOWHERE);
         let place = self.push(Node {
             tag: saved.tag,
             work_ns: saved.work_ns.unwrap_or(UNKNOWN_WORK),
             parent: NOWHERE,
             begun_ms: saved.begun_ms,
             ended_ms: saved.ended_ms,
-            host: host.unwrap_or(NOWHERE),
+            host,
             rolled: saved.rolled,
             critical: saved.critical,
             kind: saved.kind,
@@ -118,17 +119,14 @@ impl Tree {
             flags: saved.flags,
         });
         if saved.flags & REDONE != 0 {
-            self.redone += 1;
-            if let Some(host) = host.and_then(|host| self.hosts.get_mut(host as usize)) {
-                host.redone += 1;
-            }
+            self.losses.count_redone();
+            self.hosts.redoes(host);
         }
         if saved.kind != ROOT && saved.worker != NO_WORKER {
             self.count_begun(saved.flags & (HAS_PARAMETERS | NO_ROOM) == 0);
         }
         if let Some(parameters) = saved.parameters {
-            self.parameters_bytes += parameters.len() + PARAMETERS_OVERHEAD;
-            self.parameters.insert(place, parameters.into());
+            self.parameters.restore(place, parameters.into());
         } else if let Some(node) = self.get_mut(place) {
             node.flags &= !HAS_PARAMETERS;
         }

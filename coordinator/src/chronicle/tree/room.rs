@@ -5,33 +5,23 @@
 use std::collections::VecDeque;
 
 use sateen_protocol::JobTag;
-use sateen_protocol::message::{JobNote, NoteKind};
+use sateen_protocol::message::JobNote;
 
-use super::node::{LEAF, NOWHERE, short_depth};
-use super::{PARAMETERS_OVERHEAD, Tree};
+use super::Tree;
+use super::node::{LEAF, NOWHERE};
+use super::rolled::Rolled;
 use crate::chronicle::state::Group;
-use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
 
 /// So many jobs that are not kept lie at most between one that is rolled up and the one that it counts at.
 const STEPS_MAX: usize = 1000;
 
 /// Who may go. It is known from the moment on at which the tree was full.
 #[derive(Debug)]
-pub(super) struct Room {
+pub struct Room {
     /// How many are kept below each job.
     below: Vec<u32>,
     /// Jobs that had ended, with nobody below them, when they were put here.
     leaves: VecDeque<u32>,
-}
-
-/// A job that is not kept.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rolled {
-    above: Option<JobTag>,
-    depth: u16,
-    group: Group,
-    /// The run has rested since it was begun: whatever it was at, it is not lost.
-    is_dropped: bool,
 }
 
 impl Tree {
@@ -97,16 +87,12 @@ impl Tree {
         let above = self.parent_tag(place);
         let group = node.state.group();
         self.depths.entry(node.depth).or_default().take(group);
-        if let Some(waited_for) = self.parent_of.remove(&place) {
-            self.waiting.remove(&(waited_for, place));
-        }
-        if let Some(bytes) = self.parameters.remove(&place) {
-            self.parameters_bytes -= bytes.len() + PARAMETERS_OVERHEAD;
-        }
-        self.forget_place(node.tag);
+        self.unlinked.forget(place);
+        self.parameters.forget(place);
+        self.nodes.forget_place(node.tag);
         self.count_rolled(
             node.tag,
-            Rolled { above, depth: node.depth, group, is_dropped: self.is_dropped(&node) },
+            Rolled { above, depth: node.depth, group, is_dropped: self.losses.is_dropped(&node) },
             node.rolled,
         );
         if let Some(parent) = self.get_mut(node.parent)
@@ -122,37 +108,27 @@ impl Tree {
 
     /// Counts a job that is not kept, with those that were rolled up at it.
     fn count_rolled(&mut self, tag: JobTag, rolled: Rolled, with: u32) {
-        self.rolled_depths.entry(rolled.depth).or_default().add(rolled.group);
-        self.without_room = self.without_room.saturating_add(1);
         let place = self.place_above(rolled.above);
         if let Some(node) = self.get_mut(place) {
             node.rolled = node.rolled.saturating_add(with).saturating_add(1);
         }
         self.touch(place);
-        self.rolled.insert(tag, rolled);
-        self.rolled_newest.push_back(tag);
-        if self.rolled_newest.len() > TREE_ROLLED_REMEMBERED_MAX
-            && let Some(oldest) = self.rolled_newest.pop_front()
-        {
-            self.rolled.remove(&oldest);
-        }
+        self.rolled.add(tag, rolled);
     }
 
     /// The nearest job that is kept; the root if none is known.
     fn place_above(&self, above: Option<JobTag>) -> u32 {
-        let next = |tag: &JobTag| self.rolled.get(tag).and_then(|rolled| rolled.above);
+        let next = |tag: &JobTag| self.rolled.above(*tag);
         let mut above = std::iter::successors(above, next).take(STEPS_MAX);
         above.find_map(|tag| self.place(tag)).or(self.root).unwrap_or(0)
     }
 
     /// A job that was rolled up runs again, and is kept from now on.
     pub(super) fn unroll(&mut self, tag: JobTag) {
-        let Some(rolled) = self.rolled.remove(&tag) else { return };
-        self.rolled_depths.entry(rolled.depth).or_default().take(rolled.group);
-        self.without_room = self.without_room.saturating_sub(1);
+        let Some(rolled) = self.rolled.take(tag) else { return };
         // If the job above went and came back itself, this one counts further up.
         let above = |place: &u32| match self.get(*place)?.parent {
-            NOWHERE => self.parent_of.get(place).map(|parent| self.place_above(Some(*parent))),
+            NOWHERE => self.unlinked.parent_of(*place).map(|parent| self.place_above(Some(parent))),
             parent => Some(parent),
         };
         let counts = |place: &u32| self.get(*place).is_some_and(|node| node.rolled > 0);
@@ -164,63 +140,10 @@ impl Tree {
         self.touch(place);
     }
 
-    /// Whether it was rolled up and has no result, as far as that is remembered.
-    pub(super) fn is_lost_rolled(&self, tag: JobTag) -> bool {
-        self.rolled.get(&tag).is_some_and(|rolled| rolled.group != Group::Done && !rolled.is_dropped)
-    }
-
-    /// The run goes on after it rested: see [`go_on`](Tree::go_on).
-    pub(super) fn drop_rolled(&mut self) {
-        self.rolled.values_mut().for_each(|rolled| rolled.is_dropped = true);
-    }
-
-    /// Whether only its counts change: it is rolled up and stays so, as it does not run now.
-    pub(super) fn stays_rolled(&self, note: &JobNote) -> bool {
-        let Some(rolled) = self.rolled.get(&note.job) else { return false };
-        match note.what {
-            NoteKind::Begun { .. } => false,
-            NoteKind::Adopted => rolled.group == Group::Done,
-            _ => true,
-        }
-    }
-
-    /// Jobs that are not kept run no more.
-    pub(super) fn abort_rolled(&mut self) {
-        for counts in self.rolled_depths.values_mut() {
-            counts.other = counts.other.saturating_add(std::mem::take(&mut counts.running));
-        }
-        for rolled in self.rolled.values_mut().filter(|rolled| rolled.group == Group::Running) {
-            rolled.group = Group::Other;
-        }
-    }
-
     /// Something happened to a job that is not kept.
     pub(super) fn roll_up(&mut self, note: &JobNote) {
-        let known = self.rolled.get_mut(&note.job);
-        let is_done = known.as_ref().is_some_and(|rolled| rolled.group == Group::Done);
-        let group = match note.what {
-            NoteKind::Aborted | NoteKind::Adopted if is_done => return,
-            NoteKind::Begun { .. } | NoteKind::Adopted if self.is_over => Group::Other,
-            NoteKind::Begun { .. } | NoteKind::Adopted => Group::Running,
-            NoteKind::Done { .. } | NoteKind::Reused => Group::Done,
-            NoteKind::Failed | NoteKind::Aborted | NoteKind::Lost | NoteKind::GivenBack => Group::Other,
-        };
-        if let Some(rolled) = known {
-            let before = std::mem::replace(&mut rolled.group, group);
-            rolled.is_dropped &= !matches!(note.what, NoteKind::Begun { .. });
-            let counts = self.rolled_depths.entry(rolled.depth).or_default();
-            counts.take(before);
-            counts.add(group);
-            return;
+        if let Some(new) = self.rolled.note(note, self.is_over) {
+            self.count_rolled(note.job, new, 0);
         }
-        let depth = short_depth(note.depth);
-        let counts = self.rolled_depths.entry(depth).or_default();
-        if group != Group::Running && counts.running > 0 {
-            // One of those that run and are not remembered.
-            counts.take(Group::Running);
-            counts.add(group);
-            return;
-        }
-        self.count_rolled(note.job, Rolled { above: note.parent, depth, group, is_dropped: false }, 0);
     }
 }

@@ -1,6 +1,7 @@
 use sateen_protocol::ROOT_KIND;
 
 use super::*;
+use crate::limits::TREE_NODES_MAX;
 
 fn note(job: u64, parent: Option<u64>, depth: u32, what: NoteKind) -> JobNote {
     JobNote {
@@ -50,7 +51,7 @@ fn children_that_come_before_their_parents_are_linked() {
     tree.note(0, 7, &begun(1, None, 0));
     assert_eq!(tree.get(0).map(|node| node.parent), Some(1));
     assert_eq!(tree.get(1).map(|node| node.parent), Some(2));
-    assert!(tree.parent_of.is_empty() && tree.waiting.is_empty());
+    assert!(tree.unlinked.is_empty());
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn assert_sums(tree: &Tree, jobs: u64) {
     assert_eq!(total(tree).total(), jobs);
     assert_eq!(tree.len() as u64 + tree.without_room(), jobs);
     assert_eq!(tree.nodes().map(|node| u64::from(node.rolled)).sum::<u64>(), tree.without_room());
-    assert_eq!(tree.places.len(), tree.len());
+    assert_eq!(tree.nodes.found(), tree.len());
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn jobs_that_have_ended_make_room() {
     tree.note(0, 6, &begun(6, Some(3), 2));
     let kept: Vec<u64> = tree.nodes().map(|node| node.tag.0).collect();
     assert_eq!(kept, [1, 2, 3, 6], "4 has made room for 6");
-    assert_eq!((tree.parameters.len(), tree.parameters_bytes), (0, 0));
+    assert_eq!(tree.parameters.size(), (0, 0));
     assert_sums(&tree, 6);
     // With nobody below it any more, 2 is next, and takes along what was rolled up there.
     tree.note(0, 7, &begun(7, Some(3), 2));
@@ -333,8 +334,7 @@ fn a_million_jobs_have_room() {
         shown += places.len();
     }
     assert_eq!(shown, tree.len());
-    let chunks: usize = tree.chunks.iter().map(|chunk| chunk.capacity() * size_of::<Node>()).sum();
-    let bytes = chunks + tree.places.allocation_size();
+    let bytes = tree.nodes.bytes();
     assert!(bytes < 64 * tree.len(), "{} bytes a job", bytes / tree.len());
 }
 

@@ -7,6 +7,7 @@ use crate::limits::{
     BODIES_PER_PEER_MAX, HELD_AT_LEAST, PAGE_KIB_PER_PEER_MAX, REQUESTS_MAX, REQUESTS_PER_PEER_MAX,
     RESPONSE_KIB_PER_PEER_MAX, TRANSFERS_MAX, TRANSFERS_PER_PEER_MAX, WAITS_MAX, WAITS_PER_PEER_MAX,
 };
+use crate::server::Connection;
 
 fn peer(number: u8) -> Peer {
     Peer::of([192, 0, 2, number].into())
@@ -45,7 +46,7 @@ fn connection(number: u8) -> Arc<Connection> {
 fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pass)> {
     let most = kind.max().1;
     let taken = (0..most).map(|_| connection(1)).map(|connection| {
-        let pass = gates.take_for(&connection, kind).expect("room");
+        let pass = gates.take_for(connection.activity(), kind).expect("room");
         (connection, pass)
     });
     let taken = taken.collect();
@@ -60,7 +61,8 @@ fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pas
 fn what_is_long_and_not_taken_makes_room_all_at_once() {
     let gates = Arc::new(Gates::default());
     let quarter = PAGE_KIB_PER_PEER_MAX / 4;
-    let take = |connection: &Arc<Connection>, kib| gates.take_many_for(connection, Kind::PageKib, kib);
+    let take =
+        |connection: &Arc<Connection>, kib| gates.take_many_for(connection.activity(), Kind::PageKib, kib);
     let deaf: Vec<_> = (0..4).map(|_| connection(1)).collect();
     let passes: Vec<Pass> = deaf.iter().map(|deaf| take(deaf, quarter).expect("room")).collect();
     let honest = connection(1);
@@ -88,7 +90,7 @@ fn who_does_the_least_makes_room() {
         connection.was_moved(if number == 7 { 100 } else { 200 });
     }
     let newcomer = connection(1);
-    let pass = gates.take_for(&newcomer, Kind::Transfer).expect("room is made");
+    let pass = gates.take_for(newcomer.activity(), Kind::Transfer).expect("room is made");
     let cut: Vec<usize> = (0..taken.len()).filter(|number| taken[*number].0.is_cut()).collect();
     assert_eq!(cut, [7]);
     // What was taken from it is not given back twice.
@@ -106,24 +108,24 @@ fn who_does_the_least_makes_room() {
 fn who_is_fast_or_new_or_being_answered_loses_nothing() {
     let gates = Arc::new(Gates::default());
     let new = fill(&gates, Kind::Transfer, TRANSFERS_PER_PEER_MAX);
-    assert_eq!(gates.take_for(&connection(1), Kind::Transfer).err(), Some(Full::Peer));
+    assert_eq!(gates.take_for(connection(1).activity(), Kind::Transfer).err(), Some(Full::Peer));
     drop(new);
     let fast = fill(&gates, Kind::Transfer, 0);
     fast.iter().for_each(|(connection, _)| connection.was_moved(1 << 20));
-    assert_eq!(gates.take_for(&connection(1), Kind::Transfer).err(), Some(Full::Peer));
+    assert_eq!(gates.take_for(connection(1).activity(), Kind::Transfer).err(), Some(Full::Peer));
     drop(fast);
     // What the service works on is nobody's to take, whatever it is.
     for kind in [Kind::Request, Kind::Transfer, Kind::Body] {
         let answered = fill(&gates, kind, 0);
         answered.iter().for_each(|(connection, _)| connection.is_answered(true));
-        assert_eq!(gates.take_for(&connection(1), kind).err(), Some(Full::Peer), "{kind:?}");
+        assert_eq!(gates.take_for(connection(1).activity(), kind).err(), Some(Full::Peer), "{kind:?}");
         assert!(answered.iter().all(|(connection, _)| !connection.is_cut()));
     }
     let answered = fill(&gates, Kind::Connection, 0);
     answered.iter().for_each(|(connection, _)| connection.is_answered(true));
-    assert_eq!(gates.take_for(&connection(1), Kind::Connection).err(), Some(Full::Peer));
+    assert_eq!(gates.take_for(connection(1).activity(), Kind::Connection).err(), Some(Full::Peer));
     answered[3].0.is_answered(false);
-    assert!(gates.take_for(&connection(1), Kind::Connection).is_ok());
+    assert!(gates.take_for(connection(1).activity(), Kind::Connection).is_ok());
     assert!(answered[3].0.is_cut());
 }
 
@@ -133,7 +135,7 @@ async fn who_waits_is_let_in_when_there_is_room() {
     let mut taken = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
     let waiting = tokio::spawn({
         let gates = Arc::clone(&gates);
-        async move { gates.wait_for(&connection(1), Kind::Body).await }
+        async move { gates.wait_for(connection(1).activity(), Kind::Body).await }
     });
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
@@ -156,9 +158,9 @@ fn who_waits_for_a_run_makes_room_for_others_who_do() {
     let gates = Arc::new(Gates::default());
     let hoarded = fill(&gates, Kind::Wait, 0);
     assert_eq!(hoarded.len(), WAITS_PER_PEER_MAX);
-    assert!(gates.take_for(&connection(1), Kind::Wait).is_ok());
+    assert!(gates.take_for(connection(1).activity(), Kind::Wait).is_ok());
     assert_eq!(lost(&hoarded), [0]);
-    assert!(gates.take_for(&connection(2), Kind::Wait).is_ok(), "another address has room");
+    assert!(gates.take_for(connection(2).activity(), Kind::Wait).is_ok(), "another address has room");
 }
 
 /// Which of them are to be answered since others have their places. No connection is broken off for that.
@@ -182,7 +184,7 @@ async fn one_look_makes_room_for_all_who_wait() {
     let waiting: Vec<_> = (0..WAITING)
         .map(|_| {
             let gates = Arc::clone(&gates);
-            tokio::spawn(async move { gates.wait_for(&connection(1), Kind::Wait).await })
+            tokio::spawn(async move { gates.wait_for(connection(1).activity(), Kind::Wait).await })
         })
         .collect();
     let in_line = || gates.held()[&Kind::Wait].line.count_of(peer(1));
@@ -203,7 +205,7 @@ fn the_peer_that_has_the_most_makes_room() {
     let gates = Arc::new(Gates::default());
     let wait = |from| {
         let connection = connection(from);
-        gates.take_for(&connection, Kind::Wait).map(|pass| (connection, pass))
+        gates.take_for(connection.activity(), Kind::Wait).map(|pass| (connection, pass))
     };
     // The first of all is alone; hoards of others have all the rest.
     let alone = [wait(100).expect("room")];
@@ -234,7 +236,7 @@ async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
     let wait = |from: u8, number: usize| {
         let (gates, told) = (Arc::clone(&gates), told.clone());
         tokio::spawn(async move {
-            let pass = gates.wait_for(&connection(from), Kind::Request).await;
+            let pass = gates.wait_for(connection(from).activity(), Kind::Request).await;
             told.send((number, pass)).expect("heard");
         })
     };
@@ -274,7 +276,7 @@ async fn who_waits_no_more_is_passed_over() {
     let mut held = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
     let waiting = [0, 1, 2].map(|_| {
         let gates = Arc::clone(&gates);
-        tokio::spawn(async move { gates.wait_for(&connection(1), Kind::Body).await })
+        tokio::spawn(async move { gates.wait_for(connection(1).activity(), Kind::Body).await })
     });
     tokio::task::yield_now().await;
     waiting[0].abort();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{Full, Gates, Kind, Pass};
 use crate::peer::Peer;
-use crate::server::Connection;
+use crate::server::activity::Activity;
 
 /// The first one of a peer looks this often whether somebody does too little.
 const LOOK: Duration = Duration::from_millis(250);
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Waiter {
     /// For whom.
-    pub connection: Arc<Connection>,
+    pub connection: Arc<Activity>,
     turn: oneshot::Sender<Pass>,
 }
 
@@ -38,7 +38,7 @@ impl Line {
 
     /// One more, behind all others; its number.
     fn add(&mut self, waiter: Waiter, is_open: bool) -> u64 {
-        let (number, peer) = (self.next, waiter.connection.peer);
+        let (number, peer) = (self.next, waiter.connection.peer());
         self.next += 1;
         self.of_peer.entry(peer).or_default().insert(number, waiter);
         self.set_open(peer, is_open);
@@ -148,8 +148,8 @@ impl Gates {
     }
 
     /// Takes one of a kind for a connection as soon as it is its turn.
-    pub async fn wait_for(self: &Arc<Self>, connection: &Arc<Connection>, kind: Kind) -> Pass {
-        let peer = connection.peer;
+    pub async fn wait_for(self: &Arc<Self>, connection: &Arc<Activity>, kind: Kind) -> Pass {
+        let peer = connection.peer();
         let (place, mut turn) = {
             let mut held = self.held();
             let of_kind = held.entry(kind).or_default();

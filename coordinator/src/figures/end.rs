@@ -3,7 +3,7 @@
 use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use crate::api::figures::seconds;
+use crate::clock::seconds;
 
 /// The state of a run that ended like this, and why it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {

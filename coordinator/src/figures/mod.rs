@@ -1,10 +1,13 @@
 //! Figures of runs, from what the machine and the store know.
 
+pub mod end;
+
 use sateen_api::{Figures, HostOfRun, Progress, Steals, TableSize};
 use sateen_protocol::coordinator::{Account, RunView};
 use sateen_protocol::{Counts, HostId};
 
-use crate::driver::HostName;
+use crate::clock::seconds;
+use crate::host_name::HostName;
 
 /// What a host has counted of a run.
 pub fn host_of_run(host: HostId, name: &HostName, there: bool, counts: &Counts) -> HostOfRun {
@@ -55,9 +58,4 @@ pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -
         by_host,
         ..Figures::default()
     }
-}
-
-/// Nanoseconds as seconds.
-pub fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }

@@ -1,0 +1,153 @@
+//! The hosts of a tree. Nodes name them by their places here.
+
+use std::collections::HashMap;
+
+use sateen_protocol::HostId;
+
+use super::node::NOWHERE;
+use crate::limits::TREE_HOSTS_MAX;
+
+/// A host of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeHost {
+    /// Who.
+    pub id: HostId,
+    /// Its name.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// Jobs that other hosts got from it.
+    pub lent: u64,
+    /// Jobs that it was the first to begin again after they had been lost.
+    pub redone: u64,
+    /// It crashed, or was not heard of since a restart: what ran there is lost.
+    has_lost: bool,
+}
+
+/// All hosts of a tree.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    all: Vec<TreeHost>,
+    places: HashMap<HostId, u32>,
+}
+
+impl Hosts {
+    /// By their places.
+    pub fn all(&self) -> &[TreeHost] {
+        &self.all
+    }
+
+    /// The one at a place.
+    pub fn get(&self, place: u32) -> Option<&TreeHost> {
+        self.all.get(place as usize)
+    }
+
+    fn get_mut(&mut self, place: u32) -> Option<&mut TreeHost> {
+        self.all.get_mut(place as usize)
+    }
+
+    /// The place of one that is known.
+    pub fn place(&self, id: HostId) -> Option<u32> {
+        self.places.get(&id).copied()
+    }
+
+    /// The place of one that is heard of, which is new if it was not known; `NOWHERE` if there is no room.
+    pub fn add(&mut self, id: HostId, name: &str, site: &str) -> u32 {
+        if let Some(place) = self.place(id) {
+            self.set_lost(place, false);
+            return place;
+        }
+        if self.all.len() >= TREE_HOSTS_MAX {
+            return NOWHERE;
+        }
+        let place = self.all.len() as u32;
+        let (name, site) = (name.to_owned(), site.to_owned());
+        self.all.push(TreeHost { id, name, site, lent: 0, redone: 0, has_lost: false });
+        self.places.insert(id, place);
+        place
+    }
+
+    /// Another host got a job from this one.
+    pub fn lends(&mut self, id: HostId) {
+        if let Some(host) = self.place(id).and_then(|place| self.get_mut(place)) {
+            host.lent = host.lent.saturating_add(1);
+        }
+    }
+
+    /// It is the first to begin a job again that had been lost.
+    pub fn redoes(&mut self, place: u32) {
+        if let Some(host) = self.get_mut(place) {
+            host.redone = host.redone.saturating_add(1);
+        }
+    }
+
+    /// What was counted of one goes to another.
+    pub fn rename(&mut self, was: u32, is: u32) {
+        let Some(host) = self.get_mut(was).filter(|_| was != is) else { return };
+        let (lent, redone) = (std::mem::take(&mut host.lent), std::mem::take(&mut host.redone));
+        if let Some(host) = self.get_mut(is) {
+            host.lent = host.lent.saturating_add(lent);
+            host.redone = host.redone.saturating_add(redone);
+        }
+    }
+
+    /// Whether what ran there is lost.
+    pub fn has_lost(&self, place: u32) -> bool {
+        self.get(place).is_some_and(|host| host.has_lost)
+    }
+
+    /// What ran there is lost, or not.
+    pub fn set_lost(&mut self, place: u32, has_lost: bool) {
+        if let Some(host) = self.get_mut(place) {
+            host.has_lost = has_lost;
+        }
+    }
+
+    /// The same for all.
+    pub fn set_all_lost(&mut self, has_lost: bool) {
+        self.all.iter_mut().for_each(|host| host.has_lost = has_lost);
+    }
+
+    /// The places of those at which what ran is lost.
+    pub fn lost(&self) -> impl Iterator<Item = u32> {
+        (0_u32..).zip(&self.all).filter(|(_, host)| host.has_lost).map(|(place, _)| place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_of_a_host_goes_with_its_process_and_who_is_heard_has_lost_nothing() {
+        let mut hosts = Hosts::default();
+        let [one, two] = [1, 2].map(|id| hosts.add(HostId(id), "name", "site"));
+        assert_eq!((one, two, hosts.add(HostId(1), "other", "site")), (0, 1, 0));
+        hosts.lends(HostId(1));
+        hosts.lends(HostId(9));
+        hosts.redoes(one);
+        hosts.redoes(NOWHERE);
+        hosts.rename(one, one);
+        let counted =
+            |hosts: &Hosts| hosts.all().iter().map(|host| (host.lent, host.redone)).collect::<Vec<_>>();
+        assert_eq!(counted(&hosts), [(1, 1), (0, 0)]);
+        hosts.redoes(two);
+        hosts.rename(one, two);
+        assert_eq!(counted(&hosts), [(0, 0), (1, 2)]);
+        hosts.set_all_lost(true);
+        hosts.add(HostId(2), "name", "site");
+        assert_eq!(hosts.lost().collect::<Vec<_>>(), [one]);
+        assert_eq!([one, two, NOWHERE].map(|place| hosts.has_lost(place)), [true, false, false]);
+        assert_eq!((hosts.place(HostId(2)), hosts.place(HostId(3))), (Some(two), None));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many() {
+        let mut hosts = Hosts::default();
+        for id in 0..TREE_HOSTS_MAX as u64 {
+            assert_eq!(u64::from(hosts.add(HostId(id), "", "")), id);
+        }
+        assert_eq!(hosts.add(HostId(u64::MAX), "", ""), NOWHERE);
+        assert_eq!(hosts.all().len(), TREE_HOSTS_MAX);
+    }
+}

@@ -1,0 +1,201 @@
+//! What the driver knows of hosts beside the machine.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sateen_api::{HostOfRun, JobCounts};
+use sateen_protocol::HostId;
+use sateen_protocol::coordinator::LinkId;
+
+use super::names::Names;
+use super::rate::Pings;
+use super::request::HostSeen;
+use super::served::{Served, Told};
+use super::speed::{Pace, Speeds, compare};
+use crate::host_name::HostName;
+use crate::locked;
+use crate::store::chronicle::SavedHost;
+
+/// What others take in under a lock that the driver may wait for.
+const ROWS_UNDER_LOCK_MAX: usize = 256;
+
+/// What is known of hosts, also to what works out figures behind the driver's back.
+#[derive(Debug, Clone, Default)]
+pub struct Profiles {
+    names: Names,
+    speeds: Arc<Mutex<Speeds>>,
+    served: Arc<Mutex<Served>>,
+}
+
+impl Profiles {
+    /// What hosts call themselves, and which of them are there.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Learns how fast hosts are from their paces in each run. Takes time in a large grid.
+    pub fn learn(&self, paces: impl Iterator<Item = Vec<Pace>>) {
+        for part in compare(paces).chunks(ROWS_UNDER_LOCK_MAX) {
+            locked(&self.speeds).learn(part, |host| self.names.is_there(host));
+        }
+    }
+
+    /// A run is over: what each host did for it, and what its tree tells of them.
+    pub fn add_run(&self, by_host: &[HostOfRun], told: &HashMap<HostId, Told>) {
+        for part in by_host.chunks(ROWS_UNDER_LOCK_MAX) {
+            locked(&self.served).add(part, told);
+        }
+    }
+
+    /// Adds what is known of some hosts to what the machine says of them, and what trees tell.
+    pub fn complete(&self, hosts: &mut [HostSeen], told: &HashMap<HostId, Told>) {
+        let (speeds, served) = (locked(&self.speeds), locked(&self.served));
+        for host in hosts {
+            let id = host.view.id;
+            host.since_ms = self.names.saved(id).map(|saved| saved.since_ms);
+            host.service = served.of(id);
+            let Told { lent, redone } = told.get(&id).copied().unwrap_or_default();
+            host.service.jobs.add(&JobCounts { redone, ..host.view.counts.jobs.into() });
+            host.service.lent = host.service.lent.saturating_add(lent);
+            host.speed = speeds.of(id);
+        }
+    }
+}
+
+/// What the driver knows of hosts.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    profiles: Profiles,
+    /// What a link's hello said, until the machine says who it is.
+    hellos: HashMap<LinkId, HostName>,
+    /// Hosts from before a restart that have not come back.
+    awaited: BTreeSet<HostId>,
+    pings: Pings,
+}
+
+impl Hosts {
+    /// What is known of them after a restart: names, and hosts that were there and may come back.
+    pub fn restore(names: Vec<(HostId, String, String)>, hosts: Vec<(HostId, SavedHost)>) -> Self {
+        let awaited = hosts.iter().map(|(host, _)| *host).collect();
+        let profiles = Profiles { names: Names::restore(names, hosts), ..Profiles::default() };
+        Self { profiles, awaited, ..Self::default() }
+    }
+
+    /// What others may know, too.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// Somebody at a link has said hello.
+    pub fn greeted(&mut self, link: LinkId, name: HostName) {
+        self.hellos.insert(link, name);
+    }
+
+    /// The link is closed.
+    pub fn closed(&mut self, link: LinkId) {
+        self.hellos.remove(&link);
+        self.pings.closed(link);
+    }
+
+    /// The machine says who is at a link, which comes from this address. Whether its hello was heard: then the host is there.
+    pub fn identified(&mut self, link: LinkId, host: HostId, address: Option<IpAddr>, now_ms: u64) -> bool {
+        let Some(name) = self.hellos.remove(&link) else { return false };
+        self.profiles.names.came(host, name, address, now_ms);
+        self.awaited.remove(&host);
+        true
+    }
+
+    /// A host that had gone is there again.
+    pub fn returned(&self, host: HostId) {
+        self.profiles.names.returned(host);
+    }
+
+    /// A host has gone.
+    pub fn went(&self, host: HostId) {
+        // Others learn nothing more of it once it is not there.
+        self.profiles.names.went(host);
+        locked(&self.profiles.speeds).forget(host);
+        locked(&self.profiles.served).forget(host);
+    }
+
+    /// One of those that have not come back; it is not waited for any more.
+    pub fn give_up_awaited(&mut self) -> Option<HostId> {
+        self.awaited.pop_first()
+    }
+
+    /// A host that is there, as it is saved.
+    pub fn saved(&self, host: HostId) -> Option<SavedHost> {
+        self.profiles.names.saved(host)
+    }
+
+    /// What a host calls itself; nothing if that is not known.
+    pub fn name_of(&self, host: HostId) -> Arc<HostName> {
+        self.profiles.names.of(host).unwrap_or_default()
+    }
+
+    /// A host in a sentence.
+    pub fn named(&self, host: HostId) -> String {
+        match self.profiles.names.of(host) {
+            Some(known) => format!("{host} ({} at {})", known.name, known.site),
+            None => host.to_string(),
+        }
+    }
+
+    /// From where a host comes, or came last.
+    pub fn address_of(&self, host: HostId) -> String {
+        let address = self.profiles.names.address_of(host);
+        address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
+    }
+
+    /// A ping is on its way.
+    pub fn pinged(&mut self, link: LinkId, ping: u64) {
+        self.pings.sent(link, ping);
+    }
+
+    /// Its answer came.
+    pub fn answered(&mut self, link: LinkId, ping: u64) {
+        self.pings.answered(link, ping);
+    }
+
+    /// How long the last ping of a link took.
+    pub fn rtt(&self, link: LinkId) -> Option<Duration> {
+        self.pings.rtt(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> HostName {
+        HostName { name: name.to_owned(), site: "here".to_owned() }
+    }
+
+    #[test]
+    fn a_host_is_there_once_its_hello_was_heard_and_the_machine_knows_it() {
+        let saved = SavedHost { name: Arc::new(name("old")), since_ms: 3 };
+        let mut hosts = Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)]);
+        let (one, two, three) = (HostId(1), HostId(2), HostId(3));
+        assert!(!hosts.identified(LinkId(7), one, None, 9), "nothing was heard");
+        hosts.greeted(LinkId(7), name("one"));
+        hosts.greeted(LinkId(8), name("lost"));
+        hosts.closed(LinkId(8));
+        assert!(!hosts.identified(LinkId(8), three, None, 9), "its link is closed");
+        assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
+        assert!(!hosts.identified(LinkId(7), one, None, 9), "once");
+        let shown = |hosts: &Hosts, host| (hosts.named(host), hosts.address_of(host));
+        assert_eq!(shown(&hosts, one), (format!("{one} (one at here)"), "192.0.2.7".to_owned()));
+        assert_eq!(shown(&hosts, three), (three.to_string(), "unknown".to_owned()));
+        assert_eq!(
+            (hosts.give_up_awaited(), hosts.give_up_awaited()),
+            (Some(two), None),
+            "the other came back"
+        );
+        hosts.went(one);
+        assert_eq!((hosts.saved(one), hosts.name_of(one).name.as_str()), (None, "one"));
+        hosts.returned(one);
+        assert_eq!(hosts.saved(one).map(|saved| saved.since_ms), Some(3));
+    }
+}

@@ -1,0 +1,82 @@
+//! What comes to the driver.
+
+use sateen_protocol::{RunId, RunSpec};
+use tokio::sync::{mpsc, oneshot};
+
+use super::request::Request;
+use crate::links::FromLink;
+use crate::peer::Peer;
+use crate::store::StoreError;
+
+/// A run that was saved, or could not be.
+#[derive(Debug)]
+pub struct Submitted {
+    pub result: Result<RunId, StoreError>,
+    pub spec: RunSpec,
+    pub submitter: Peer,
+    pub reply: oneshot::Sender<Result<RunId, StoreError>>,
+}
+
+/// Where all of it comes in. The driver waits for each at once.
+#[derive(Debug)]
+pub struct Inbox {
+    /// What hosts say.
+    pub from_links: mpsc::UnboundedReceiver<FromLink>,
+    /// What the API asks.
+    pub requests: mpsc::Receiver<Request>,
+    /// Runs that were submitted, once they are saved.
+    pub submitted: mpsc::UnboundedReceiver<Submitted>,
+    to_submitted: mpsc::UnboundedSender<Submitted>,
+}
+
+impl Inbox {
+    /// What links and the API have the other ends of.
+    pub fn new(from_links: mpsc::UnboundedReceiver<FromLink>, requests: mpsc::Receiver<Request>) -> Self {
+        let (to_submitted, submitted) = mpsc::unbounded_channel();
+        Self { from_links, requests, submitted, to_submitted }
+    }
+
+    /// Where what became of a submission goes.
+    pub fn to_submitted(&self) -> mpsc::UnboundedSender<Submitted> {
+        self.to_submitted.clone()
+    }
+
+    /// Answers those whose runs are still being saved. Nobody begins these any more.
+    pub async fn answer_submitted(self) {
+        let Self { to_submitted, mut submitted, .. } = self;
+        drop(to_submitted);
+        while let Some(Submitted { result, reply, .. }) = submitted.recv().await {
+            let _ = reply.send(result);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::measure::spec;
+
+    #[tokio::test]
+    async fn at_the_end_all_whose_runs_are_being_saved_are_answered() {
+        let (_to_driver, from_links) = mpsc::unbounded_channel();
+        let (_handle, requests) = mpsc::channel(1);
+        let inbox = Inbox::new(from_links, requests);
+        let answers: Vec<_> = (1..4)
+            .map(|run| {
+                let (reply, answer) = oneshot::channel();
+                let store = inbox.to_submitted();
+                tokio::spawn(async move {
+                    tokio::task::yield_now().await;
+                    let submitter = Peer::of([127, 0, 0, 1].into());
+                    let submitted = Submitted { result: Ok(RunId(run)), spec: spec(), submitter, reply };
+                    store.send(submitted).expect("the inbox is there");
+                });
+                answer
+            })
+            .collect();
+        inbox.answer_submitted().await;
+        for (run, answer) in (1..).zip(answers) {
+            assert_eq!(answer.await.expect("an answer").expect("it is saved"), RunId(run));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the machine wants: saved, sent and closed, in this order. What follows from a change is held back until that is
+//! saved; `saver` says what.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use sateen_protocol::HostId;
+use sateen_protocol::coordinator::{Command, LinkId};
+use sateen_protocol::message::ToHost;
+
+use super::Driver;
+use super::saver::{Change, Written};
+use crate::clock::unix_ms;
+
+impl Driver {
+    /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
+    /// it is; then what is sent, then what is closed.
+    pub(super) fn drain(&mut self) {
+        let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
+        let mut closes = Vec::new();
+        while let Some(command) = self.machine.poll_command() {
+            match command {
+                Command::Identified { link, host } => self.identified(link, host),
+                Command::Close { link, reason } => closes.push((link, reason)),
+                Command::SaveState { run, state } => {
+                    self.saver.save(Change::State(run, state));
+                }
+                Command::SaveEnd { run, end } => self.end(run, end),
+                Command::SaveCounts { run, counts, account } => self.settle(run, *counts, *account),
+                Command::SaveEntries { run, entries, superfluous } => {
+                    self.saver.add_entries(run, entries, superfluous);
+                }
+            }
+        }
+        for (link, message) in transmits {
+            if let ToHost::Ping { ping } = &message {
+                self.hosts.pinged(link, *ping);
+            }
+            if let ToHost::Refused { reason } = &message {
+                self.links.counters.misbehaviours.fetch_add(1, Relaxed);
+                let address = self.links.get(link).map(|link| link.address);
+                let address = address.map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+                tracing::warn!(link = link.0, host = %self.who(link), address, reason, "a host broke the protocol");
+            }
+            if let Some((link, message)) = self.saver.hold(link, message) {
+                self.send(link, message);
+            }
+        }
+        for (link, reason) in closes {
+            if let Some(link) = self.links.get(link) {
+                link.close(&reason);
+            }
+        }
+        while let Some(event) = self.machine.poll_event() {
+            self.event(event);
+        }
+    }
+
+    fn identified(&mut self, link: LinkId, host: HostId) {
+        self.links.identify(link, host);
+        let address = self.links.get(link).map(|link| link.address);
+        if self.hosts.identified(link, host, address, unix_ms()) {
+            self.save_presence(host);
+        }
+    }
+
+    fn send(&self, link: LinkId, message: ToHost) {
+        if let Some(link) = self.links.get(link) {
+            // Only relayed messages have a sender that could be to blame.
+            let _ = link.send(None, message);
+        }
+    }
+
+    /// Changes were saved: what follows from them is sent.
+    pub(super) fn written(&mut self, written: Written) {
+        for change in self.saver.note(written) {
+            for (link, message) in self.saver.release(change.run()) {
+                self.send(link, message);
+            }
+            match change {
+                Change::State(..) => continue,
+                Change::End { .. } => {}
+                Change::Figures { run, .. } => self.over.saved(run),
+            }
+            self.ends.send_modify(|ends| *ends += 1);
+        }
+    }
+
+    /// Has saved now and then how runs stand, and what is new in their chronicles.
+    pub(super) fn save_standings(&mut self) {
+        self.begin_round();
+        self.next_part();
+        self.saver.save_standings();
+    }
+
+    /// Has it saved whether a host is there.
+    pub(super) fn save_presence(&mut self, host: HostId) {
+        self.saver.add_host(host, self.hosts.saved(host));
+    }
+}
