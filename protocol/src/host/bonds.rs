@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::held::{Held, Owner};
+use super::jobs::{Parked, Request, Unresolved};
+use super::lent::{Loan, LoanState};
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
@@ -38,17 +40,15 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
 
 /// The job of this number, lent to a thief that has said nothing of it.
 pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
-    Loan {
-        number: JobNumber(number.into()),
-        spec: job(number),
-        thief,
-        state,
-        holding: 0,
-        heard: NOW,
-        is_heard: false,
-        sent: None,
-        is_renewed: false,
-    }
+    let mut loan = Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0);
+    loan.sent = None;
+    loan
+}
+
+/// Has a host hold a job that nobody waits for.
+pub fn hold_orphan(part: &mut HostRun, token: JobNumber, spec: JobSpec) {
+    part.held.hold(token, Held::new(NOW, spec, Owner::Here, token));
+    part.held.remove_owner(Owner::Here, token);
 }
 
 pub fn note(parameters: usize) -> JobNote {
@@ -69,13 +69,10 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
             part.parked.push_back(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
         |part, thief| {
-            part.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
+            part.loans.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
         },
         |part, peer| {
-            let owners = vec![(Owner::Host(peer), JobNumber(1))];
-            let (spec, lender, asked) = (job(1), None, None);
-            let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
-            part.hold(JobNumber(3), held);
+            part.held.hold(JobNumber(3), Held::new(NOW, job(1), Owner::Host(peer), JobNumber(1)));
         },
         |part, peer| {
             let unresolved = Unresolved { spec: job(1), since: NOW, wanted_from: Some(peer) };
@@ -208,9 +205,7 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
             |host| {
                 let part = host.runs.get_mut(&RUN).expect("it takes part");
                 for number in 0..HELD_JOBS_MAX as u64 {
-                    let (spec, owners, lender, asked) = (job(1), Vec::new(), None, None);
-                    let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
-                    part.held.insert(JobNumber(1_000 + number), held);
+                    hold_orphan(part, JobNumber(1_000 + number), job(1));
                 }
             },
             false,
@@ -246,7 +241,9 @@ fn sizes_count_what_they_are_named_for() {
     part.expecting.extend([(job(1).key.tag(), None), (job(2).key.tag(), None), (job(3).key.tag(), None)]);
     assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
     // Two that should have been forgotten.
-    part.held_by_loan.extend([97, 98].map(|number| ((Owner::Here, JobNumber(number)), JobNumber(number))));
+    for number in [97, 98] {
+        part.held.leave_behind(Owner::Here, JobNumber(number));
+    }
     part.notes.clear();
     part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
     host.far.push(HostId(31));
@@ -292,7 +289,8 @@ fn sizes_count_what_they_are_named_for() {
     assert_eq!(host.sizes(), expected);
     assert_eq!(host.undelivered_bytes(), 70_000);
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    let held = part.held.values_mut().next().expect("it holds a job");
+    let token = part.held.tokens().next().expect("it holds a job");
+    let held = part.held.get_mut(token).expect("it holds it");
     held.finished = Some(Finished { outcome: Outcome::Done(vec![0; 300]), work_ns: 1, span_ns: 1 });
     assert_eq!(host.undelivered_bytes(), 70_300);
 }
@@ -406,7 +404,7 @@ fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let number = part.new_number();
-        part.lend(number, loan(1, PEER, state));
+        part.loans.lend(number, loan(1, PEER, state));
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bonds::note;
-use super::jobs::LoanState;
+use super::lent::LoanState;
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
@@ -127,7 +127,7 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
         let steal = StealId(4);
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
         host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
-        let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+        let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
         let mut holding = |holding, held| {
             let (next_steal, pending) = (StealId(5), Vec::new());
             let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
@@ -207,7 +207,7 @@ fn lender() -> (Host, JobNumber) {
     let mut host = host();
     host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2 });
     host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
-    let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+    let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
     commands(&mut host);
     (host, loan)
 }
@@ -217,7 +217,7 @@ fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
     for (state, saved) in [(LoanState::Given(StealId(4)), 0), (LoanState::Agreed, 1)] {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(&number).expect("it is lent").state = state;
+        part.loans.get_mut(number).expect("it is lent").state = state;
         let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
         host.handle_from_peer(NOW, PEER, PeerMessage::Result { run: RUN, number, finished });
         let counts = host.counts(RUN).expect("it takes part");
@@ -230,7 +230,7 @@ fn an_adopted_job_is_lost_when_its_host_lacks_it_in_what_it_said_later() {
     for (holding, is_lost) in [(1, false), (2, false), (3, true), (4, true)] {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(&number).expect("it is lent").state = LoanState::Agreed;
+        part.loans.get_mut(number).expect("it is lent").state = LoanState::Agreed;
         let (next_steal, held, pending) = (StealId(0), Vec::new(), Vec::new());
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(NOW, PEER, message);
@@ -451,7 +451,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
     let (_, steal) = asked(&mut host)[0];
     let (number, spec) = (JobNumber(1), JobSpec { depth: 1, ..root_job(&spec()) });
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("it came");
+    let held = host.runs[&RUN].held.tokens().next().expect("it came");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });

@@ -10,7 +10,7 @@ use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{Departure, PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
-use super::jobs::Owner;
+use super::held::Owner;
 use super::run::Stage;
 use super::{Command, Host, Repeats};
 
@@ -261,22 +261,23 @@ impl Host {
     /// Owners have their jobs again, of a runtime that is no more.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+        let tokens: Vec<JobNumber> = part.held.tokens().collect();
         for token in tokens {
-            let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
-            self.tell_returned(run, held.into_iter().flat_map(|held| held.owners));
+            let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
+            self.tell_returned(run, held.into_iter().flat_map(|held| held.into_owners().0));
         }
     }
 
     /// The runtime has no room for a held job: its owners have it again. That may be a job here, too, which was lost
     /// elsewhere and found here.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: JobNumber) {
-        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.forget_held(token)) else { return };
+        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
+        let (owners, spec) = held.into_owners();
         let (here, elsewhere): (Vec<_>, Vec<_>) =
-            held.owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
+            owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
         self.tell_returned(run, elsewhere);
         for (_, number) in here {
-            self.resolve(now, run, number, held.spec.clone(), Departure::Left);
+            self.resolve(now, run, number, spec.clone(), Departure::Left);
         }
     }
 

@@ -7,7 +7,8 @@ use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
-use super::jobs::Owner;
+use super::held::Owner;
+use super::lent::Loans;
 use super::repeats::is_known;
 use super::run::{Announced, HostRun, Stage};
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
@@ -20,12 +21,8 @@ impl Host {
         self.is_connected = false;
         let roots = (self.runs.iter())
             .flat_map(|(run, part)| {
-                (part.held_by_loan.keys()).filter(|(owner, _)| *owner == Owner::Coordinator).filter_map(
-                    |(_, number)| {
-                        let proof = *part.root_proofs.get(number)?;
-                        Some(RootClaim { run: *run, number: *number, proof })
-                    },
-                )
+                let roots = part.held.proven_roots();
+                roots.map(|(number, proof)| RootClaim { run: *run, number, proof })
             })
             .collect::<Vec<RootClaim>>();
         let (report, paused) = (self.config.report.clone(), self.paused.clone());
@@ -83,9 +80,7 @@ impl Host {
             ToHost::SuspendRun { run } => self.on_suspend(now, run),
             ToHost::Assign { run, number, proof, spec } => {
                 if let Some(part) = self.runs.get_mut(&run) {
-                    let held = &part.held_by_loan;
-                    part.root_proofs.retain(|number, _| held.contains_key(&(Owner::Coordinator, *number)));
-                    part.root_proofs.insert(number, proof);
+                    part.held.note_root(number, proof);
                 }
                 self.on_assign(now, run, number, spec);
             }
@@ -198,9 +193,8 @@ impl Host {
     fn disown_roots(&mut self, now: Time) {
         let roots: Vec<(RunId, JobNumber, JobNumber)> = (self.runs.iter())
             .flat_map(|(run, part)| {
-                (part.held_by_loan.iter())
-                    .filter(|((owner, _), _)| *owner == Owner::Coordinator)
-                    .map(|((_, number), token)| (*run, *number, *token))
+                let roots = part.held.of_owner(Owner::Coordinator);
+                roots.map(|(number, token)| (*run, number, token))
             })
             .collect();
         for (run, number, token) in roots {
@@ -213,9 +207,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.announced = Some(Announced { place: None, count: 0 });
         let orphans: Vec<JobNumber> =
-            part.held.iter().filter(|(_, held)| held.owners.is_empty()).map(|(token, _)| *token).collect();
+            part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
         let ended: Vec<JobNumber> =
-            part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| *token).collect();
+            part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| token).collect();
         for token in orphans {
             self.announce_orphan(now, run, token);
         }
@@ -346,12 +340,12 @@ impl Host {
     fn on_assign(&mut self, now: Time, run: RunId, number: JobNumber, mut spec: JobSpec) {
         // Without it, or unable: the coordinator has been told, or is about to be.
         let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
-        if part.held_by_loan.contains_key(&(Owner::Coordinator, number)) {
+        if part.held.of_number(Owner::Coordinator, number).is_some() {
             return;
         }
-        if let Some(token) = part.held_by_key.get(&spec.key).copied() {
+        if let Some(token) = part.held.of_key(&spec.key) {
             // It goes on here already, as an orphan.
-            part.add_owner(token, Owner::Coordinator, number);
+            part.held.add_owner(token, Owner::Coordinator, number);
             self.deliver(run, token);
             return;
         }
@@ -369,7 +363,7 @@ impl Host {
         part.outbox.clear();
         part.owner_outbox.clear();
         let unfinished = part.held.values().filter(|held| held.finished.is_none());
-        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec.clone()).collect();
+        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec().clone()).collect();
         for spec in unfinished {
             self.note(run, &spec, NoteKind::Aborted);
         }
@@ -405,11 +399,8 @@ impl Host {
         // First, so that the orphans are known when what is above them is redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, JobNumber)> =
-            part.loans.iter().map(|(number, loan)| (loan.thief, *number)).collect();
-        part.loans.clear();
-        part.loan_by_number.clear();
-        part.loans_by_thief.clear();
-        part.loans_by_tag.clear();
+            part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
+        part.loans = Loans::default();
         part.unresolved.clear();
         part.drop_requests(|_| true);
         part.idle = 0;

@@ -28,7 +28,9 @@ mod ended;
 #[cfg(test)]
 mod getters;
 mod given_up;
+mod held;
 mod jobs;
+mod lent;
 mod loans;
 mod membership;
 mod parcels;
@@ -358,7 +360,7 @@ impl Host {
                 part.stage = Stage::Ready;
                 part.rest.until = now;
                 let is_more_to_tell = !part.outbox.is_empty();
-                let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+                let tokens: Vec<JobNumber> = part.held.tokens().collect();
                 self.events.push_back(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });

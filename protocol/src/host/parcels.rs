@@ -9,7 +9,9 @@ use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::shared::ObjectId;
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
-use super::jobs::{Loan, LoanState, Owner, Request, Unresolved};
+use super::held::Owner;
+use super::jobs::{Request, Unresolved};
+use super::lent::{Loan, LoanState};
 use super::run::Stage;
 use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
@@ -134,16 +136,17 @@ impl Host {
 
     /// Nobody wants a loan any more: neither is its job to travel on, nor its result.
     pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
-        self.repeats.forget(Receiver::Peer(loan.thief), Repeated::Adopt(run, number));
+        self.repeats.forget(Receiver::Peer(loan.thief()), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
-            let to = Receiver::Peer(loan.thief);
+            let to = Receiver::Peer(loan.thief());
             if let Some(parcel) = self.outgoing.end_contents(to, Contents::Job { run, steal, number }) {
                 self.tell_of_parcel(to, ParcelMessage::Withdrawn { parcel });
             }
         }
-        if let Some(parcel) = self.incoming.refuse(self.latest, loan.thief, Contents::Result { run, number })
+        if let Some(parcel) =
+            self.incoming.refuse(self.latest, loan.thief(), Contents::Result { run, number })
         {
-            self.tell_of_parcel(Receiver::Peer(loan.thief), ParcelMessage::Refused { parcel });
+            self.tell_of_parcel(Receiver::Peer(loan.thief()), ParcelMessage::Refused { parcel });
         }
     }
 
@@ -268,7 +271,7 @@ impl Host {
                         request.arriving = Some(number);
                         true
                     }
-                    None if part.held_by_loan.contains_key(&(Owner::Host(from), number)) => {
+                    None if part.held.of_number(Owner::Host(from), number).is_some() => {
                         return Ok(Verdict::Here);
                     }
                     None => false,
@@ -278,8 +281,8 @@ impl Host {
                 if number.0 > part.next_number {
                     return Err(Misbehaviour::ResultOfNoJob);
                 }
-                match part.loans.get_mut(&number) {
-                    Some(loan) if loan.thief != from => return Err(Misbehaviour::ResultOfNoJob),
+                match part.loans.get_mut(number) {
+                    Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                     Some(loan) => {
                         (loan.heard, loan.is_heard) = (now, true);
                         true

@@ -8,7 +8,7 @@ use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::jobs::Owner;
+use super::held::Owner;
 use super::run::{Announced, HostRun, Stage};
 use super::{Command, Host, in_parts};
 
@@ -41,7 +41,7 @@ impl Host {
         match part.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
             // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
-            FaultTolerance::FinishedOrphans if !part.held_by_key.contains_key(&key) => {
+            FaultTolerance::FinishedOrphans if part.held.of_key(&key).is_none() => {
                 part.table.insert(entry);
                 part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
                 return;
@@ -60,9 +60,9 @@ impl Host {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         let shared = entry.to_share(me);
-        let nearest = entry.lineage.0.iter().rev().find_map(|tag| part.held_by_tag.get(tag));
+        let nearest = part.held.nearest(&entry.lineage.0);
         if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
-            for (owner, _) in &held.owners {
+            for (owner, _) in held.owners() {
                 if let Owner::Host(host) = owner {
                     part.owner_outbox.entry(*host).or_default().push(shared.clone());
                 }
@@ -79,8 +79,8 @@ impl Host {
     pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token) else { return };
-        let spec = &held.spec;
+        let Some(held) = part.held.get(token) else { return };
+        let spec = held.spec();
         let state = EntryState::Running(me);
         let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
         // This host may be the one to redo it, or what is above.

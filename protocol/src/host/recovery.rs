@@ -13,7 +13,9 @@ use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_EN
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
-use super::jobs::{Loan, LoanState, Owner, Unresolved};
+use super::held::Owner;
+use super::jobs::Unresolved;
+use super::lent::{Loan, LoanState};
 use super::repeats::is_known;
 use super::run::HostRun;
 use super::{Command, Event, Host, Receiver};
@@ -78,12 +80,8 @@ impl Host {
         if part.master == Some(peer) {
             part.master = None;
         }
-        let orphaned: Vec<(JobNumber, JobNumber)> =
-            (part.held_by_loan.range((Owner::Host(peer), JobNumber(0))..))
-                .take_while(|((owner, _), _)| *owner == Owner::Host(peer))
-                .map(|((_, number), token)| (*number, *token))
-                .collect();
-        let lost: Vec<JobNumber> = part.loans_to(peer).collect();
+        let orphaned: Vec<(JobNumber, JobNumber)> = part.held.of_owner(Owner::Host(peer)).collect();
+        let lost: Vec<JobNumber> = part.loans.to(peer).collect();
         let unanswered: Vec<JobNumber> = (part.unresolved.iter())
             .filter(|(_, unresolved)| unresolved.wanted_from == Some(peer))
             .map(|(number, _)| *number)
@@ -95,8 +93,8 @@ impl Host {
         }
         self.flush(now, run);
         for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
-                self.resolve(now, run, loan.number, loan.spec, how);
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
+                self.resolve(now, run, loan.number(), loan.into_spec(), how);
             }
         }
         for number in unanswered {
@@ -118,19 +116,19 @@ impl Host {
         token: JobNumber,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.remove_owner(owner, number);
+        part.held.remove_owner(owner, number);
         self.forget_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token) else { return };
-        if !held.owners.is_empty() {
+        let Some(held) = part.held.get(token) else { return };
+        if !held.is_orphan() {
             return;
         }
-        let (spec, finished) = (held.spec.clone(), held.finished.clone());
+        let (spec, finished) = (held.spec().clone(), held.finished.clone());
         if let Some(finished) = finished {
             // Its result may not have arrived (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
             if let Some(part) = self.runs.get_mut(&run) {
-                part.forget_held(token);
+                part.held.forget(token);
             }
             return;
         }
@@ -257,12 +255,12 @@ impl Host {
         if part.spec.fault_tolerance != FaultTolerance::Full {
             return false;
         }
-        let Some(token) = part.held_by_key.get(&spec.key).copied() else { return false };
-        let Some(held) = part.held.get(&token) else { return false };
+        let Some(token) = part.held.of_key(&spec.key) else { return false };
+        let Some(held) = part.held.get(token) else { return false };
         if !held.begun {
             // To wait for one that has not begun would save nothing. If nobody else wants it, it is not to
             // be run beside the one that is redone, and that finds what is known below it.
-            if held.owners.is_empty() {
+            if held.is_orphan() {
                 part.sought.remove(&spec.key);
                 part.table.remove(&spec.key);
                 self.abort_held(run, token);
@@ -271,7 +269,7 @@ impl Host {
         }
         part.found(&spec.key);
         part.own_counts.jobs.adopted += 1;
-        part.add_owner(token, Owner::Here, number);
+        part.held.add_owner(token, Owner::Here, number);
         self.events.push_back(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
         self.deliver(run, token);
@@ -292,21 +290,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.found(&spec.key);
         let loan = part.new_number();
-        let state = LoanState::Asked;
-        part.lend(
-            loan,
-            Loan {
-                number,
-                spec: spec.clone(),
-                thief,
-                state,
-                holding: 0,
-                heard: now,
-                is_heard: false,
-                sent: Some(now),
-                is_renewed: false,
-            },
-        );
+        part.loans.lend(loan, Loan::new(now, number, spec.clone(), thief, LoanState::Asked, 0));
         self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 

@@ -95,7 +95,7 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     let took = Duration::from_millis(3);
     host.handle_from_peer(NOW + took, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW + Duration::from_secs(10), RUN, Notice::Begun { held, worker: 0 });
     let scopes = host.counts(RUN).expect("it takes part").steals.scopes;
     let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
@@ -153,7 +153,7 @@ fn counts_go_ahead_of_a_result() {
     host.handle_notice(NOW, RUN, Notice::Idle(1));
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, counted(2));
     said(&mut host);
     let later = NOW + COUNTS / 2;
@@ -208,7 +208,7 @@ fn what_fits_a_message_is_no_parcel() {
         host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
         let (number, proof) = (JobNumber(1), 9);
         host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
-        let held = *host.runs[&RUN].held.keys().next().expect("the root");
+        let held = host.runs[&RUN].held.tokens().next().expect("the root");
         let outcome = Outcome::Done(vec![0; bytes]);
         let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
         host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
@@ -271,7 +271,7 @@ fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
     host.handle_notice(NOW, RUN, Notice::Idle(1));
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec: spec.clone() });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
     host.lose_peer(NOW, PEER);
     host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });

@@ -16,7 +16,9 @@ use crate::{
 };
 
 use super::again::RunAgain;
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::held::{HeldJobs, Owner};
+use super::jobs::{Parked, Request, Unresolved};
+use super::lent::Loans;
 use super::sharing::{Sharing, Unmentioned};
 
 /// How far a host is with a run.
@@ -90,12 +92,7 @@ pub struct HostRun {
     pub requests: BTreeMap<StealId, Request>,
     pub rest: Rest,
     pub rest_wide: Rest,
-    pub held: BTreeMap<JobNumber, Held>,
-    pub held_by_key: BTreeMap<JobKey, JobNumber>,
-    pub held_by_tag: BTreeMap<JobTag, JobNumber>,
-    pub held_by_loan: BTreeMap<(Owner, JobNumber), JobNumber>,
-    /// What proves that the coordinator gave the root jobs.
-    pub root_proofs: BTreeMap<JobNumber, u64>,
+    pub held: HeldJobs,
     /// Counts the holdings sent, to anybody.
     pub holding: u64,
 
@@ -103,10 +100,7 @@ pub struct HostRun {
     pub parked: VecDeque<Parked>,
     /// What the runtime was last told of how many wait.
     pub wanted: usize,
-    pub loans: BTreeMap<JobNumber, Loan>,
-    pub loan_by_number: BTreeMap<JobNumber, JobNumber>,
-    pub loans_by_thief: BTreeSet<(HostId, JobNumber)>,
-    pub loans_by_tag: BTreeSet<(JobTag, JobNumber)>,
+    pub loans: Loans,
     pub unresolved: BTreeMap<JobNumber, Unresolved>,
     pub next_number: u64,
     pub next_reconcile: Time,
@@ -192,18 +186,11 @@ impl HostRun {
             requests: BTreeMap::new(),
             rest: Rest::default(),
             rest_wide: Rest::default(),
-            held: BTreeMap::new(),
-            held_by_key: BTreeMap::new(),
-            held_by_tag: BTreeMap::new(),
-            held_by_loan: BTreeMap::new(),
-            root_proofs: BTreeMap::new(),
+            held: HeldJobs::default(),
             holding: 0,
             parked: VecDeque::new(),
             wanted: 0,
-            loans: BTreeMap::new(),
-            loan_by_number: BTreeMap::new(),
-            loans_by_thief: BTreeSet::new(),
-            loans_by_tag: BTreeSet::new(),
+            loans: Loans::default(),
             unresolved: BTreeMap::new(),
             next_number: 0,
             next_reconcile: now,
@@ -247,9 +234,8 @@ impl HostRun {
         (self.spec.stealing == Stealing::MasterWorker && self.master == Some(host))
             || self.requests.values().any(|request| request.victim == host)
             || self.parked.iter().any(|parked| parked.thief == host)
-            || self.loans_to(host).next().is_some()
-            || (self.held_by_loan.range((Owner::Host(host), JobNumber(0))..).next())
-                .is_some_and(|((owner, _), _)| *owner == Owner::Host(host))
+            || self.loans.to(host).next().is_some()
+            || self.held.of_owner(Owner::Host(host)).next().is_some()
             || self.unresolved.values().any(|unresolved| unresolved.wanted_from == Some(host))
             || self.owner_outbox.contains_key(&host)
             || self.table.refers_to(host)
@@ -367,61 +353,6 @@ impl HostRun {
         self.own_counts != self.reported.1 || self.runtime_counts != self.reported.0
     }
 
-    /// Adds somebody who waits for the held job `token`.
-    pub fn add_owner(&mut self, token: JobNumber, owner: Owner, number: JobNumber) {
-        if let Some(held) = self.held.get_mut(&token)
-            && !held.owners.contains(&(owner, number))
-        {
-            held.owners.push((owner, number));
-            self.held_by_loan.insert((owner, number), token);
-        }
-    }
-
-    /// Somebody does not wait for a held job any more: its number, if it is held.
-    pub fn remove_owner(&mut self, owner: Owner, number: JobNumber) -> Option<JobNumber> {
-        let token = self.held_by_loan.remove(&(owner, number))?;
-        if let Some(held) = self.held.get_mut(&token) {
-            held.owners.retain(|known| *known != (owner, number));
-        }
-        Some(token)
-    }
-
-    pub fn hold(&mut self, token: JobNumber, held: Held) {
-        for owner in &held.owners {
-            self.held_by_loan.insert(*owner, token);
-        }
-        self.held_by_key.insert(held.spec.key, token);
-        self.held_by_tag.insert(held.spec.key.tag(), token);
-        self.held.insert(token, held);
-    }
-
-    pub fn forget_held(&mut self, token: JobNumber) -> Option<Held> {
-        let held = self.held.remove(&token)?;
-        for owner in &held.owners {
-            self.held_by_loan.remove(owner);
-        }
-        if self.held_by_key.get(&held.spec.key) == Some(&token) {
-            self.held_by_key.remove(&held.spec.key);
-            self.held_by_tag.remove(&held.spec.key.tag());
-        }
-        Some(held)
-    }
-
-    pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
-        self.loan_by_number.insert(entry.number, loan);
-        self.loans_by_thief.insert((entry.thief, loan));
-        self.loans_by_tag.insert((entry.spec.key.tag(), loan));
-        self.loans.insert(loan, entry);
-    }
-
-    pub fn end_loan(&mut self, loan: JobNumber) -> Option<Loan> {
-        let entry = self.loans.remove(&loan)?;
-        self.loan_by_number.remove(&entry.number);
-        self.loans_by_thief.remove(&(entry.thief, loan));
-        self.loans_by_tag.remove(&(entry.spec.key.tag(), loan));
-        Some(entry)
-    }
-
     /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time
     /// of others.
     pub fn check_sought(&mut self, most: usize) {
@@ -431,45 +362,5 @@ impl HostRun {
         for key in keys.iter().filter(|key| self.table.get(key).is_none()) {
             self.sought.remove(key);
         }
-    }
-
-    /// Whether a job was lent to a host in answer to this request.
-    pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
-        let mut loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
-        loans.any(|loan| loan.state == LoanState::Given(steal))
-    }
-
-    /// The requests of a host in answer to which jobs were lent that it has not said it has.
-    pub fn lent_for(&self, thief: HostId) -> BTreeSet<StealId> {
-        let loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
-        let lent = loans.filter_map(|loan| match loan.state {
-            LoanState::Given(steal) => Some(steal),
-            LoanState::Asked | LoanState::Agreed => None,
-        });
-        lent.collect()
-    }
-
-    /// What was on its way to a host may be lost.
-    pub fn doubt_loans_to(&mut self, thief: HostId) {
-        for number in self.loans_to(thief).collect::<Vec<_>>() {
-            if let Some(loan) = self.loans.get_mut(&number) {
-                loan.sent = None;
-            }
-        }
-    }
-
-    /// The numbers of the loans of a job, and of those that are equal to it.
-    pub fn loans_of(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
-        let (tag, key) = (key.tag(), *key);
-        let numbers = self.loans_by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
-        let is_of_job =
-            move |number: &JobNumber| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
-        numbers.map(|(_, number)| *number).filter(is_of_job)
-    }
-
-    /// The numbers of what was lent to a host.
-    pub fn loans_to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
-        let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
-        self.loans_by_thief.range(range).map(|(_, number)| *number)
     }
 }

@@ -83,14 +83,12 @@ impl Host {
             ..Sizes::default()
         };
         for part in self.runs.values() {
-            let owners: usize = part.held.values().map(|held| held.owners.len()).sum();
-            let by_loan = part.held_by_loan.len().saturating_sub(owners) + part.held.len();
             sizes.requests += part.requests.len();
             sizes.parked += part.parked.len();
             sizes.held += part.held.len();
-            sizes.held_indexed += part.held_by_key.len().max(part.held_by_tag.len()).max(by_loan);
+            sizes.held_indexed += part.held.indexed_len();
             sizes.away += part.loans.len() + part.unresolved.len();
-            sizes.lent += part.loan_by_number.len();
+            sizes.lent += part.loans.numbers_len();
             sizes.outbox += part.outbox.len();
             sizes.outbox_hosts += part.owner_outbox.len();
             sizes.owner_outbox += part.owner_outbox.values().map(Vec::len).sum::<usize>();

@@ -20,7 +20,9 @@ use crate::limits::{
 use crate::message::{JobNote, NoteKind, PeerMessage};
 use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request};
+use super::held::{Held, Owner};
+use super::jobs::{Parked, Request};
+use super::lent::{Loan, LoanState};
 use super::run::{HostRun, Rest, Stage};
 use super::{Command, Event, Host, Misbehaviour, Receiver};
 
@@ -194,8 +196,8 @@ impl Host {
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let token = part.held_by_loan.get(&(Owner::Host(from), number)).copied();
-        if let Some(held) = token.and_then(|token| part.held.get_mut(&token)) {
+        let token = part.held.of_number(Owner::Host(from), number);
+        if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
             held.asked = Some(request);
         }
         self.seek(now, run);
@@ -204,9 +206,9 @@ impl Host {
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(&token) else { return };
+        let Some(held) = part.held.get_mut(token) else { return };
         held.begun = true;
-        let spec = held.spec.clone();
+        let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|request| request.victim);
         if let Some(Request { victim, since, .. }) = asked {
@@ -230,16 +232,7 @@ impl Host {
             let finished = finished.clone();
             part.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
-            let held = Held {
-                spec,
-                owners: vec![(owner, number)],
-                finished: Some(finished),
-                since: now,
-                lender: None,
-                asked: None,
-                begun: true,
-            };
-            self.hold_and_deliver(run, held);
+            self.hold_and_deliver(run, Held::done(now, spec, owner, number, finished));
             return;
         }
         if spec.redone && spec.lookup_below > spec.depth {
@@ -250,35 +243,20 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let token = part.new_number();
-        let lender = match owner {
-            Owner::Host(victim) => Some(victim),
-            Owner::Coordinator | Owner::Here => None,
-        };
         part.own_counts.held[usize::from(spec.was_begun())].begun += 1;
         // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
         part.idle = part.idle.saturating_sub(1);
-        part.hold(
-            token,
-            Held {
-                spec,
-                owners: vec![(owner, number)],
-                finished: None,
-                since: now,
-                lender,
-                asked: None,
-                begun: false,
-            },
-        );
+        part.held.hold(token, Held::new(now, spec, owner, number));
         self.inject(run, token);
     }
 
     pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get(&run) else { return };
         if part.stage == Stage::Ready
-            && let Some(held) = part.held.get(&token)
+            && let Some(held) = part.held.get(token)
             && held.finished.is_none()
         {
-            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec.clone() });
+            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec().clone() });
         }
     }
 
@@ -308,7 +286,7 @@ impl Host {
             return self.tell_peer(thief, nothing);
         }
         if part.parked.iter().any(|parked| parked.thief == thief && parked.steal == steal)
-            || part.is_lent(thief, steal)
+            || part.loans.is_lent(thief, steal)
         {
             return;
         }
@@ -348,20 +326,7 @@ impl Host {
         let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
         self.tell_peer(thief, job);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.lend(
-            loan,
-            Loan {
-                number,
-                spec,
-                thief,
-                state,
-                holding: parked.holding,
-                heard: now,
-                is_heard: false,
-                sent: Some(now),
-                is_renewed: false,
-            },
-        );
+        part.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
         if part.parked.is_empty() {
             self.tell_wanted(run);
         } else {

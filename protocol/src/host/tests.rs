@@ -95,7 +95,7 @@ fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
     host.handle_from_coordinator(now, welcome(HostId(11), 6));
     // What it was given under the other name is not its to end; it goes on as an orphan.
     let finished = crate::Finished { outcome: crate::Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
-    let held = *host.runs[&RUN].held.keys().next().expect("the orphan");
+    let held = host.runs[&RUN].held.tokens().next().expect("the orphan");
     host.handle_notice(now, RUN, Notice::Finished { held, finished });
     let is_claimed =
         |transmit: &Transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::RootFinished { .. }));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Fetch, Sharing};
-use crate::host::jobs::Owner;
+use crate::host::held::Owner;
 use crate::host::run::Stage;
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
@@ -84,16 +84,16 @@ impl Host {
     /// that host is gone, nothing is lost with a job that waits, and whoever redoes the one above spawns it
     /// again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: JobNumber) {
-        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(&held)) else { return };
-        if job.lender.is_some_and(|lender| !self.peers.contains_key(&lender)) {
+        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
+        if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
             return self.give_back(run, held);
         }
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
         if !sharing.has_replica() {
             return;
         }
-        let hints = job.lender.iter().chain(&sharing.hints);
-        let hinted = hints.copied().find(|host| self.peers.contains_key(host));
+        let mut hints = job.lender().into_iter().chain(sharing.hints.iter().copied());
+        let hinted = hints.find(|host| self.peers.contains_key(host));
         let other = sharing.some_sharers(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
             self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
@@ -262,8 +262,8 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         let lost: Vec<JobNumber> = (part.held.iter())
             .filter(|(_, held)| held.finished.is_none())
-            .filter(|(_, held)| held.spec.objects.iter().any(|mention| mention.creation == object))
-            .map(|(token, _)| *token)
+            .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
+            .map(|(token, _)| token)
             .collect();
         for token in lost {
             self.give_back(run, token);
@@ -272,8 +272,8 @@ impl Host {
 
     /// A held job cannot go on here, and will elsewhere.
     pub(super) fn give_back(&mut self, run: RunId, token: JobNumber) {
-        let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
-        let owners = held.map_or_else(Vec::new, |held| held.owners.clone());
+        let held = self.runs.get(&run).and_then(|part| part.held.get(token));
+        let owners = held.map_or_else(Vec::new, |held| held.owners().to_vec());
         self.abort_held(run, token);
         for (owner, number) in owners {
             match owner {

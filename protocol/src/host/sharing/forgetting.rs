@@ -134,8 +134,8 @@ impl Host {
     fn heirs(&mut self, run: RunId, object: ObjectId) -> Vec<HostId> {
         let Some(part) = self.runs.get(&run) else { return Vec::new() };
         let mut heirs: Vec<HostId> = (part.loans.values())
-            .filter(|loan| loan.spec.objects.iter().any(|mention| mention.creation == object))
-            .map(|loan| loan.thief)
+            .filter(|loan| loan.spec().objects.iter().any(|mention| mention.creation == object))
+            .map(|loan| loan.thief())
             .filter(|thief| self.peers.contains_key(thief))
             .collect();
         let others = if self.near.is_empty() { &self.far } else { &self.near };
