@@ -99,7 +99,7 @@ fn lines_of_a_log_beyond_what_may_wait_are_left_out_and_that_is_said() {
         let line = LogLine { job: None, function: "f".to_owned(), text: "t".to_owned() };
         host.handle_notice(NOW, RUN, Notice::Log(line));
     }
-    let log = &host.runs[&RUN].log;
+    let log = host.runs[&RUN].reporting.log();
     assert_eq!(log.len(), LOG_LINES_WAITING_MAX + 1);
     assert_eq!(log.iter().filter(|line| line.text != "t").count(), 1);
     assert_ne!(log[LOG_LINES_WAITING_MAX].text, "t");

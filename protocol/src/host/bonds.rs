@@ -232,7 +232,7 @@ fn sizes_count_what_they_are_named_for() {
     part.parked.push_back(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
     part.outbox.extend([entry(1, 0, EntryState::Running(PEER)), entry(2, 0, EntryState::Running(PEER))]);
     part.owner_outbox.insert(PEER, vec![entry(1, 0, EntryState::Running(PEER)); 3]);
-    part.own_counts.shared_bytes = 77;
+    part.reporting.own_mut().shared_bytes = 77;
     let writer = Writer { host: PEER, incarnation: 1 };
     part.logs_before.extend([1, 2].map(|byte| (ObjectId([byte; 16]), (writer, 1))));
     part.sought.extend([JobKey([1; 32]), JobKey([2; 32]), JobKey([3; 32])]);
@@ -244,8 +244,10 @@ fn sizes_count_what_they_are_named_for() {
     for number in [97, 98] {
         part.held.leave_behind(Owner::Here, JobNumber(number));
     }
-    part.notes.clear();
-    part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
+    part.reporting.take_notes(NOW);
+    for _ in 0..2 {
+        part.reporting.note(NOW, note(0));
+    }
     host.far.push(HostId(31));
     host.cut_off.insert(HostId(32), NOW);
     for peer in [33, 34] {

@@ -10,7 +10,7 @@ use crate::coordinator::root_job;
 use crate::limits::{
     DRAIN_MAX, FLUSH, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_REST_MIN,
 };
-use crate::message::{Departure, NoteKind, ToHost};
+use crate::message::{Departure, LogLine, NoteKind, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
 use crate::{Bytes, EntryState, Finished, JobKey, Lineage, Mention, Outcome, StealId, Stealing, Table};
@@ -117,7 +117,7 @@ fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     let part = &host.runs[&RUN];
     assert_eq!(part.requests.values().map(|request| request.victim).collect::<Vec<_>>(), [OTHER]);
-    assert_eq!(part.own_counts.steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
+    assert_eq!(part.reporting.own().steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn a_host_tells_how_long_a_note_has_waited_in_milliseconds() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(0));
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    part.note(Time(2_000_000), note(0));
-    let ago = part.take_notes(Time(7_999_999) + Duration::from_secs(1));
+    part.reporting.note(Time(2_000_000), note(0));
+    let ago = part.reporting.take_notes(Time(7_999_999) + Duration::from_secs(1));
     assert_eq!(ago[0].ago_ms, 1_005);
 }
 
@@ -338,7 +338,10 @@ fn a_note_says_whether_its_job_mentions_shared_objects() {
         let spec = JobSpec { objects, ..root_job(&spec()) };
         host.note(RUN, &spec, NoteKind::Lost);
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        assert_eq!(part.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(), [shares]);
+        assert_eq!(
+            part.reporting.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(),
+            [shares]
+        );
     }
 }
 
@@ -487,9 +490,10 @@ fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
     let mut host = host();
     let part = host.runs.get_mut(&RUN).expect("it takes part");
     for work_ns in [5, 7, 11] {
-        part.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
+        part.reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
     }
-    assert_eq!((part.own_counts.jobs.reused, part.own_counts.saved_work_ns), (3, 23));
+    let own = part.reporting.own();
+    assert_eq!((own.jobs.reused, own.saved_work_ns), (3, 23));
 }
 
 #[test]

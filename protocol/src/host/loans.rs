@@ -1,6 +1,6 @@
 //! Following what is lent and held until the result has arrived.
 
-use crate::limits::{COUNTS_SOON, HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
+use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
 
@@ -33,7 +33,7 @@ impl Host {
         }
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.own_counts.orphans_saved += 1;
+                part.reporting.own_mut().orphans_saved += 1;
                 part.held.forget(token);
             }
             self.flush(now, run);
@@ -54,14 +54,6 @@ impl Host {
             self.send_log(run);
         }
         self.report_soon(now, run, is_root);
-    }
-
-    /// As soon as may be, or now.
-    pub(super) fn report_soon(&mut self, now: Time, run: RunId, at_once: bool) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let soon = part.last_report.map_or(now, |last| last + COUNTS_SOON);
-        part.next_report = if at_once { now } else { part.next_report.min(soon) };
-        self.report(now, run);
     }
 
     /// Something that has its result before it begins.
@@ -103,7 +95,7 @@ impl Host {
                 }
                 Owner::Here => {
                     if let Some(part) = self.runs.get_mut(&run) {
-                        part.count_saved(&finished);
+                        part.reporting.count_saved(&finished);
                     }
                     // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(Command::Complete { run, number, finished });
@@ -158,8 +150,8 @@ impl Host {
                     self.repeats.forget(Receiver::Peer(from), Repeated::Adopt(run, number));
                     if let Some(loan) = part.loans.end(number) {
                         if loan.state == LoanState::Agreed {
-                            part.own_counts.jobs.adopted += 1;
-                            part.count_saved(&finished);
+                            part.reporting.own_mut().jobs.adopted += 1;
+                            part.reporting.count_saved(&finished);
                         }
                         let number = loan.number();
                         self.commands.push_back(Command::Complete { run, number, finished });
@@ -351,18 +343,18 @@ impl Host {
     /// A job has met a limit or failed for good: the coordinator is told until the run is over.
     pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.verdict.is_some() {
+        if part.reporting.verdict().is_some() {
             // The first is as good.
             return;
         }
-        part.verdict = Some(verdict);
+        part.reporting.judge(verdict);
         part.next_reconcile = now + RECONCILE;
         self.repeat_verdict(run);
     }
 
     /// Tells the coordinator again what is to end the run.
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
-        let verdict = self.runs.get(&run).and_then(|part| part.verdict.clone());
+        let verdict = self.runs.get(&run).and_then(|part| part.reporting.verdict().cloned());
         if let Some(verdict) = verdict {
             self.repeats.note(self.latest, Receiver::Coordinator, Repeated::Verdict(run));
             self.tell_coordinator(verdict);

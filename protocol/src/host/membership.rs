@@ -140,7 +140,7 @@ impl Host {
         }
         self.tell_last_again(now);
         if std::mem::take(&mut self.is_disowned) {
-            self.runs.values_mut().for_each(|part| part.count_as_another());
+            self.runs.values_mut().for_each(|part| part.reporting.count_as_another());
             self.disown_roots(now);
         }
         match was {
@@ -330,7 +330,7 @@ impl Host {
                 part.holding = self.numbers_used;
                 self.ended.forget(|ended| ended == run);
                 self.series += 1;
-                part.series = self.series;
+                part.reporting.begin(self.series);
                 self.runs.insert(run, Box::new(part));
                 self.commands.push_back(Command::Load { run, spec });
             }
@@ -391,7 +391,7 @@ impl Host {
             return;
         }
         // What it did here is told with the reason, not some time after it.
-        part.next_report = self.latest;
+        part.reporting.make_due(self.latest);
         self.report(self.latest, run);
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.stage = Stage::Unable;

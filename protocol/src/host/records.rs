@@ -10,7 +10,7 @@ use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumb
 
 use super::held::Owner;
 use super::run::{Announced, HostRun, Stage};
-use super::{Command, Host, in_parts};
+use super::{Command, Host};
 
 /// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
 /// announced again to a coordinator that may have lost them.
@@ -19,8 +19,6 @@ const OUTBOX_MAX: usize = 16 * 1024;
 const ANNOUNCED_AT_ONCE_MAX: usize = 16;
 /// Entries that may still be found, of which one event looks whether they are there.
 const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
-/// About what a line of a log takes besides its texts.
-const LINE_BYTES: usize = 16;
 
 impl Host {
     /// A job has a result that is worth saving.
@@ -182,17 +180,6 @@ impl Host {
         }
         self.send_log(run);
         self.tell_lookups(run);
-    }
-
-    /// Sends what the app said, if the coordinator is there.
-    pub(super) fn send_log(&mut self, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run).filter(|part| !part.log.is_empty()) else { return };
-        if self.is_connected {
-            let lines = std::mem::take(&mut part.log);
-            for lines in in_parts(lines, |line| line.text.len() + line.function.len() + LINE_BYTES) {
-                self.tell_coordinator(ToCoordinator::Log { run, lines });
-            }
-        }
     }
 
     /// Others' entries.

@@ -132,7 +132,7 @@ impl Host {
             }
             return;
         }
-        part.own_counts.orphaned += 1;
+        part.reporting.own_mut().orphaned += 1;
         self.events.push_back(Event::Orphaned(run, spec.key));
         match part.spec.fault_tolerance {
             FaultTolerance::Full => self.announce_orphan(now, run, token),
@@ -163,10 +163,10 @@ impl Host {
         let tolerance = part.spec.fault_tolerance;
         spec.given_back = how == Departure::Left;
         if spec.given_back {
-            part.own_counts.jobs.given_back += 1;
+            part.reporting.own_mut().jobs.given_back += 1;
             self.note(run, &spec, NoteKind::GivenBack);
         } else {
-            part.own_counts.jobs.lost += 1;
+            part.reporting.own_mut().jobs.lost += 1;
             self.events.push_back(Event::Lost(run, spec.key));
             self.note(run, &spec, NoteKind::Lost);
         }
@@ -268,7 +268,7 @@ impl Host {
             return false;
         }
         part.found(&spec.key);
-        part.own_counts.jobs.adopted += 1;
+        part.reporting.own_mut().jobs.adopted += 1;
         part.held.add_owner(token, Owner::Here, number);
         self.events.push_back(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
@@ -279,7 +279,7 @@ impl Host {
     pub(super) fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.found(&spec.key);
-        part.count_reused(&finished);
+        part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
         self.commands.push_back(Command::Complete { run, number, finished });

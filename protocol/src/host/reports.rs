@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use super::bonds::{entry, job, note};
-use super::tests::{PEER, RUN, hello, host, said, spec, welcome};
+use super::tests::{PEER, RUN, hello, host, said, welcome};
 use super::*;
-use crate::limits::{
-    COUNTS, FLUSH, LINEAGE_LENGTH_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX,
-    NOTES_WAITING_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED,
-};
+use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
 use crate::message::{LogLine, ToHost, WorkerTimes};
 use crate::shared::Replica;
 use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
@@ -46,29 +43,6 @@ fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
             .any(|transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::Entries { .. })));
         assert_eq!(is_told, is_restored, "{state:?}");
     }
-}
-
-#[test]
-fn notes_and_their_parameters_are_bounded() {
-    let mut part = HostRun::new(spec(), 1 << 20, NOW);
-    for (length, is_noted) in [(NOTED_PARAMETERS_BYTES_MAX, true), (NOTED_PARAMETERS_BYTES_MAX + 1, false)] {
-        assert_eq!(part.noted(&vec![0; length]).is_some(), is_noted, "{length}");
-    }
-    let whole = NOTED_PARAMETERS_WAITING_BYTES_MAX / NOTED_PARAMETERS_BYTES_MAX;
-    for _ in 1..whole {
-        part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX));
-    }
-    part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX - 1));
-    assert!(part.noted(&[0]).is_some() && part.noted(&[0; 2]).is_none(), "there is room for one byte more");
-    while part.notes.len() < NOTES_WAITING_MAX {
-        part.note(NOW, note(2));
-    }
-    part.note(NOW, note(0));
-    assert_eq!(part.notes_dropped, 1);
-    let notes = part.take_notes(NOW + Duration::from_millis(300));
-    assert_eq!(notes.iter().filter(|note| note.parameters.is_some()).count(), whole);
-    assert!(notes.len() == NOTES_WAITING_MAX && notes.iter().all(|note| note.ago_ms == 300));
-    assert!(part.noted(&[0; NOTED_PARAMETERS_BYTES_MAX]).is_some(), "there is room again");
 }
 
 #[test]
@@ -194,7 +168,7 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         part.spec.limits.shared_bytes_max = bytes.checked_add_signed(spare);
         create(&mut host);
-        assert_eq!(host.runs[&RUN].verdict.is_some(), ends, "{spare} bytes to spare");
+        assert_eq!(host.runs[&RUN].reporting.verdict().is_some(), ends, "{spare} bytes to spare");
         assert_eq!(host.shared(RUN), (1, bytes), "it is counted once");
     }
 }

@@ -4,21 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
-use crate::limits::{
-    NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
-    STEAL_SLOW, STEALS_UNANSWERED_MAX, WORKERS_REPORTED_MAX,
-};
-use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
+use crate::limits::{STEAL_REST_MIN, STEAL_SLOW, STEALS_UNANSWERED_MAX};
 use crate::shared::{ObjectId, Writer};
-use crate::wide::counted_since;
-use crate::{
-    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobTag, RunSpec, StealId, Stealing, Table, Time,
-};
+use crate::{Entry, Finished, HostId, JobKey, JobNumber, JobTag, RunSpec, StealId, Stealing, Table, Time};
 
 use super::again::RunAgain;
 use super::held::{HeldJobs, Owner};
 use super::jobs::{Parked, Request, Unresolved};
 use super::lent::Loans;
+use super::reporting::Reporting;
 use super::sharing::{Sharing, Unmentioned};
 
 /// How far a host is with a run.
@@ -62,15 +56,6 @@ impl Default for Rest {
     }
 }
 
-/// What the coordinator was told of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Told {
-    /// What was counted.
-    pub counts: Counts,
-    /// What workers did with their time.
-    pub workers: Vec<WorkerTimes>,
-}
-
 /// What a host knows of one run.
 pub struct HostRun {
     pub spec: RunSpec,
@@ -81,8 +66,6 @@ pub struct HostRun {
     pub starts_again: bool,
     /// Why the host cannot take part.
     pub unable: Option<String>,
-    /// What is to end the run: a limit or a failure. The coordinator is told until the run is over.
-    pub verdict: Option<ToCoordinator>,
     pub master: Option<HostId>,
     /// Workers without work, and workers in all.
     pub idle: usize,
@@ -138,27 +121,7 @@ pub struct HostRun {
     pub logs_before: BTreeMap<ObjectId, (Writer, u64)>,
     pub next_sweep: Time,
 
-    // What is reported.
-    /// Names these counts; see [`ToCoordinator::Counts`].
-    pub series: u64,
-    pub runtime_counts: Counts,
-    pub own_counts: Counts,
-    /// What both were when the coordinator was last told.
-    pub reported: (Counts, Counts),
-    /// What the coordinator counts for an id of this host that it does not believe any more.
-    pub told_as_another: Told,
-    pub progress: Option<(u64, u64)>,
-    /// Each with when it happened.
-    pub notes: Vec<(Time, JobNote)>,
-    pub notes_dropped: u64,
-    /// The length of all their parameters.
-    pub note_bytes: usize,
-    pub workers: Vec<WorkerTimes>,
-    /// What they were when the coordinator was last told.
-    pub workers_reported: Vec<WorkerTimes>,
-    pub log: Vec<LogLine>,
-    pub next_report: Time,
-    pub last_report: Option<Time>,
+    pub reporting: Reporting,
 }
 
 impl HostRun {
@@ -179,7 +142,6 @@ impl HostRun {
             is_suspending: false,
             starts_again: false,
             unable: None,
-            verdict: None,
             master: None,
             idle: 0,
             next_steal: 0,
@@ -212,20 +174,7 @@ impl HostRun {
             unmentioned: Unmentioned::default(),
             logs_before: BTreeMap::new(),
             next_sweep: now,
-            series: 0,
-            runtime_counts: Counts::default(),
-            own_counts: Counts::default(),
-            reported: Default::default(),
-            told_as_another: Told::default(),
-            progress: None,
-            notes: Vec::new(),
-            notes_dropped: 0,
-            note_bytes: 0,
-            workers: Vec::new(),
-            workers_reported: Vec::new(),
-            log: Vec::new(),
-            next_report: now,
-            last_report: None,
+            reporting: Reporting::new(now),
         }
     }
 
@@ -250,7 +199,7 @@ impl HostRun {
 
     /// These requests come to nothing: no answer is waited for.
     pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
-        let steals = &mut self.own_counts.steals;
+        let steals = &mut self.reporting.own_mut().steals;
         self.requests.retain(|_, request| {
             let stays = !is_dropped(request);
             if !stays {
@@ -263,94 +212,6 @@ impl HostRun {
     /// Whether the table has room for a result at all: a larger one would drive all others out, and then go itself.
     pub fn may_record(&self, finished: &Finished) -> bool {
         finished.outcome.bytes().len() <= self.table.bytes_max()
-    }
-
-    /// The table had this.
-    pub fn count_reused(&mut self, finished: &Finished) {
-        self.own_counts.jobs.reused += 1;
-        self.count_saved(finished);
-    }
-
-    /// This result would have been lost with a host.
-    pub fn count_saved(&mut self, finished: &Finished) {
-        self.own_counts.saved_work_ns = self.own_counts.saved_work_ns.saturating_add(finished.work_ns);
-    }
-
-    /// The job's parameters, if a note may carry them.
-    pub fn noted(&self, parameters: &[u8]) -> Option<Vec<u8>> {
-        self.has_room_for(parameters).then(|| parameters.to_vec())
-    }
-
-    fn has_room_for(&self, parameters: &[u8]) -> bool {
-        parameters.len() <= NOTED_PARAMETERS_BYTES_MAX
-            && self.note_bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
-    }
-
-    /// Takes a note to be sent with the next report.
-    pub fn note(&mut self, when: Time, mut note: JobNote) {
-        if self.notes.len() >= NOTES_WAITING_MAX {
-            self.notes_dropped = self.notes_dropped.saturating_add(1);
-            return;
-        }
-        note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
-        self.note_bytes += note.parameters.as_ref().map_or(0, Vec::len);
-        self.notes.push((when, note));
-    }
-
-    /// Takes what the runtime saw: what workers did with their time, in all, and what happened to jobs since the last time.
-    pub fn take_activity(
-        &mut self,
-        now: Time,
-        mut workers: Vec<WorkerTimes>,
-        jobs: Vec<JobNote>,
-        jobs_dropped: u64,
-    ) {
-        workers.truncate(WORKERS_REPORTED_MAX);
-        self.workers = workers;
-        self.notes_dropped = self.notes_dropped.saturating_add(jobs_dropped);
-        for note in jobs {
-            self.note(Time(now.0.saturating_sub(u64::from(note.ago_ms) * 1_000_000)), note);
-        }
-    }
-
-    /// The notes to be sent now.
-    pub fn take_notes(&mut self, now: Time) -> Vec<JobNote> {
-        self.note_bytes = 0;
-        let notes = std::mem::take(&mut self.notes).into_iter().map(|(when, mut note)| {
-            note.ago_ms = u32::try_from(now.since(when).as_millis()).unwrap_or(u32::MAX);
-            note
-        });
-        notes.collect()
-    }
-
-    pub fn counts(&self) -> Counts {
-        let mut counts = self.runtime_counts;
-        counts.add(&self.own_counts);
-        counts
-    }
-
-    /// What the coordinator is told of them.
-    pub fn counts_to_tell(&self) -> Counts {
-        counted_since(&self.told_as_another.counts, &self.counts())
-    }
-
-    /// What it is told of their time.
-    pub fn workers_to_tell(&self) -> Vec<WorkerTimes> {
-        WorkerTimes::all_since(&self.told_as_another.workers, &self.workers)
-    }
-
-    /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
-    /// what it was told for that one.
-    pub fn count_as_another(&mut self) {
-        let (mut told, own) = self.reported;
-        told.add(&own);
-        self.told_as_another = Told { counts: told, workers: self.workers_reported.clone() };
-    }
-
-    /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
-    /// adds nothing up.
-    pub fn has_counted(&self) -> bool {
-        self.own_counts != self.reported.1 || self.runtime_counts != self.reported.0
     }
 
     /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time

@@ -93,14 +93,15 @@ impl Host {
             sizes.outbox_hosts += part.owner_outbox.len();
             sizes.owner_outbox += part.owner_outbox.values().map(Vec::len).sum::<usize>();
             sizes.replicas.0 += part.shared.len();
-            sizes.replicas.1 += part.own_counts.shared_bytes;
+            sizes.replicas.1 += part.reporting.own().shared_bytes;
             sizes.former_sharers += part.shared.values().map(Sharing::former_len).sum::<usize>();
             sizes.logs_before += part.logs_before.len();
             sizes.sought += part.sought.len();
             let redoing = part.redoing_order.len().max(part.redoing.len()).max(part.run_again.len());
             sizes.redoing += redoing + part.expecting.len();
             sizes.entries += part.table.len();
-            sizes.waiting_texts = sizes.waiting_texts.max(part.notes.len()).max(part.log.len());
+            sizes.waiting_texts =
+                sizes.waiting_texts.max(part.reporting.notes_len()).max(part.reporting.log().len());
         }
         sizes
     }

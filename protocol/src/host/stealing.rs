@@ -44,7 +44,7 @@ impl Host {
             let Some(part) = self.runs.get_mut(&run) else { return };
             let steal = StealId(part.next_steal);
             part.next_steal += 1;
-            part.own_counts.steal_requests += 1;
+            part.reporting.own_mut().steal_requests += 1;
             part.requests.insert(steal, Request { victim, since: now, is_wide, scope, arriving: None });
             let holding = part.holding;
             self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
@@ -136,7 +136,7 @@ impl Host {
     ) -> Result<(), Misbehaviour> {
         if let Some(request) = self.end_request(from, run, steal)? {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.own_counts.steals.of(request.scope).refused += 1;
+                part.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
             self.note_refusal(now, run, request.is_wide);
             self.seek(now, run);
@@ -183,7 +183,7 @@ impl Host {
         let rest = if request.is_wide { &mut part.rest_wide } else { &mut part.rest };
         *rest = Rest { until: now, length: STEAL_REST_MIN, refusals: 0 };
         let is_taken = part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX;
-        let steals = part.own_counts.steals.of(request.scope);
+        let steals = part.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
@@ -191,8 +191,8 @@ impl Host {
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
-        part.own_counts.jobs.stolen += 1;
-        part.own_counts.jobs.stolen_wide += u64::from(is_far);
+        part.reporting.own_mut().jobs.stolen += 1;
+        part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
@@ -230,7 +230,7 @@ impl Host {
             && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
         {
             let finished = finished.clone();
-            part.count_reused(&finished);
+            part.reporting.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
             self.hold_and_deliver(run, Held::done(now, spec, owner, number, finished));
             return;
@@ -243,7 +243,7 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let token = part.new_number();
-        part.own_counts.held[usize::from(spec.was_begun())].begun += 1;
+        part.reporting.own_mut().held[usize::from(spec.was_begun())].begun += 1;
         // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
         part.idle = part.idle.saturating_sub(1);
         part.held.hold(token, Held::new(now, spec, owner, number));
@@ -423,7 +423,7 @@ impl Host {
         for steal in late {
             let Some(part) = self.runs.get_mut(&run) else { return };
             if let Some(request) = part.requests.remove(&steal) {
-                part.own_counts.steals.of(request.scope).unanswered += 1;
+                part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
                 if self.peers.contains_key(&request.victim) {
                     self.silent.insert(request.victim);
                 }
@@ -438,7 +438,7 @@ impl Host {
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let latest = self.latest;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.own_counts.held[usize::from(spec.was_begun())];
+        let held = &mut part.reporting.own_mut().held[usize::from(spec.was_begun())];
         match what {
             // Counted when they came.
             NoteKind::Begun { .. } => {}
@@ -457,9 +457,9 @@ impl Host {
             depth: spec.depth,
             what,
             ago_ms: 0,
-            parameters: has_parameters.then(|| part.noted(&spec.parameters)).flatten(),
+            parameters: has_parameters.then(|| part.reporting.noted(&spec.parameters)).flatten(),
             shares: !spec.objects.is_empty(),
         };
-        part.note(latest, note);
+        part.reporting.note(latest, note);
     }
 }

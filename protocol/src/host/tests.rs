@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::coordinator::root_job;
-use crate::limits::{FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
+use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, ToHost};
 use crate::shared::Versions;
 use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};

@@ -58,7 +58,7 @@ impl Host {
         if !held.begun {
             part.idle = (part.idle + 1).min(threads);
         }
-        part.count_reused(&finished);
+        part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, &spec, NoteKind::Aborted);
         self.commands.push_back(Command::Abort { run, held: token });

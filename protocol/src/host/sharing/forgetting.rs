@@ -99,7 +99,7 @@ impl Host {
     pub(super) fn forget(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.remove(&object) else { return };
-        part.own_counts.shared_bytes -= sharing.counted;
+        part.reporting.own_mut().shared_bytes -= sharing.counted;
         if !sharing.is_mentioned {
             part.unmentioned.count -= 1;
             part.unmentioned.bytes -= sharing.counted;

@@ -307,7 +307,8 @@ impl Host {
         let Some(sharing) = part.shared.get_mut(&object) else { return };
         let bytes = sharing.bytes();
         let before = std::mem::replace(&mut sharing.counted, bytes);
-        part.own_counts.shared_bytes = part.own_counts.shared_bytes - before + sharing.counted;
+        let own = part.reporting.own_mut();
+        own.shared_bytes = own.shared_bytes - before + sharing.counted;
         if !sharing.is_mentioned {
             part.unmentioned.bytes = part.unmentioned.bytes - before + sharing.counted;
             if part.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
@@ -315,7 +316,7 @@ impl Host {
             }
             return;
         }
-        let bytes = part.own_counts.shared_bytes - part.unmentioned.bytes;
+        let bytes = part.reporting.own().shared_bytes - part.unmentioned.bytes;
         let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
         if bytes > most {
             self.end_for_sharing(now, run, || {
@@ -366,7 +367,7 @@ impl Host {
     }
 
     fn end_for_sharing(&mut self, now: Time, run: RunId, reason: impl FnOnce() -> String) {
-        if self.runs.get(&run).is_some_and(|part| part.verdict.is_none()) {
+        if self.runs.get(&run).is_some_and(|part| part.reporting.verdict().is_none()) {
             self.judge(now, run, ToCoordinator::Limit { run, reason: reason() });
         }
     }

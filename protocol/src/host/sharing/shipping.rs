@@ -20,7 +20,7 @@ impl Host {
         bytes: Bytes,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.own_counts.updates += 1;
+        part.reporting.own_mut().updates += 1;
         self.check_bytes(now, run, object);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.get_mut(&object) else { return };

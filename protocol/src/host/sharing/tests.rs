@@ -47,7 +47,7 @@ fn create(host: &mut Host, object: ObjectId) {
 }
 
 fn verdict(host: &Host) -> Option<&str> {
-    match host.runs[&RUN].verdict.as_ref()? {
+    match host.runs[&RUN].reporting.verdict()? {
         ToCoordinator::Limit { reason, .. } => Some(reason),
         _ => None,
     }
