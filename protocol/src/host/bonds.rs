@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::held::{Held, Owner};
-use super::jobs::{Parked, Request, Unresolved};
 use super::lent::{Loan, LoanState};
+use super::lookups::Lookups;
+use super::stage::Stage;
 use super::tests::{PEER, RUN, host, info, said, spec};
+use super::thief::Request;
+use super::victim::Parked;
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
@@ -62,11 +65,11 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
     let bonds: [fn(&mut HostRun, HostId); 9] = [
         |part, peer| {
             part.spec.stealing = Stealing::MasterWorker;
-            part.master = Some(peer);
+            part.thief.note_master(peer);
         },
-        |part, peer| assert!(part.requests.insert(StealId(0), request(peer)).is_none()),
+        |part, peer| part.thief.ask(StealId(0), request(peer)),
         |part, peer| {
-            part.parked.push_back(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
+            part.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
         |part, thief| {
             part.loans.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
@@ -75,10 +78,9 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
             part.held.hold(JobNumber(3), Held::new(NOW, job(1), Owner::Host(peer), JobNumber(1)));
         },
         |part, peer| {
-            let unresolved = Unresolved { spec: job(1), since: NOW, wanted_from: Some(peer) };
-            part.unresolved.insert(JobNumber(1), unresolved);
+            part.recovery.begin(NOW, JobNumber(1), job(1), Some(peer));
         },
-        |part, peer| assert!(part.owner_outbox.insert(peer, Vec::new()).is_none()),
+        |part, peer| part.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 }))),
     ];
@@ -92,7 +94,7 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
         }
     }
     let mut part = part();
-    part.master = Some(PEER);
+    part.thief.note_master(PEER);
     assert!(!part.has_to_do_with(PEER), "it does not steal from the master alone");
 }
 
@@ -168,10 +170,7 @@ fn a_thief_rests_longer_after_each_round_of_refusals() {
         let mut rests = BTreeSet::new();
         for _ in 0..12 {
             for refusal in 1..=round {
-                let rest = |host: &Host| {
-                    let part = &host.runs[&RUN];
-                    if is_wide { part.rest_wide.until } else { part.rest.until }
-                };
+                let rest = |host: &Host| host.runs[&RUN].thief.rests_until(is_wide);
                 let before = rest(&host);
                 host.note_refusal(NOW, RUN, is_wide);
                 if refusal < round {
@@ -229,16 +228,20 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
 fn sizes_count_what_they_are_named_for() {
     let mut host = announced::busy();
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    part.parked.push_back(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
-    part.outbox.extend([entry(1, 0, EntryState::Running(PEER)), entry(2, 0, EntryState::Running(PEER))]);
-    part.owner_outbox.insert(PEER, vec![entry(1, 0, EntryState::Running(PEER)); 3]);
+    part.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
+    for number in [1, 2] {
+        part.outbox.push(entry(number, 0, EntryState::Running(PEER)));
+    }
+    for _ in 0..3 {
+        part.outbox.push_for(PEER, entry(1, 0, EntryState::Running(PEER)));
+    }
     part.reporting.own_mut().shared_bytes = 77;
     let writer = Writer { host: PEER, incarnation: 1 };
-    part.logs_before.extend([1, 2].map(|byte| (ObjectId([byte; 16]), (writer, 1))));
-    part.sought.extend([JobKey([1; 32]), JobKey([2; 32]), JobKey([3; 32])]);
-    part.redoing.insert(job(1).key.tag());
-    part.redoing_order.extend([job(1).key.tag(), job(2).key.tag()]);
-    part.expecting.extend([(job(1).key.tag(), None), (job(2).key.tag(), None), (job(3).key.tag(), None)]);
+    for byte in [1, 2] {
+        part.shared.keep_log(ObjectId([byte; 16]), (writer, 1));
+    }
+    let tags = [1, 2, 3].map(|number| job(number).key.tag());
+    part.recovery.lookups = Lookups::of(&[1, 2, 3].map(|byte| JobKey([byte; 32])), &tags[..2], &tags);
     assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
     // Two that should have been forgotten.
     for number in [97, 98] {
@@ -319,7 +322,7 @@ fn a_thief_is_due_only_while_it_may_ask() {
         (|_| {}, true),
         (|host| host.leave(NOW), false),
         (|host| host.paused = Some("its user works".to_owned()), false),
-        (|host| host.runs.get_mut(&RUN).expect("a run").idle = 0, false),
+        (|host| host.runs.get_mut(&RUN).expect("a run").thief.note_idle(0), false),
         (|host| host.runs.get_mut(&RUN).expect("a run").stage = Stage::Loading, false),
         (|host| host.near.clear(), false),
         (|host| host.identity = None, false),
@@ -328,7 +331,8 @@ fn a_thief_is_due_only_while_it_may_ask() {
         for (case, (set_up, is_due)) in cases.iter().enumerate() {
             let mut host = host();
             let part = host.runs.get_mut(&RUN).expect("it takes part");
-            (part.spec.stealing, part.master) = (stealing, Some(PEER));
+            part.spec.stealing = stealing;
+            part.thief.note_master(PEER);
             host.handle_notice(NOW, RUN, Notice::Idle(1));
             host.handle_from_peer(NOW, PEER, PeerMessage::Nothing { run: RUN, steal: StealId(0) });
             set_up(&mut host);
@@ -405,7 +409,7 @@ fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
         let joined = vec![info(other)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let number = part.new_number();
+        let number = part.numbers.new_job();
         part.loans.lend(number, loan(1, PEER, state));
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
@@ -432,7 +436,9 @@ fn each_way_of_stealing_has_its_victims() {
             ToHost::Hosts { epoch: 0, joined: joined.collect(), gone: Vec::new() },
         );
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        (part.spec.stealing, part.master, part.idle) = (stealing, Some(HostId(31)), 1);
+        part.spec.stealing = stealing;
+        part.thief.note_master(HostId(31));
+        part.thief.note_idle(1);
         let drawn = |host: &mut Host| -> BTreeSet<(HostId, bool)> {
             (0..100).filter_map(|_| host.choose_victim(NOW, RUN)).collect()
         };
@@ -443,10 +449,10 @@ fn each_way_of_stealing_has_its_victims() {
         );
         // While it rests within its site, it may ask elsewhere.
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.rest.until = NOW + STEAL_REST_MIN;
+        part.thief.rest_until(false, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), wide.into_iter().map(|victim| (victim, true)).collect(), "{stealing:?}");
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.rest_wide.until = NOW + STEAL_REST_MIN;
+        part.thief.rest_until(true, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), BTreeSet::new(), "{stealing:?}");
     }
 }

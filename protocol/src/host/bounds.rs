@@ -126,9 +126,8 @@ fn jobs_that_were_run_again_are_forgotten_in_the_end() {
     let part = host.runs.get_mut(&RUN).expect("the run");
     for job in 0..2 * REDOING_MAX as u64 {
         let spec = JobSpec { key: key(job), ..root_job(&tests::spec()) };
-        part.expect_below(&spec);
+        part.recovery.lookups.expect_below(&part.table, &spec);
     }
-    assert!((part.redoing.len(), part.redoing_order.len()) == (REDOING_MAX, REDOING_MAX));
-    assert!(part.expecting.is_empty(), "there is nothing below them");
+    assert!(!part.recovery.lookups.expects_more(), "there is nothing below them");
     assert!(host.sizes().redoing <= REDOING_MAX);
 }

@@ -116,7 +116,7 @@ fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     let part = &host.runs[&RUN];
-    assert_eq!(part.requests.values().map(|request| request.victim).collect::<Vec<_>>(), [OTHER]);
+    assert_eq!(part.thief.requests().map(|(_, request)| request.victim).collect::<Vec<_>>(), [OTHER]);
     assert_eq!(part.reporting.own().steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
 }
 
@@ -140,7 +140,7 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
         let commands = commands(&mut host);
         let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
         // Its result may be known to others.
-        assert_eq!((is_back, host.runs[&RUN].unresolved.len()), (!was_held, usize::from(was_held)));
+        assert_eq!((is_back, host.runs[&RUN].recovery.unresolved_len()), (!was_held, usize::from(was_held)));
     }
 }
 
@@ -234,7 +234,7 @@ fn an_adopted_job_is_lost_when_its_host_lacks_it_in_what_it_said_later() {
         let (next_steal, held, pending) = (StealId(0), Vec::new(), Vec::new());
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(NOW, PEER, message);
-        assert_eq!(host.runs[&RUN].unresolved.len(), usize::from(is_lost), "{holding}");
+        assert_eq!(host.runs[&RUN].recovery.unresolved_len(), usize::from(is_lost), "{holding}");
     }
 }
 
@@ -245,7 +245,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
     let object = ObjectId([3; 16]);
     host.handle_notice(NOW, RUN, Notice::Opened { object, replica: Arc::default() });
-    let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN]).map(|(until, _)| until);
+    let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN].shared).map(|(until, _)| until);
     host.handle_timeout(NOW);
     let first = NOW + SHARED_FETCH_MIN;
     assert_eq!(until(&host), Some(first));
@@ -357,7 +357,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     commands(&mut host);
-    assert_eq!(host.runs[&RUN].unresolved.len(), 2);
+    assert_eq!(host.runs[&RUN].recovery.unresolved_len(), 2);
     host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: JobKey([1; 32]) });
     let redone: Vec<JobNumber> = commands(&mut host)
         .iter()
@@ -366,7 +366,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
             _ => None,
         })
         .collect();
-    assert_eq!((redone, host.runs[&RUN].unresolved.len()), (vec![JobNumber(1)], 1));
+    assert_eq!((redone, host.runs[&RUN].recovery.unresolved_len()), (vec![JobNumber(1)], 1));
 }
 
 /// A host with a shared object that it uses and of which the peer has a replica, too.

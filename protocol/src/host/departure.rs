@@ -11,7 +11,8 @@ use crate::message::{Departure, PeerMessage, ToCoordinator};
 use crate::{JobNumber, RunId, Time};
 
 use super::held::Owner;
-use super::run::Stage;
+use super::run::Suspending;
+use super::stage::Stage;
 use super::{Command, Host, Repeats};
 
 /// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].
@@ -134,8 +135,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else {
             return self.tell_coordinator(ToCoordinator::Suspended { run });
         };
-        part.is_suspending = true;
-        part.starts_again = false;
+        part.suspending = Some(Suspending { starts_again: false });
         self.drain(now, run);
         self.finish_suspending(now, run);
     }
@@ -164,10 +164,11 @@ impl Host {
 
     fn finish_suspending(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        if !part.is_suspending || !matches!(part.stage, Stage::Drained | Stage::Unable) {
+        let Some(suspending) = part.suspending else { return };
+        if !matches!(part.stage, Stage::Drained | Stage::Unable) {
             return;
         }
-        let again = part.starts_again.then(|| part.spec.clone());
+        let again = suspending.starts_again.then(|| part.spec.clone());
         self.report_last(now, run);
         self.tell_coordinator(ToCoordinator::Suspended { run });
         self.stop_run(run, false);

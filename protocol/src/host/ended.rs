@@ -13,7 +13,8 @@ use crate::{Counts, RunId, Time};
 
 use super::Host;
 use super::reporting::Figures;
-use super::run::{HostRun, Stage};
+use super::run::HostRun;
+use super::stage::Stage;
 
 /// Maximum dropped runs whose counts are kept; the first are forgotten.
 const ENDED_RUNS_MAX: usize = 32;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Time};
 
-use super::jobs::Request;
+use super::thief::Request;
 
 /// For whom a job is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

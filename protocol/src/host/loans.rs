@@ -59,7 +59,7 @@ impl Host {
     /// Something that has its result before it begins.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.new_number();
+        let token = part.numbers.new_job();
         part.held.hold(token, held);
         self.deliver(run, token);
     }
@@ -141,7 +141,7 @@ impl Host {
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get_mut(&run) {
-            if number.0 > part.next_number {
+            if !part.numbers.has_given(number) {
                 return Err(Misbehaviour::ResultOfNoJob);
             }
             match part.loans.get(number) {
@@ -170,7 +170,7 @@ impl Host {
     /// The runtime does not want a lent or looked-up job any more.
     pub(super) fn on_abandoned(&mut self, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.unresolved.remove(&number);
+        part.recovery.end(number);
         if let Some(loan) = part.loans.of_number(number)
             && let Some(ended) = part.loans.end(loan)
         {
@@ -205,7 +205,7 @@ impl Host {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.held.remove_owner(owner, number) else { return };
-        if part.held.get(token).is_some_and(|held| held.is_orphan()) {
+        if part.held.get(token).is_some_and(Held::is_orphan) {
             self.abort_held(run, token);
         }
     }
@@ -217,7 +217,7 @@ impl Host {
             && held.finished.is_none()
         {
             if !held.begun {
-                part.idle = (part.idle + 1).min(threads);
+                part.thief.free_worker(threads);
             }
             self.note(run, held.spec(), NoteKind::Aborted);
             self.commands.push_back(Command::Abort { run, held: token });
@@ -253,7 +253,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
-        let holding = part.holding;
+        let holding = part.numbers.holding();
         if let Some(token) = part.held.of_key(&key) {
             if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
@@ -295,7 +295,7 @@ impl Host {
         holding: u64,
     ) -> Result<(), Misbehaviour> {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        if number.0 > part.next_number {
+        if !part.numbers.has_given(number) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
         let Some(loan) = part.loans.get_mut(number) else { return Ok(()) };

@@ -9,8 +9,10 @@ use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::held::Owner;
 use super::lent::Loans;
+use super::numbers::Numbers;
 use super::repeats::is_known;
-use super::run::{Announced, HostRun, Stage};
+use super::run::HostRun;
+use super::stage::Stage;
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
@@ -72,7 +74,7 @@ impl Host {
             ToHost::StartRun { run, spec } => self.on_start(now, run, Arc::unwrap_or_clone(spec)),
             ToHost::Master { run, host } => {
                 if let Some(part) = self.runs.get_mut(&run) {
-                    part.master = Some(host);
+                    part.thief.note_master(host);
                 }
                 self.seek(now, run);
             }
@@ -122,7 +124,7 @@ impl Host {
         for part in self.runs.values_mut() {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();
-            part.announced = None;
+            part.recovery.note_announced(None);
         }
         self.disclaim_roots();
         let before = std::mem::replace(&mut self.incarnation, incarnation);
@@ -205,7 +207,7 @@ impl Host {
     /// The coordinator may have lost what it was told last.
     fn announce_again(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.announced = Some(Announced { place: None, count: 0 });
+        part.recovery.announce_all();
         let orphans: Vec<JobNumber> =
             part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
         let ended: Vec<JobNumber> =
@@ -229,7 +231,7 @@ impl Host {
             self.lose_peer(now, id);
         }
         for part in self.runs.values_mut() {
-            part.forgetting.remove(&id);
+            part.recovery.stop_forgetting(id);
         }
         if self.peers.insert(id, info).is_none() {
             self.events.push_back(Event::PeerJoined(id));
@@ -309,8 +311,8 @@ impl Host {
         match self.runs.get(&run).map(|part| part.stage) {
             Some(Stage::Draining { .. } | Stage::Drained) => {
                 // This host hears late that the run was suspended: it has been resumed by now.
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.starts_again = part.is_suspending;
+                if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
+                    suspending.starts_again = true;
                 }
             }
             Some(Stage::Loading) => {}
@@ -325,9 +327,7 @@ impl Host {
             }
             None => {
                 let mut part = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
-                part.next_steal = self.numbers_used;
-                part.next_number = self.numbers_used;
-                part.holding = self.numbers_used;
+                part.numbers = Numbers::after(self.numbers_used);
                 self.ended.forget(|ended| ended == run);
                 self.series += 1;
                 part.reporting.begin(self.series);
@@ -350,7 +350,7 @@ impl Host {
             return;
         }
         if spec.redone {
-            spec.lookup_below = spec.lookup_below.max(part.expect_below(&spec));
+            spec.lookup_below = spec.lookup_below.max(part.recovery.lookups.expect_below(&part.table, &spec));
             self.tell_lookups(run);
         }
         self.take_in(now, run, Owner::Coordinator, number, spec);
@@ -361,7 +361,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return self.stop_again(run) };
         // Nobody needs results any more.
         part.outbox.clear();
-        part.owner_outbox.clear();
+        part.outbox.clear_for_owners();
         let unfinished = part.held.values().filter(|held| held.finished.is_none());
         let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec().clone()).collect();
         for spec in unfinished {
@@ -375,8 +375,7 @@ impl Host {
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
             self.keep_last(run, &part, forget);
-            let used = part.next_steal.max(part.next_number).max(part.holding);
-            self.numbers_used = self.numbers_used.max(used);
+            self.numbers_used = self.numbers_used.max(part.numbers.used());
             self.forget_parcels_of_run(run);
             self.repeats.forget_run(run, is_known(&self.peers));
             self.commands.push_back(Command::Stop { run, forget });
@@ -401,12 +400,11 @@ impl Host {
         let loans: Vec<(HostId, JobNumber)> =
             part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
         part.loans = Loans::default();
-        part.unresolved.clear();
+        part.recovery.end_all();
         part.drop_requests(|_| true);
-        part.idle = 0;
-        let parked = std::mem::take(&mut part.parked);
-        for parked in parked {
-            self.tell_peer(parked.thief, PeerMessage::Nothing { run, steal: parked.steal });
+        part.thief.note_idle(0);
+        for (thief, steal) in part.victim.refuse(true, self.latest) {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         }
         for (thief, number) in loans {
             self.tell_peer(thief, PeerMessage::Orphaned { run, number });

@@ -29,10 +29,13 @@ mod ended;
 mod getters;
 mod given_up;
 mod held;
-mod jobs;
 mod lent;
 mod loans;
+mod lookups;
+mod lost;
 mod membership;
+mod numbers;
+mod outbox;
 mod parcels;
 mod reconciling;
 mod records;
@@ -45,11 +48,14 @@ mod route;
 mod run;
 mod sharing;
 mod sizes;
+mod stage;
 mod stealing;
 mod surface;
 #[cfg(test)]
 pub(crate) mod tests;
+mod thief;
 mod twice;
+mod victim;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -67,8 +73,9 @@ use departure::Departing;
 use ended::EndedRuns;
 use given_up::GivenUp;
 use repeats::{Repeated, Repeats};
-use run::{HostRun, Stage};
+use run::HostRun;
 use sharing::Sharing;
+use stage::Stage;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
@@ -243,7 +250,7 @@ impl Host {
 
     /// The place of a shared object's replica, if the object is known.
     pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Arc<SharedReplica>> {
-        self.runs.get(&run)?.shared.get(&object).map(Sharing::replica)
+        self.runs.get(&run)?.shared.get(object).map(Sharing::replica)
     }
 
     /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
@@ -359,7 +366,7 @@ impl Host {
         match result {
             Ok(()) => {
                 part.stage = Stage::Ready;
-                part.rest.until = now;
+                part.thief.rest_until(false, now);
                 let is_more_to_tell = !part.outbox.is_empty();
                 let tokens: Vec<JobNumber> = part.held.tokens().collect();
                 self.events.push_back(Event::RunStarted(run));
@@ -384,14 +391,14 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         match notice {
             Notice::Idle(idle) => {
-                part.idle = idle;
-                if part.idle >= self.config.report.threads as usize {
+                part.thief.note_idle(idle);
+                if idle >= self.config.report.threads as usize {
                     self.refuse_parked(run, true, now);
                 }
                 self.seek(now, run);
             }
             Notice::Exposed => {
-                if !part.parked.is_empty() {
+                if !part.victim.is_empty() {
                     self.commands.push_back(Command::Offer { run });
                 }
             }
@@ -401,9 +408,9 @@ impl Host {
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
                 part.reporting.own_mut().jobs.recorded += 1;
-                if part.redoing.contains(&key.tag()) {
+                if part.recovery.lookups.redoes(&key.tag()) {
                     // It is not to be looked up any more: it was redone.
-                    part.sought.remove(&key);
+                    part.recovery.lookups.forget(&key);
                 }
                 self.record(now, run, key, depth, lineage, finished);
             }
@@ -414,7 +421,7 @@ impl Host {
             Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
             Notice::Log(line) => {
-                part.outbox_since.get_or_insert(now);
+                part.outbox.wait(now);
                 part.reporting.take_line(line);
             }
             Notice::Progress(done, total) => part.reporting.take_progress(done, total),
@@ -475,11 +482,11 @@ impl Host {
             [
                 self.next_steal_timeout(*run, part),
                 self.next_reconcile(part),
-                self.next_recovery_timeout(*run, part),
+                self.next_recovery_timeout(*run, &part.recovery),
                 self.next_tidying(part),
                 Self::next_flush(part),
                 self.next_report(&part.reporting),
-                self.next_sharing(*run, part),
+                self.next_sharing(*run, &part.shared),
                 match part.stage {
                     Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
                     _ => None,

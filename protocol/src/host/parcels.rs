@@ -10,9 +10,10 @@ use crate::shared::ObjectId;
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
 use super::held::Owner;
-use super::jobs::{Request, Unresolved};
 use super::lent::{Loan, LoanState};
-use super::run::Stage;
+use super::lost::Unresolved;
+use super::stage::Stage;
+use super::thief::Request;
 use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
 /// What becomes of a parcel that was announced.
@@ -262,10 +263,10 @@ impl Host {
         };
         let is_wanted = match contents {
             Contents::Job { steal, number, .. } => {
-                if steal.0 >= part.next_steal {
+                if !part.numbers.has_asked(steal) {
                     return Err(Misbehaviour::AnswerToNoSteal);
                 }
-                match part.requests.get_mut(&steal) {
+                match part.thief.request_mut(steal) {
                     Some(request) if request.victim != from => return Err(Misbehaviour::AnswerToNoSteal),
                     Some(request) => {
                         request.arriving = Some(number);
@@ -278,7 +279,7 @@ impl Host {
                 }
             }
             Contents::Result { run, number } => {
-                if number.0 > part.next_number {
+                if !part.numbers.has_given(number) {
                     return Err(Misbehaviour::ResultOfNoJob);
                 }
                 match part.loans.get_mut(number) {
@@ -290,16 +291,15 @@ impl Host {
                     None => return Ok(Verdict::Unwanted(Some(PeerMessage::Received { run, number }))),
                 }
             }
-            Contents::Have { key, .. } => (part.unresolved.values())
-                .any(|unresolved| unresolved.spec.key == key && unresolved.wanted_from == Some(from)),
-            Contents::Updates { run, object, .. } if !part.shared.contains_key(&object) => {
+            Contents::Have { key, .. } => part.recovery.wanted_of(Some(from), key).next().is_some(),
+            Contents::Updates { run, object, .. } if !part.shared.contains(object) => {
                 return Ok(Verdict::Unwanted(Some(PeerMessage::NotShared { run, object })));
             }
             Contents::Updates { .. } => true,
             Contents::Replica { object, .. } => {
-                let is_known = part.shared.contains_key(&object);
+                let is_known = part.shared.contains(object);
                 !matches!(part.stage, Stage::Loading | Stage::Unable)
-                    && (is_known || part.unmentioned.has_room_for(bytes))
+                    && (is_known || part.shared.has_room_for(bytes))
             }
             Contents::RootFinished { .. } => return Err(Misbehaviour::Parcel),
         };

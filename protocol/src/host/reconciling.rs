@@ -7,7 +7,7 @@ use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
 use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
 
-use super::held::Owner;
+use super::held::{Held, Owner};
 use super::lent::LoanState;
 use super::run::HostRun;
 use super::{Host, Receiver, Repeated};
@@ -26,7 +26,7 @@ impl Host {
         part.next_reconcile = now + RECONCILE;
         let mut owners: Vec<HostId> = (part.held.values())
             .filter(|held| now >= held.since() + RECONCILE)
-            .flat_map(|held| held.owners())
+            .flat_map(Held::owners)
             .filter_map(|(owner, _)| match owner {
                 Owner::Host(host) => Some(*host),
                 Owner::Coordinator | Owner::Here => None,
@@ -100,19 +100,14 @@ impl Host {
             return self.tell_peer(owner, message);
         };
         self.repeats.note(self.latest, Receiver::Peer(owner), Repeated::Holding(run));
-        part.holding += 1;
+        let holding = part.numbers.new_holding();
         let held = part.held.of_owner(Owner::Host(owner)).map(|(number, _)| number).collect();
-        let pending = (part.requests.iter())
+        let pending = (part.thief.requests())
             .filter(|(_, request)| request.victim == owner)
-            .map(|(steal, _)| *steal)
+            .map(|(steal, _)| steal)
             .collect();
-        let message = PeerMessage::Holding {
-            run,
-            holding: part.holding,
-            next_steal: StealId(part.next_steal),
-            held,
-            pending,
-        };
+        let message =
+            PeerMessage::Holding { run, holding, next_steal: part.numbers.next_steal(), held, pending };
         self.tell_peer(owner, message);
     }
 
@@ -170,8 +165,7 @@ impl Host {
         }
         let unknown: Vec<JobNumber> =
             held_set.into_iter().filter(|number| !part.loans.contains(*number)).collect();
-        let parked = part.parked.iter().filter(|parked| parked.thief == from);
-        let parked: BTreeSet<StealId> = parked.map(|parked| parked.steal).collect();
+        let parked: BTreeSet<StealId> = part.victim.of(from).collect();
         let lent: BTreeSet<StealId> = part.loans.lent_for(from);
         let refused: Vec<StealId> =
             pending.into_iter().filter(|steal| !parked.contains(steal) && !lent.contains(steal)).collect();

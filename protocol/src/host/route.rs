@@ -58,7 +58,7 @@ impl Host {
                 between.finished.push(token);
             }
         }
-        between.holds |= part.requests.values().any(|request| request.victim == peer);
+        between.holds |= part.thief.asks(peer);
         for number in part.loans.to(peer) {
             let Some(loan) = part.loans.get(number) else { continue };
             match loan.state {

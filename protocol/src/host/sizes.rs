@@ -1,7 +1,6 @@
 //! How much a host's machine keeps, for tests that bound its memory.
 
 use super::Host;
-use super::sharing::Sharing;
 
 /// Lengths of queues, lists and maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,22 +82,22 @@ impl Host {
             ..Sizes::default()
         };
         for part in self.runs.values() {
-            sizes.requests += part.requests.len();
-            sizes.parked += part.parked.len();
+            sizes.requests += part.thief.requests().count();
+            sizes.parked += part.victim.len();
             sizes.held += part.held.len();
             sizes.held_indexed += part.held.indexed_len();
-            sizes.away += part.loans.len() + part.unresolved.len();
+            sizes.away += part.loans.len() + part.recovery.unresolved_len();
             sizes.lent += part.loans.numbers_len();
             sizes.outbox += part.outbox.len();
-            sizes.outbox_hosts += part.owner_outbox.len();
-            sizes.owner_outbox += part.owner_outbox.values().map(Vec::len).sum::<usize>();
+            let (owners, for_owners) = part.outbox.for_owners_len();
+            sizes.outbox_hosts += owners;
+            sizes.owner_outbox += for_owners;
             sizes.replicas.0 += part.shared.len();
             sizes.replicas.1 += part.reporting.own().shared_bytes;
-            sizes.former_sharers += part.shared.values().map(Sharing::former_len).sum::<usize>();
-            sizes.logs_before += part.logs_before.len();
-            sizes.sought += part.sought.len();
-            let redoing = part.redoing_order.len().max(part.redoing.len()).max(part.run_again.len());
-            sizes.redoing += redoing + part.expecting.len();
+            sizes.former_sharers += part.shared.former_len();
+            sizes.logs_before += part.shared.logs_len();
+            sizes.sought += part.recovery.lookups.sought_len();
+            sizes.redoing += part.recovery.lookups.redoing_len();
             sizes.entries += part.table.len();
             sizes.waiting_texts =
                 sizes.waiting_texts.max(part.reporting.notes_len()).max(part.reporting.log().len());

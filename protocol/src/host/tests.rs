@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::numbers::Numbers;
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
@@ -158,7 +159,7 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(now, PEER, message);
     said(&mut host);
-    assert!(host.runs[&RUN].shared[&object].needs(PEER));
+    assert!(host.runs[&RUN].shared.needs(PEER));
     assert!(!forget(&mut host), "it would send updates to one that may be dead");
     // Once there is nothing between the two, it does.
     host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
@@ -310,11 +311,11 @@ fn a_run_that_is_given_again_uses_no_number_a_second_time() {
     for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        (part.next_steal, part.next_number, part.holding) = (steal, number, holding);
+        let before = Numbers::of(steal, number, holding);
+        part.numbers = before;
         host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
         host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
-        let part = &host.runs[&RUN];
-        assert!(part.next_steal >= steal && part.next_number >= number && part.holding >= holding);
+        assert!(host.runs[&RUN].numbers.is_past(before));
     }
 }
 

@@ -56,7 +56,7 @@ impl Host {
         held.finished = Some(finished.clone());
         let (spec, is_orphan) = (held.spec().clone(), held.is_orphan());
         if !held.begun {
-            part.idle = (part.idle + 1).min(threads);
+            part.thief.free_worker(threads);
         }
         part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
@@ -75,7 +75,7 @@ impl Host {
 impl HostRun {
     /// Whether this host runs the job of an entry again, or one above it: it may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
-        let is_redone = |tag| self.redoing.contains(tag);
+        let is_redone = |tag| self.recovery.lookups.redoes(tag);
         // What is held here is not looked up.
         entry.lineage.0.iter().any(is_redone)
             || (is_redone(&entry.key.tag()) && self.held.of_key(&entry.key).is_none())
@@ -84,7 +84,7 @@ impl HostRun {
     /// The loan of a redone job of which this is the result.
     pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
-        if !self.redoing.contains(&entry.key.tag()) {
+        if !self.recovery.lookups.redoes(&entry.key.tag()) {
             return None;
         }
         // A host that was asked to adopt this one sends the result itself.
@@ -130,8 +130,8 @@ mod tests {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let loans = [1, 2].map(|number| {
-            let here = part.new_number();
-            part.redoing.insert(job(number).key.tag());
+            let here = part.numbers.new_job();
+            part.recovery.lookups.expect_below(&part.table, &job(number));
             part.loans.lend(here, loan(number, PEER, state));
             here
         });

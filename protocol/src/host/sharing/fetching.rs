@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Fetch, Sharing};
 use crate::host::held::Owner;
-use crate::host::run::Stage;
+use crate::host::stage::Stage;
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
@@ -43,7 +43,7 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let replica = place.clone().unwrap_or_default();
-        let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica));
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica));
         if let Some(victim) = hint {
             sharing.hint(victim);
         }
@@ -88,7 +88,9 @@ impl Host {
         if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
             return self.give_back(run, held);
         }
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+            return;
+        };
         if !sharing.has_replica() {
             return;
         }
@@ -103,7 +105,9 @@ impl Host {
     /// Asks the next host for a replica: those that lent jobs with it, those that are known to have one,
     /// then all others in turn.
     pub(super) fn fetch(&mut self, now: Time, run: RunId, object: ObjectId) {
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+            return;
+        };
         let candidates = (sharing.hints.iter().filter(|host| self.peers.contains_key(host)))
             .chain(sharing.sharers.keys())
             .chain(&self.near)
@@ -151,7 +155,8 @@ impl Host {
     /// Sends all that there is of an object; false if there is nothing.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
         let is_there = self.peers.contains_key(&to);
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        else {
             return false;
         };
         let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
@@ -180,21 +185,21 @@ impl Host {
         if matches!(part.stage, Stage::Loading | Stage::Unable) {
             return;
         }
-        if !part.shared.contains_key(&object) {
+        if !part.shared.contains(object) {
             // From one that leaves, so that it is not lost.
-            if !part.unmentioned.has_room_for(snapshot.bytes() as u64) {
+            if !part.shared.has_room_for(snapshot.bytes() as u64) {
                 return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
             let replica = Arc::<SharedReplica>::default();
             let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
-            part.unmentioned.count += 1;
-            part.shared.insert(object, sharing);
+            part.shared.unmentioned.count += 1;
+            part.shared.objects.insert(object, sharing);
             self.commands.push_back(Command::Opened { run, object, replica });
         }
         let incarnation = self.incarnations + 1;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let log = Log { incarnation, before: part.logs_before.get(&object).copied() };
-        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        let log = Log { incarnation, before: part.shared.log_before(object) };
+        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         let heals = sharing.healing.take_if(|(whom, _)| *whom == from).is_some();
         let (installed, is_begun, is_other_log) = sharing.replica.with(|place| {
             let Some(replica) = place else {

@@ -21,6 +21,7 @@
 mod comparing;
 mod fetching;
 mod forgetting;
+mod objects;
 mod shipping;
 #[cfg(test)]
 mod tests;
@@ -29,13 +30,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::run::{HostRun, Stage};
+pub use objects::SharedObjects;
+
+use super::stage::Stage;
 use super::{Command, Host};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX,
-    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_FORMER_MAX,
-    SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX,
-    UNMENTIONED_BYTES_MAX,
+    OBJECTS_PER_RUN_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN,
+    SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_FORMER_MAX, SHARED_HINTS_MAX,
+    SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX, UNMENTIONED_BYTES_MAX,
 };
 use crate::message::ToCoordinator;
 use crate::parcel::Contents;
@@ -108,21 +110,6 @@ pub struct Sharing {
     is_mentioned: bool,
 }
 
-/// A run's objects that no job here has mentioned.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Unmentioned {
-    count: usize,
-    /// Counted for their replicas.
-    bytes: u64,
-}
-
-impl Unmentioned {
-    /// Whether one more may come, and its replica is not too long.
-    pub fn has_room_for(self, bytes: u64) -> bool {
-        self.count < OBJECTS_UNMENTIONED_MAX && self.bytes.saturating_add(bytes) <= UNMENTIONED_BYTES_MAX
-    }
-}
-
 impl Sharing {
     fn new(now: Time, replica: Arc<SharedReplica>) -> Self {
         Self {
@@ -144,11 +131,6 @@ impl Sharing {
             is_unused: false,
             is_mentioned: true,
         }
-    }
-
-    /// Hosts that had a replica and were given up.
-    pub fn former_len(&self) -> usize {
-        self.former.len()
     }
 
     pub fn replica(&self) -> &Arc<SharedReplica> {
@@ -278,7 +260,7 @@ impl Host {
     // ---- what the runtime tells ----
 
     fn sharing(&mut self, run: RunId, object: ObjectId) -> Option<&mut Sharing> {
-        self.runs.get_mut(&run)?.shared.get_mut(&object)
+        self.runs.get_mut(&run)?.shared.objects.get_mut(&object)
     }
 
     pub(in crate::host) fn on_shared(
@@ -292,7 +274,7 @@ impl Host {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
         sharing.replica = replica;
         sharing.fetch = None;
         self.note_mention(run, object);
@@ -304,19 +286,19 @@ impl Host {
     /// The object has changed: ends the run if its replicas take too much.
     fn check_bytes(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         let bytes = sharing.bytes();
         let before = std::mem::replace(&mut sharing.counted, bytes);
         let own = part.reporting.own_mut();
         own.shared_bytes = own.shared_bytes - before + sharing.counted;
         if !sharing.is_mentioned {
-            part.unmentioned.bytes = part.unmentioned.bytes - before + sharing.counted;
-            if part.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
+            part.shared.unmentioned.bytes = part.shared.unmentioned.bytes - before + sharing.counted;
+            if part.shared.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
                 self.forget(run, object);
             }
             return;
         }
-        let bytes = part.reporting.own().shared_bytes - part.unmentioned.bytes;
+        let bytes = part.reporting.own().shared_bytes - part.shared.unmentioned.bytes;
         let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
         if bytes > most {
             self.end_for_sharing(now, run, || {
@@ -330,12 +312,13 @@ impl Host {
     /// A job here mentions the object: it is one of the run's from now on.
     fn note_mention(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.get_mut(&object).filter(|sharing| !sharing.is_mentioned) else {
+        let Some(sharing) = part.shared.objects.get_mut(&object).filter(|sharing| !sharing.is_mentioned)
+        else {
             return;
         };
         sharing.is_mentioned = true;
-        part.unmentioned.count -= 1;
-        part.unmentioned.bytes -= sharing.counted;
+        part.shared.unmentioned.count -= 1;
+        part.shared.unmentioned.bytes -= sharing.counted;
     }
 
     /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run, if one of its jobs
@@ -354,8 +337,8 @@ impl Host {
     /// Whether the object may be known here; ends the run if there are too many.
     fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        let mentioned = part.shared.len() - part.unmentioned.count;
-        let has_room = mentioned < OBJECTS_PER_RUN_MAX || part.shared.contains_key(&object);
+        let mentioned = part.shared.len() - part.shared.unmentioned.count;
+        let has_room = mentioned < OBJECTS_PER_RUN_MAX || part.shared.contains(object);
         if !has_room {
             self.end_for_sharing(now, run, || {
                 format!(
@@ -380,10 +363,14 @@ impl Host {
         from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
     }
 
-    pub(in crate::host) fn next_sharing(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
-        let sweep =
-            (!part.shared.is_empty()).then_some((part.next_sweep, "unused shared objects are forgotten"));
-        (part.shared.iter())
+    pub(in crate::host) fn next_sharing(
+        &self,
+        run: RunId,
+        shared: &SharedObjects,
+    ) -> Option<(Time, &'static str)> {
+        let sweep = (!shared.objects.is_empty())
+            .then_some((shared.next_sweep, "unused shared objects are forgotten"));
+        (shared.objects.iter())
             .flat_map(|(object, sharing)| {
                 let flush = sharing.unsent.as_ref().map(|_| sharing.sent + SHARED_FLUSH);
                 let fetch = sharing.fetch.as_ref().map(|fetch| fetch.until);
@@ -402,13 +389,13 @@ impl Host {
 
     pub(in crate::host) fn time_out_sharing(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        if now >= part.next_sweep {
+        if now >= part.shared.next_sweep {
             self.sweep(now, run);
         }
         let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<ObjectId> = part.shared.keys().copied().collect();
+        let objects: Vec<ObjectId> = part.shared.objects.keys().copied().collect();
         for object in objects {
-            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else {
+            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
                 continue;
             };
             let is_arriving = self.is_replica_arriving(run, object, sharing);
