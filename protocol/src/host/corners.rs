@@ -486,17 +486,6 @@ fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
 }
 
 #[test]
-fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
-    let mut host = host();
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    for work_ns in [5, 7, 11] {
-        part.reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
-    }
-    let own = part.reporting.own();
-    assert_eq!((own.jobs.reused, own.saved_work_ns), (3, 23));
-}
-
-#[test]
 fn a_result_that_the_table_has_no_room_for_drives_no_other_out() {
     let mut host = host();
     host.runs.get_mut(&RUN).expect("it takes part").table = Table::new(1_000);

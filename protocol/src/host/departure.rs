@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{Departure, PeerMessage, ToCoordinator};
-use crate::{JobNumber, RunId, Time};
+use crate::{HostId, JobNumber, RunId, Time};
 
 use super::held::Owner;
+use super::lent::Loans;
 use super::run::Suspending;
 use super::stage::Stage;
 use super::{Command, Host, Repeats};
@@ -257,6 +258,37 @@ impl Host {
             }
             None => self.commands.push_back(Command::Left),
         }
+    }
+
+    /// This machine cannot go on with a run: others have its jobs again.
+    pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.stage == Stage::Unable {
+            return;
+        }
+        // What it did here is told with the reason, not some time after it.
+        part.reporting.make_due(self.latest);
+        self.report(self.latest, run);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.stage = Stage::Unable;
+        part.unable = Some(reason.clone());
+        // First, so that the orphans are known when what is above them is redone.
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let loans: Vec<(HostId, JobNumber)> =
+            part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
+        part.loans = Loans::default();
+        part.recovery.end_all();
+        part.drop_requests(|_| true);
+        part.thief.note_idle(0);
+        for (thief, steal) in part.victim.refuse(true, self.latest) {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
+        }
+        for (thief, number) in loans {
+            self.tell_peer(thief, PeerMessage::Orphaned { run, number });
+        }
+        self.hand_back(run);
+        self.commands.push_back(Command::Stop { run, forget: false });
+        self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 
     /// Owners have their jobs again, of a runtime that is no more.

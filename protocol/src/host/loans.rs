@@ -6,9 +6,21 @@ use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Tim
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
+use super::stage::Stage;
 use super::{Command, Event, Host, Misbehaviour, Receiver, Repeated};
 
 impl Host {
+    /// The runtime gets a held job, as soon as it can run it.
+    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
+        let Some(part) = self.runs.get(&run) else { return };
+        if part.stage == Stage::Ready
+            && let Some(held) = part.held.get(token)
+            && held.finished.is_none()
+        {
+            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec().clone() });
+        }
+    }
+
     // ---- results ----
 
     /// A held job has ended in the runtime.

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
-use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
+use crate::message::{Departure, HostInfo, NoteKind, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
 use super::held::Owner;
-use super::lent::Loans;
 use super::numbers::Numbers;
 use super::repeats::is_known;
 use super::run::HostRun;
@@ -381,36 +380,5 @@ impl Host {
             self.commands.push_back(Command::Stop { run, forget });
             self.events.push_back(Event::RunEnded(run));
         }
-    }
-
-    /// This machine cannot go on with a run: others have its jobs again.
-    pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.stage == Stage::Unable {
-            return;
-        }
-        // What it did here is told with the reason, not some time after it.
-        part.reporting.make_due(self.latest);
-        self.report(self.latest, run);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.stage = Stage::Unable;
-        part.unable = Some(reason.clone());
-        // First, so that the orphans are known when what is above them is redone.
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let loans: Vec<(HostId, JobNumber)> =
-            part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
-        part.loans = Loans::default();
-        part.recovery.end_all();
-        part.drop_requests(|_| true);
-        part.thief.note_idle(0);
-        for (thief, steal) in part.victim.refuse(true, self.latest) {
-            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
-        }
-        for (thief, number) in loans {
-            self.tell_peer(thief, PeerMessage::Orphaned { run, number });
-        }
-        self.hand_back(run);
-        self.commands.push_back(Command::Stop { run, forget: false });
-        self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 }

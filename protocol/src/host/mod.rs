@@ -34,6 +34,7 @@ mod loans;
 mod lookups;
 mod lost;
 mod membership;
+mod notes;
 mod numbers;
 mod outbox;
 mod parcels;

@@ -77,7 +77,10 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{RUN, host, spec};
     use super::*;
+    use crate::Time;
+    use crate::message::ToHost;
 
     #[test]
     fn each_number_is_given_out_once_and_only_such_are_known() {
@@ -98,6 +101,21 @@ mod tests {
             assert_eq!(before.used(), 9);
             assert!(Numbers::after(before.used()).is_past(before));
             assert!(!before.is_past(Numbers::after(9)));
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_given_again_uses_no_number_a_second_time() {
+        let now = Time::default();
+        // Whichever kind of number is ahead.
+        for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
+            let mut host = host();
+            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            let before = Numbers::of(steal, number, holding);
+            part.numbers = before;
+            host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+            host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+            assert!(host.runs[&RUN].numbers.is_past(before));
         }
     }
 }

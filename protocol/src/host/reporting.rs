@@ -1,13 +1,11 @@
 //! What a host counts and notes of one run, and what the coordinator has been told of it.
 
-use crate::limits::{
-    COUNTS, COUNTS_SOON, LOG_LINES_WAITING_MAX, NOTED_PARAMETERS_BYTES_MAX,
-    NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, WORKERS_REPORTED_MAX,
-};
+use crate::limits::{COUNTS, COUNTS_SOON, LOG_LINES_WAITING_MAX, WORKERS_REPORTED_MAX};
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::wide::counted_since;
 use crate::{Counts, Finished, RunId, Time};
 
+use super::notes::Notes;
 use super::{Host, in_parts, note_bytes};
 
 /// What the coordinator was told of a run.
@@ -65,42 +63,6 @@ impl Figures {
             counts.busy = 0;
         }
         message
-    }
-}
-
-/// What happened to jobs, to be sent with the next report.
-#[derive(Debug, Default)]
-struct Notes {
-    /// Each with when it happened.
-    waiting: Vec<(Time, JobNote)>,
-    dropped: u64,
-    /// The length of all their parameters.
-    bytes: usize,
-}
-
-impl Notes {
-    fn has_room_for(&self, parameters: &[u8]) -> bool {
-        parameters.len() <= NOTED_PARAMETERS_BYTES_MAX
-            && self.bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
-    }
-
-    fn add(&mut self, when: Time, mut note: JobNote) {
-        if self.waiting.len() >= NOTES_WAITING_MAX {
-            self.dropped = self.dropped.saturating_add(1);
-            return;
-        }
-        note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
-        self.bytes += note.parameters.as_ref().map_or(0, Vec::len);
-        self.waiting.push((when, note));
-    }
-
-    fn take(&mut self, now: Time) -> Vec<JobNote> {
-        self.bytes = 0;
-        let notes = std::mem::take(&mut self.waiting).into_iter().map(|(when, mut note)| {
-            note.ago_ms = u32::try_from(now.since(when).as_millis()).unwrap_or(u32::MAX);
-            note
-        });
-        notes.collect()
     }
 }
 
@@ -233,7 +195,7 @@ impl Reporting {
 
     /// How many notes wait.
     pub fn notes_len(&self) -> usize {
-        self.notes.waiting.len()
+        self.notes.len()
     }
 
     /// The notes that would be sent now.
@@ -257,7 +219,7 @@ impl Reporting {
     }
 
     fn has_news(&self) -> bool {
-        !self.notes.waiting.is_empty() || self.has_counted()
+        self.notes.len() > 0 || self.has_counted()
     }
 
     /// Whether workers have begun or ended since the coordinator was last told.
@@ -374,106 +336,4 @@ impl Host {
 const LINE_BYTES: usize = 16;
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::super::bonds::note;
-    use super::*;
-
-    const RUN: RunId = RunId(1);
-    const NOW: Time = Time(0);
-
-    /// What a report says of the counts and of notes.
-    fn told(reporting: &mut Reporting, now: Time) -> Vec<(u64, usize, u64)> {
-        let messages = reporting.report(now, RUN).into_iter().map(|message| match message {
-            ToCoordinator::Counts { counts, notes, notes_dropped, .. } => {
-                (counts.jobs.reused, notes.len(), notes_dropped)
-            }
-            other => panic!("{other:?}"),
-        });
-        messages.collect()
-    }
-
-    #[test]
-    fn a_report_says_all_once() {
-        let mut reporting = Reporting::new(NOW);
-        assert!(reporting.is_due(NOW) && !reporting.has_news());
-        assert_eq!(told(&mut reporting, NOW), []);
-        reporting.own_mut().jobs.reused = 4;
-        reporting.note(NOW, note(0));
-        reporting.take_activity(NOW, Vec::new(), Vec::new(), 2);
-        assert!(reporting.has_news());
-        assert_eq!(told(&mut reporting, NOW), [(4, 1, 2)]);
-        assert!(!reporting.has_news());
-        assert_eq!(told(&mut reporting, NOW), []);
-        reporting.take_counts(Counts { busy: 1, ..Counts::default() });
-        assert!(reporting.has_news() && reporting.has_other_workers());
-        assert_eq!(told(&mut reporting, NOW), [(4, 0, 0)]);
-        assert!(!reporting.has_other_workers());
-    }
-
-    #[test]
-    fn reports_are_some_time_apart_unless_one_is_wanted_sooner() {
-        let mut reporting = Reporting::new(NOW);
-        let now = NOW + COUNTS;
-        reporting.report(now, RUN);
-        assert!(!reporting.is_due(now) && reporting.is_due(now + COUNTS));
-        reporting.make_due_soon(now);
-        assert!(!reporting.is_due(now) && reporting.is_due(now + COUNTS_SOON));
-        reporting.make_due(now);
-        reporting.make_due_soon(now);
-        assert!(reporting.is_due(now), "it is not put off");
-    }
-
-    #[test]
-    fn what_was_told_for_another_id_is_not_told_again() {
-        let mut reporting = Reporting::new(NOW);
-        reporting.own_mut().jobs.reused = 4;
-        reporting.report(NOW, RUN);
-        reporting.own_mut().jobs.reused = 9;
-        reporting.count_as_another();
-        assert_eq!(told(&mut reporting, NOW), [(5, 0, 0)]);
-        assert_eq!(reporting.counts().jobs.reused, 9);
-    }
-
-    #[test]
-    fn nothing_computes_in_a_run_that_is_over() {
-        let mut reporting = Reporting::new(NOW);
-        reporting.take_counts(Counts { busy: 3, ..Counts::default() });
-        let busy = |message| match message {
-            ToCoordinator::Counts { counts, .. } => counts.busy,
-            other => panic!("{other:?}"),
-        };
-        let figures = reporting.figures();
-        assert_eq!(busy(figures.message(RUN, Vec::new(), 0)), 3);
-        assert_eq!(busy(figures.last_message(RUN, Vec::new(), 0)), 0);
-    }
-
-    #[test]
-    fn notes_and_their_parameters_are_bounded() {
-        let mut reporting = Reporting::new(NOW);
-        for (length, is_noted) in
-            [(NOTED_PARAMETERS_BYTES_MAX, true), (NOTED_PARAMETERS_BYTES_MAX + 1, false)]
-        {
-            assert_eq!(reporting.noted(&vec![0; length]).is_some(), is_noted, "{length}");
-        }
-        let whole = NOTED_PARAMETERS_WAITING_BYTES_MAX / NOTED_PARAMETERS_BYTES_MAX;
-        for _ in 1..whole {
-            reporting.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX));
-        }
-        reporting.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX - 1));
-        assert!(
-            reporting.noted(&[0]).is_some() && reporting.noted(&[0; 2]).is_none(),
-            "there is room for one byte more"
-        );
-        while reporting.notes_len() < NOTES_WAITING_MAX {
-            reporting.note(NOW, note(2));
-        }
-        reporting.note(NOW, note(0));
-        assert_eq!(reporting.notes.dropped, 1);
-        let notes = reporting.take_notes(NOW + Duration::from_millis(300));
-        assert_eq!(notes.iter().filter(|note| note.parameters.is_some()).count(), whole);
-        assert!(notes.len() == NOTES_WAITING_MAX && notes.iter().all(|note| note.ago_ms == 300));
-        assert!(reporting.noted(&[0; NOTED_PARAMETERS_BYTES_MAX]).is_some(), "there is room again");
-    }
-}
+mod tests;

@@ -16,8 +16,8 @@ use crate::limits::{
     HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEAL_SLOW, STEAL_TIMEOUT,
     STEALS_IN_SITE_MAX, STEALS_UNANSWERED_MAX,
 };
-use crate::message::{JobNote, NoteKind, PeerMessage};
-use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
+use crate::message::{NoteKind, PeerMessage};
+use crate::{EntryState, HostId, JobNumber, JobSpec, RunId, Scope, StealId, Stealing, Time};
 
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
@@ -53,12 +53,12 @@ impl Host {
 
     pub(super) fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
         let part = self.runs.get(&run)?;
-        let waiting_near = part.thief.near_waiting(now);
-        let may_near =
-            waiting_near < part.thief.idle().min(STEALS_IN_SITE_MAX) && now >= part.thief.rests_until(false);
-        let may_wide = part.thief.wide().next().is_none() && now >= part.thief.rests_until(true);
-        let has_slow = part.thief.near().count() > waiting_near;
-        let is_asked = |peer: &HostId| part.thief.asks(*peer);
+        let thief = &part.thief;
+        let waiting_near = thief.near_waiting(now);
+        let may_near = waiting_near < thief.idle().min(STEALS_IN_SITE_MAX) && now >= thief.rests_until(false);
+        let may_wide = thief.wide().next().is_none() && now >= thief.rests_until(true);
+        let has_slow = thief.near().count() > waiting_near;
+        let is_asked = |peer: &HostId| thief.asks(*peer);
         let silent = &self.silent;
         let mut pick = |peers: &[HostId]| {
             let mut likely: Vec<HostId> = Vec::new();
@@ -202,11 +202,8 @@ impl Host {
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
-        self.note(
-            run,
-            &spec,
-            NoteKind::Begun { victim: from, redone: spec.redone && !spec.given_back, worker },
-        );
+        let redone = spec.redone && !spec.given_back;
+        self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
     }
 
     /// A job of somebody else's begins here.
@@ -233,16 +230,6 @@ impl Host {
         part.thief.take_worker();
         part.held.hold(token, Held::new(now, spec, owner, number));
         self.inject(run, token);
-    }
-
-    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
-        let Some(part) = self.runs.get(&run) else { return };
-        if part.stage == Stage::Ready
-            && let Some(held) = part.held.get(token)
-            && held.finished.is_none()
-        {
-            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec().clone() });
-        }
     }
 
     fn is_far(&self, peer: HostId) -> bool {
@@ -332,37 +319,38 @@ impl Host {
     // ---- time ----
 
     pub(super) fn next_steal_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
+        let thief = &part.thief;
         let unanswered =
-            part.thief.requests().filter(|(steal, request)| !self.is_job_arriving(run, *steal, request));
+            thief.requests().filter(|(steal, request)| !self.is_job_arriving(run, *steal, request));
         let request = unanswered.map(|(_, request)| request.since).min();
         let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
         let parked = part.victim.next_refusal().map(|until| (until, "a thief has waited long enough"));
-        let may_seek = part.thief.idle() > 0
+        let may_seek = thief.idle() > 0
             && part.stage == Stage::Ready
             && part.held.len() < HELD_JOBS_MAX
             && self.departing.is_none()
             && self.paused.is_none()
             && self.identity.is_some();
-        let near = part.thief.near().count();
+        let near = thief.near().count();
         let can_near = may_seek
-            && near < part.thief.idle().min(STEALS_IN_SITE_MAX)
+            && near < thief.idle().min(STEALS_IN_SITE_MAX)
             && match part.spec.stealing {
                 Stealing::ClusterAware => !self.near.is_empty(),
                 Stealing::Random => !(self.near.is_empty() && self.far.is_empty()),
                 Stealing::MasterWorker => {
-                    part.thief.master().is_some_and(|master| self.peers.contains_key(&master))
+                    thief.master().is_some_and(|master| self.peers.contains_key(&master))
                 }
             };
         // A victim that happened to be asked already is no reason to turn in circles; from another site, if it
         // has moved since.
-        let is_one_asked = || part.thief.wide().any(|request| self.near.contains(&request.victim));
+        let is_one_asked = || thief.wide().any(|request| self.near.contains(&request.victim));
         let near = (can_near && near == 0 && !is_one_asked())
-            .then_some((part.thief.rests_until(false), "a thief has rested"));
+            .then_some((thief.rests_until(false), "a thief has rested"));
         let can_wide = may_seek
             && part.spec.stealing == Stealing::ClusterAware
-            && part.thief.wide().next().is_none()
+            && thief.wide().next().is_none()
             && !self.far.is_empty();
-        let wide = can_wide.then_some((part.thief.rests_until(true), "a thief has rested between sites"));
+        let wide = can_wide.then_some((thief.rests_until(true), "a thief has rested between sites"));
         [request, parked, near, wide, self.next_slow_request(may_seek, part)]
             .into_iter()
             .flatten()
@@ -402,35 +390,5 @@ impl Host {
             }
         }
         self.refuse_parked(run, false, now);
-    }
-
-    // ---- notes for the tree ----
-
-    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
-        let latest = self.latest;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.reporting.own_mut().held[usize::from(spec.was_begun())];
-        match what {
-            // Counted when they came.
-            NoteKind::Begun { .. } => {}
-            NoteKind::Done { .. } => held.done += 1,
-            NoteKind::Failed => held.failed += 1,
-            NoteKind::Aborted => held.aborted += 1,
-            NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
-        }
-        // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
-        let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
-        let has_parameters = is_first && spec.kind != ROOT_KIND;
-        let note = JobNote {
-            job: spec.key.tag(),
-            parent: spec.lineage.0.last().copied(),
-            kind: spec.kind,
-            depth: spec.depth,
-            what,
-            ago_ms: 0,
-            parameters: has_parameters.then(|| part.reporting.noted(&spec.parameters)).flatten(),
-            shares: !spec.objects.is_empty(),
-        };
-        part.reporting.note(latest, note);
     }
 }

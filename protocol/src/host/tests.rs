@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::numbers::Numbers;
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
@@ -301,21 +300,6 @@ fn an_entry_that_comes_before_not_held_is_used() {
         let is_redone = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
         assert_eq!((is_used, is_redone), (has_come, !has_come), "{commands:?}");
         assert_eq!(host.runs[&RUN].table.get(&key).is_some(), has_come);
-    }
-}
-
-#[test]
-fn a_run_that_is_given_again_uses_no_number_a_second_time() {
-    let now = Time::default();
-    // Whichever kind of number is ahead.
-    for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
-        let mut host = host();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let before = Numbers::of(steal, number, holding);
-        part.numbers = before;
-        host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
-        host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
-        assert!(host.runs[&RUN].numbers.is_past(before));
     }
 }
 

@@ -6,10 +6,10 @@ use super::*;
 use crate::host::run::HostRun;
 use crate::host::surface::{HostConfig, Notice, Transmit};
 use crate::limits::{
-    OBJECTS_UNMENTIONED_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED, SHARED_UPDATE_OVERHEAD_BYTES,
-    SHARED_WRITERS_MAX,
+    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED,
+    SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
 };
-use crate::message::{HostReport, PeerMessage};
+use crate::message::{HostReport, PeerMessage, ToCoordinator};
 use crate::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
 
 const RUN: RunId = RunId(1);
