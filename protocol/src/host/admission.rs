@@ -1,7 +1,6 @@
 //! How much of each thing a peer may send: as much as that is taken, one more and it is cut off.
 
-use super::bonds::{entry, job};
-use super::jobs::Held;
+use super::bonds::{entry, hold_orphan, job};
 use super::tests::{PEER, RUN, host, said};
 use super::*;
 use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX, TEXT_BYTES_MAX};
@@ -74,9 +73,8 @@ fn a_host_that_holds_as_many_jobs_as_it_may_hands_back_what_comes_and_asks_for_n
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         for number in 0..held as u64 {
             let token = JobNumber(1 << 40 | number);
-            let spec = job(2);
-            let (owners, finished, lender, asked) = (Vec::new(), None, None, None);
-            part.held.insert(token, Held { spec, owners, finished, since: NOW, lender, asked, begun: true });
+            hold_orphan(part, token, job(2));
+            part.held.get_mut(token).expect("it holds it").begun = true;
         }
         assert_eq!(part.held.len(), held);
         host.handle_from_peer(NOW, PEER, job_with(0));
@@ -101,7 +99,7 @@ fn lines_of_a_log_beyond_what_may_wait_are_left_out_and_that_is_said() {
         let line = LogLine { job: None, function: "f".to_owned(), text: "t".to_owned() };
         host.handle_notice(NOW, RUN, Notice::Log(line));
     }
-    let log = &host.runs[&RUN].log;
+    let log = host.runs[&RUN].reporting.log();
     assert_eq!(log.len(), LOG_LINES_WAITING_MAX + 1);
     assert_eq!(log.iter().filter(|line| line.text != "t").count(), 1);
     assert_ne!(log[LOG_LINES_WAITING_MAX].text, "t");

@@ -73,7 +73,7 @@ mod tests {
         let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
         let state = EntryState::Done(finished);
         assert!(part.table.insert(Entry { key: job(3, 3).key, depth: 3, lineage, state }));
-        part.expect_below(&job(1, 1));
+        part.recovery.lookups.expect_below(&part.table, &job(1, 1));
         host.tell_lookups(RUN);
         for place in 0..places {
             host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(place), spec: job(2, 2) });

@@ -36,16 +36,18 @@ pub fn busy() -> Host {
     let joined = vec![info(OTHER)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    let request = |victim| jobs::Request {
+    let request = |victim| thief::Request {
         victim,
         since: NOW,
         is_wide: false,
         scope: crate::Scope::Relayed,
         arriving: None,
     };
-    part.requests.insert(StealId(0), request(PEER));
-    part.requests.insert(StealId(1), request(PEER));
-    part.next_steal = 2;
+    for number in 0..2 {
+        let steal = part.numbers.new_steal();
+        assert_eq!(steal, StealId(number));
+        part.thief.ask(steal, request(PEER));
+    }
     let job = |number| (root_job(&spec()), JobNumber(number));
     let (spec, number) = job(5);
     let message = PeerMessage::Job { run: RUN, steal: StealId(0), number, spec };
@@ -55,10 +57,10 @@ pub fn busy() -> Host {
     lent.key = JobKey([8; 32]);
     host.handle_offered(NOW, RUN, Some((number, lent)));
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    assert_eq!((part.held.len(), part.loans.len(), part.next_number), (1, 1, 2));
+    assert_eq!((part.held.len(), part.loans.len(), part.numbers.has_given(JobNumber(2))), (1, 1, true));
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
-    let unresolved = jobs::Unresolved { spec, since: NOW, wanted_from: Some(PEER) };
-    part.unresolved.insert(JobNumber(11), unresolved);
+    assert!(!part.numbers.has_given(JobNumber(3)));
+    part.recovery.begin(NOW, JobNumber(11), spec, Some(PEER));
     let replica = Arc::new(SharedReplica::default());
     host.handle_notice(NOW, RUN, Notice::Shared { object: KNOWN, replica });
     said(&mut host);

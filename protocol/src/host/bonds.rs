@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
+use super::held::{Held, Owner};
+use super::lent::{Loan, LoanState};
+use super::stage::Stage;
 use super::tests::{PEER, RUN, host, info, said, spec};
+use super::thief::Request;
+use super::victim::Parked;
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
@@ -11,8 +15,8 @@ use crate::limits::{
 };
 use crate::message::{NoteKind, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{ObjectId, Replica, Writer};
-use crate::{EntryState, Finished, JobKey, Lineage, Mention, Outcome, Scope, StealId, Stealing};
+use crate::shared::{ObjectId, Replica};
+use crate::{EntryState, JobKey, Lineage, Mention, Scope, StealId, Stealing};
 
 type SetUp = fn(&mut Host);
 
@@ -38,17 +42,15 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
 
 /// The job of this number, lent to a thief that has said nothing of it.
 pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
-    Loan {
-        number: JobNumber(number.into()),
-        spec: job(number),
-        thief,
-        state,
-        holding: 0,
-        heard: NOW,
-        is_heard: false,
-        sent: None,
-        is_renewed: false,
-    }
+    let mut loan = Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0);
+    loan.sent = None;
+    loan
+}
+
+/// Has a host hold a job that nobody waits for.
+pub fn hold_orphan(part: &mut HostRun, token: JobNumber, spec: JobSpec) {
+    part.held.hold(token, Held::new(NOW, spec, Owner::Here, token));
+    part.held.remove_owner(Owner::Here, token);
 }
 
 pub fn note(parameters: usize) -> JobNote {
@@ -62,26 +64,22 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
     let bonds: [fn(&mut HostRun, HostId); 9] = [
         |part, peer| {
             part.spec.stealing = Stealing::MasterWorker;
-            part.master = Some(peer);
+            part.thief.note_master(peer);
         },
-        |part, peer| assert!(part.requests.insert(StealId(0), request(peer)).is_none()),
+        |part, peer| part.thief.ask(StealId(0), request(peer)),
         |part, peer| {
-            part.parked.push_back(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
+            part.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
         |part, thief| {
-            part.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
+            part.loans.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
         },
         |part, peer| {
-            let owners = vec![(Owner::Host(peer), JobNumber(1))];
-            let (spec, lender, asked) = (job(1), None, None);
-            let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
-            part.hold(JobNumber(3), held);
+            part.held.hold(JobNumber(3), Held::new(NOW, job(1), Owner::Host(peer), JobNumber(1)));
         },
         |part, peer| {
-            let unresolved = Unresolved { spec: job(1), since: NOW, wanted_from: Some(peer) };
-            part.unresolved.insert(JobNumber(1), unresolved);
+            part.recovery.begin(NOW, JobNumber(1), job(1), Some(peer));
         },
-        |part, peer| assert!(part.owner_outbox.insert(peer, Vec::new()).is_none()),
+        |part, peer| part.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 }))),
     ];
@@ -95,7 +93,7 @@ fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
         }
     }
     let mut part = part();
-    part.master = Some(PEER);
+    part.thief.note_master(PEER);
     assert!(!part.has_to_do_with(PEER), "it does not steal from the master alone");
 }
 
@@ -171,10 +169,7 @@ fn a_thief_rests_longer_after_each_round_of_refusals() {
         let mut rests = BTreeSet::new();
         for _ in 0..12 {
             for refusal in 1..=round {
-                let rest = |host: &Host| {
-                    let part = &host.runs[&RUN];
-                    if is_wide { part.rest_wide.until } else { part.rest.until }
-                };
+                let rest = |host: &Host| host.runs[&RUN].thief.rests_until(is_wide);
                 let before = rest(&host);
                 host.note_refusal(NOW, RUN, is_wide);
                 if refusal < round {
@@ -208,9 +203,7 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
             |host| {
                 let part = host.runs.get_mut(&RUN).expect("it takes part");
                 for number in 0..HELD_JOBS_MAX as u64 {
-                    let (spec, owners, lender, asked) = (job(1), Vec::new(), None, None);
-                    let held = Held { spec, owners, finished: None, since: NOW, lender, asked, begun: false };
-                    part.held.insert(JobNumber(1_000 + number), held);
+                    hold_orphan(part, JobNumber(1_000 + number), job(1));
                 }
             },
             false,
@@ -228,73 +221,6 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
         let counts = host.counts(RUN).expect("it takes part");
         assert_eq!(counts.jobs.stolen, u64::from(is_taken), "case {case}");
     }
-}
-
-#[test]
-fn sizes_count_what_they_are_named_for() {
-    let mut host = announced::busy();
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    part.parked.push_back(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
-    part.outbox.extend([entry(1, 0, EntryState::Running(PEER)), entry(2, 0, EntryState::Running(PEER))]);
-    part.owner_outbox.insert(PEER, vec![entry(1, 0, EntryState::Running(PEER)); 3]);
-    part.own_counts.shared_bytes = 77;
-    let writer = Writer { host: PEER, incarnation: 1 };
-    part.logs_before.extend([1, 2].map(|byte| (ObjectId([byte; 16]), (writer, 1))));
-    part.sought.extend([JobKey([1; 32]), JobKey([2; 32]), JobKey([3; 32])]);
-    part.redoing.insert(job(1).key.tag());
-    part.redoing_order.extend([job(1).key.tag(), job(2).key.tag()]);
-    part.expecting.extend([(job(1).key.tag(), None), (job(2).key.tag(), None), (job(3).key.tag(), None)]);
-    assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
-    // Two that should have been forgotten.
-    part.held_by_loan.extend([97, 98].map(|number| ((Owner::Here, JobNumber(number)), JobNumber(number))));
-    part.notes.clear();
-    part.notes.extend([(NOW, note(0)), (NOW, note(0))]);
-    host.far.push(HostId(31));
-    host.cut_off.insert(HostId(32), NOW);
-    for peer in [33, 34] {
-        host.given_up.note(NOW, HostId(peer));
-    }
-    let contents = Contents::Have { run: RUN, key: job(9).key };
-    host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 70_000]).expect("there is room");
-    host.incoming.announce(NOW, PEER, ParcelId(1), contents, 70_000).expect("it is sound");
-    said(&mut host);
-    while host.poll_command().is_some() {}
-    host.transmits.push_back(Transmit::ToCoordinator(ToCoordinator::Leaving));
-    host.commands.extend([Command::Left, Command::Left]);
-    host.events.extend([Event::RunEnded(RUN), Event::RunEnded(RUN), Event::RunEnded(RUN)]);
-    let expected = Sizes {
-        repeats: 1,
-        unpolled: 6,
-        peers: 2,
-        listed: 3,
-        cut_off: 1,
-        requests: 1,
-        parked: 1,
-        held: 1,
-        held_indexed: 3,
-        away: 2,
-        lent: 1,
-        outbox: 2,
-        outbox_hosts: 1,
-        owner_outbox: 3,
-        given_up: 2,
-        ended: 0,
-        outgoing: (1, 70_000),
-        incoming: (1, 0),
-        replicas: (1, 77),
-        former_sharers: 0,
-        logs_before: 2,
-        sought: 3,
-        redoing: 5,
-        entries: 1,
-        waiting_texts: 2,
-    };
-    assert_eq!(host.sizes(), expected);
-    assert_eq!(host.undelivered_bytes(), 70_000);
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    let held = part.held.values_mut().next().expect("it holds a job");
-    held.finished = Some(Finished { outcome: Outcome::Done(vec![0; 300]), work_ns: 1, span_ns: 1 });
-    assert_eq!(host.undelivered_bytes(), 70_300);
 }
 
 #[test]
@@ -319,7 +245,7 @@ fn a_thief_is_due_only_while_it_may_ask() {
         (|_| {}, true),
         (|host| host.leave(NOW), false),
         (|host| host.paused = Some("its user works".to_owned()), false),
-        (|host| host.runs.get_mut(&RUN).expect("a run").idle = 0, false),
+        (|host| host.runs.get_mut(&RUN).expect("a run").thief.note_idle(0), false),
         (|host| host.runs.get_mut(&RUN).expect("a run").stage = Stage::Loading, false),
         (|host| host.near.clear(), false),
         (|host| host.identity = None, false),
@@ -328,7 +254,8 @@ fn a_thief_is_due_only_while_it_may_ask() {
         for (case, (set_up, is_due)) in cases.iter().enumerate() {
             let mut host = host();
             let part = host.runs.get_mut(&RUN).expect("it takes part");
-            (part.spec.stealing, part.master) = (stealing, Some(PEER));
+            part.spec.stealing = stealing;
+            part.thief.note_master(PEER);
             host.handle_notice(NOW, RUN, Notice::Idle(1));
             host.handle_from_peer(NOW, PEER, PeerMessage::Nothing { run: RUN, steal: StealId(0) });
             set_up(&mut host);
@@ -405,8 +332,8 @@ fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
         let joined = vec![info(other)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let number = part.new_number();
-        part.lend(number, loan(1, PEER, state));
+        let number = part.numbers.new_job();
+        part.loans.lend(number, loan(1, PEER, state));
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
     }
@@ -432,7 +359,9 @@ fn each_way_of_stealing_has_its_victims() {
             ToHost::Hosts { epoch: 0, joined: joined.collect(), gone: Vec::new() },
         );
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        (part.spec.stealing, part.master, part.idle) = (stealing, Some(HostId(31)), 1);
+        part.spec.stealing = stealing;
+        part.thief.note_master(HostId(31));
+        part.thief.note_idle(1);
         let drawn = |host: &mut Host| -> BTreeSet<(HostId, bool)> {
             (0..100).filter_map(|_| host.choose_victim(NOW, RUN)).collect()
         };
@@ -443,10 +372,10 @@ fn each_way_of_stealing_has_its_victims() {
         );
         // While it rests within its site, it may ask elsewhere.
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.rest.until = NOW + STEAL_REST_MIN;
+        part.thief.rest_until(false, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), wide.into_iter().map(|victim| (victim, true)).collect(), "{stealing:?}");
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.rest_wide.until = NOW + STEAL_REST_MIN;
+        part.thief.rest_until(true, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), BTreeSet::new(), "{stealing:?}");
     }
 }

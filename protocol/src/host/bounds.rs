@@ -21,7 +21,7 @@ fn a_result_that_is_too_large_to_be_sent_ends_the_run_with_a_reason() {
     let now = Time::default();
     let spec = root_job(&tests::spec());
     host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number: JobNumber(1), proof: 9, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("the root");
+    let held = host.runs[&RUN].held.tokens().next().expect("the root");
     said(&mut host);
     let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MAX + 1]);
     host.handle_notice(
@@ -126,9 +126,8 @@ fn jobs_that_were_run_again_are_forgotten_in_the_end() {
     let part = host.runs.get_mut(&RUN).expect("the run");
     for job in 0..2 * REDOING_MAX as u64 {
         let spec = JobSpec { key: key(job), ..root_job(&tests::spec()) };
-        part.expect_below(&spec);
+        part.recovery.lookups.expect_below(&part.table, &spec);
     }
-    assert!((part.redoing.len(), part.redoing_order.len()) == (REDOING_MAX, REDOING_MAX));
-    assert!(part.expecting.is_empty(), "there is nothing below them");
+    assert!(!part.recovery.lookups.expects_more(), "there is nothing below them");
     assert!(host.sizes().redoing <= REDOING_MAX);
 }

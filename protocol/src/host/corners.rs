@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::bonds::note;
-use super::jobs::LoanState;
+use super::lent::LoanState;
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
     DRAIN_MAX, FLUSH, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_REST_MIN,
 };
-use crate::message::{Departure, NoteKind, ToHost};
+use crate::message::{Departure, LogLine, NoteKind, ToHost};
 use crate::parcel::{ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
 use crate::{Bytes, EntryState, Finished, JobKey, Lineage, Mention, Outcome, StealId, Stealing, Table};
@@ -116,8 +116,8 @@ fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     let part = &host.runs[&RUN];
-    assert_eq!(part.requests.values().map(|request| request.victim).collect::<Vec<_>>(), [OTHER]);
-    assert_eq!(part.own_counts.steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
+    assert_eq!(part.thief.requests().map(|(_, request)| request.victim).collect::<Vec<_>>(), [OTHER]);
+    assert_eq!(part.reporting.own().steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
         let steal = StealId(4);
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
         host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
-        let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+        let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
         let mut holding = |holding, held| {
             let (next_steal, pending) = (StealId(5), Vec::new());
             let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
@@ -140,7 +140,7 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
         let commands = commands(&mut host);
         let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
         // Its result may be known to others.
-        assert_eq!((is_back, host.runs[&RUN].unresolved.len()), (!was_held, usize::from(was_held)));
+        assert_eq!((is_back, host.runs[&RUN].recovery.unresolved_len()), (!was_held, usize::from(was_held)));
     }
 }
 
@@ -197,8 +197,8 @@ fn a_host_tells_how_long_a_note_has_waited_in_milliseconds() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(0));
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    part.note(Time(2_000_000), note(0));
-    let ago = part.take_notes(Time(7_999_999) + Duration::from_secs(1));
+    part.reporting.note(Time(2_000_000), note(0));
+    let ago = part.reporting.take_notes(Time(7_999_999) + Duration::from_secs(1));
     assert_eq!(ago[0].ago_ms, 1_005);
 }
 
@@ -207,7 +207,7 @@ fn lender() -> (Host, JobNumber) {
     let mut host = host();
     host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2 });
     host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
-    let loan = *host.runs[&RUN].loans.keys().next().expect("it is lent");
+    let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
     commands(&mut host);
     (host, loan)
 }
@@ -217,7 +217,7 @@ fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
     for (state, saved) in [(LoanState::Given(StealId(4)), 0), (LoanState::Agreed, 1)] {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(&number).expect("it is lent").state = state;
+        part.loans.get_mut(number).expect("it is lent").state = state;
         let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
         host.handle_from_peer(NOW, PEER, PeerMessage::Result { run: RUN, number, finished });
         let counts = host.counts(RUN).expect("it takes part");
@@ -230,11 +230,11 @@ fn an_adopted_job_is_lost_when_its_host_lacks_it_in_what_it_said_later() {
     for (holding, is_lost) in [(1, false), (2, false), (3, true), (4, true)] {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(&number).expect("it is lent").state = LoanState::Agreed;
+        part.loans.get_mut(number).expect("it is lent").state = LoanState::Agreed;
         let (next_steal, held, pending) = (StealId(0), Vec::new(), Vec::new());
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(NOW, PEER, message);
-        assert_eq!(host.runs[&RUN].unresolved.len(), usize::from(is_lost), "{holding}");
+        assert_eq!(host.runs[&RUN].recovery.unresolved_len(), usize::from(is_lost), "{holding}");
     }
 }
 
@@ -245,7 +245,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
     let object = ObjectId([3; 16]);
     host.handle_notice(NOW, RUN, Notice::Opened { object, replica: Arc::default() });
-    let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN]).map(|(until, _)| until);
+    let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN].shared).map(|(until, _)| until);
     host.handle_timeout(NOW);
     let first = NOW + SHARED_FETCH_MIN;
     assert_eq!(until(&host), Some(first));
@@ -338,7 +338,10 @@ fn a_note_says_whether_its_job_mentions_shared_objects() {
         let spec = JobSpec { objects, ..root_job(&spec()) };
         host.note(RUN, &spec, NoteKind::Lost);
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        assert_eq!(part.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(), [shares]);
+        assert_eq!(
+            part.reporting.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(),
+            [shares]
+        );
     }
 }
 
@@ -354,7 +357,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     commands(&mut host);
-    assert_eq!(host.runs[&RUN].unresolved.len(), 2);
+    assert_eq!(host.runs[&RUN].recovery.unresolved_len(), 2);
     host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: JobKey([1; 32]) });
     let redone: Vec<JobNumber> = commands(&mut host)
         .iter()
@@ -363,7 +366,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
             _ => None,
         })
         .collect();
-    assert_eq!((redone, host.runs[&RUN].unresolved.len()), (vec![JobNumber(1)], 1));
+    assert_eq!((redone, host.runs[&RUN].recovery.unresolved_len()), (vec![JobNumber(1)], 1));
 }
 
 /// A host with a shared object that it uses and of which the peer has a replica, too.
@@ -451,7 +454,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
     let (_, steal) = asked(&mut host)[0];
     let (number, spec) = (JobNumber(1), JobSpec { depth: 1, ..root_job(&spec()) });
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("it came");
+    let held = host.runs[&RUN].held.tokens().next().expect("it came");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
@@ -480,16 +483,6 @@ fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
         }
     }
     assert_eq!(met.len(), SHARERS_PER_MESSAGE_MAX);
-}
-
-#[test]
-fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
-    let mut host = host();
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    for work_ns in [5, 7, 11] {
-        part.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
-    }
-    assert_eq!((part.own_counts.jobs.reused, part.own_counts.saved_work_ns), (3, 23));
 }
 
 #[test]

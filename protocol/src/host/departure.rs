@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{Departure, PeerMessage, ToCoordinator};
-use crate::{JobNumber, RunId, Time};
+use crate::{HostId, JobNumber, RunId, Time};
 
-use super::jobs::Owner;
-use super::run::Stage;
+use super::held::Owner;
+use super::lent::Loans;
+use super::run::Suspending;
+use super::stage::Stage;
 use super::{Command, Host, Repeats};
 
 /// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].
@@ -134,8 +136,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else {
             return self.tell_coordinator(ToCoordinator::Suspended { run });
         };
-        part.is_suspending = true;
-        part.starts_again = false;
+        part.suspending = Some(Suspending { starts_again: false });
         self.drain(now, run);
         self.finish_suspending(now, run);
     }
@@ -164,10 +165,11 @@ impl Host {
 
     fn finish_suspending(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        if !part.is_suspending || !matches!(part.stage, Stage::Drained | Stage::Unable) {
+        let Some(suspending) = part.suspending else { return };
+        if !matches!(part.stage, Stage::Drained | Stage::Unable) {
             return;
         }
-        let again = part.starts_again.then(|| part.spec.clone());
+        let again = suspending.starts_again.then(|| part.spec.clone());
         self.report_last(now, run);
         self.tell_coordinator(ToCoordinator::Suspended { run });
         self.stop_run(run, false);
@@ -258,25 +260,57 @@ impl Host {
         }
     }
 
+    /// This machine cannot go on with a run: others have its jobs again.
+    pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.stage == Stage::Unable {
+            return;
+        }
+        // What it did here is told with the reason, not some time after it.
+        part.reporting.make_due(self.latest);
+        self.report(self.latest, run);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        part.stage = Stage::Unable;
+        part.unable = Some(reason.clone());
+        // First, so that the orphans are known when what is above them is redone.
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let loans: Vec<(HostId, JobNumber)> =
+            part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
+        part.loans = Loans::default();
+        part.recovery.end_all();
+        part.drop_requests(|_| true);
+        part.thief.note_idle(0);
+        for (thief, steal) in part.victim.refuse(true, self.latest) {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
+        }
+        for (thief, number) in loans {
+            self.tell_peer(thief, PeerMessage::Orphaned { run, number });
+        }
+        self.hand_back(run);
+        self.commands.push_back(Command::Stop { run, forget: false });
+        self.tell_coordinator(ToCoordinator::Unready { run, reason });
+    }
+
     /// Owners have their jobs again, of a runtime that is no more.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+        let tokens: Vec<JobNumber> = part.held.tokens().collect();
         for token in tokens {
-            let held = self.runs.get_mut(&run).and_then(|part| part.forget_held(token));
-            self.tell_returned(run, held.into_iter().flat_map(|held| held.owners));
+            let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
+            self.tell_returned(run, held.into_iter().flat_map(|held| held.into_owners().0));
         }
     }
 
     /// The runtime has no room for a held job: its owners have it again. That may be a job here, too, which was lost
     /// elsewhere and found here.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: JobNumber) {
-        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.forget_held(token)) else { return };
+        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
+        let (owners, spec) = held.into_owners();
         let (here, elsewhere): (Vec<_>, Vec<_>) =
-            held.owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
+            owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
         self.tell_returned(run, elsewhere);
         for (_, number) in here {
-            self.resolve(now, run, number, held.spec.clone(), Departure::Left);
+            self.resolve(now, run, number, spec.clone(), Departure::Left);
         }
     }
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use crate::limits::WORKERS_REPORTED_MAX;
 use crate::message::{JobNote, ToCoordinator, WorkerTimes};
-use crate::wide::counted_since;
 use crate::{Counts, RunId, Time};
 
 use super::Host;
-use super::run::{HostRun, Stage, Told};
+use super::reporting::Figures;
+use super::run::HostRun;
+use super::stage::Stage;
 
 /// Maximum dropped runs whose counts are kept; the first are forgotten.
 const ENDED_RUNS_MAX: usize = 32;
@@ -37,12 +38,7 @@ pub struct FinalCounts {
 struct Ended {
     run: RunId,
     until: Time,
-    series: u64,
-    runtime_counts: Counts,
-    own_counts: Counts,
-    told_as_another: Told,
-    progress: Option<(u64, u64)>,
-    workers: Vec<WorkerTimes>,
+    figures: Figures,
     /// The coordinator waits for the counts: the run is not only suspended.
     is_over: bool,
     has_stopped: bool,
@@ -53,29 +49,9 @@ impl Ended {
         Self {
             run,
             until: now + ENDED_KEPT,
-            series: part.series,
-            runtime_counts: part.runtime_counts,
-            own_counts: part.own_counts,
-            told_as_another: part.told_as_another.clone(),
-            progress: part.progress,
-            workers: part.workers.clone(),
+            figures: part.reporting.figures().clone(),
             is_over,
             has_stopped: false,
-        }
-    }
-
-    fn message(&self, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
-        let mut counts = self.runtime_counts;
-        counts.add(&self.own_counts);
-        let counts = Counts { busy: 0, ..counted_since(&self.told_as_another.counts, &counts) };
-        ToCoordinator::Counts {
-            run: self.run,
-            series: self.series,
-            counts: Box::new(counts),
-            progress: self.progress,
-            notes,
-            notes_dropped,
-            workers: WorkerTimes::all_since(&self.told_as_another.workers, &self.workers),
         }
     }
 }
@@ -120,8 +96,8 @@ impl Host {
         self.latest = now;
         if let Some(part) = self.runs.get_mut(&run) {
             if let Some(last) = last.filter(|_| part.stage == Stage::Unable) {
-                part.runtime_counts = Counts { busy: 0, ..last.counts };
-                part.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
+                part.reporting.take_counts(Counts { busy: 0, ..last.counts });
+                part.reporting.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
             }
             return;
         }
@@ -129,7 +105,7 @@ impl Host {
         let (mut notes, mut notes_dropped) = (Vec::new(), 0);
         if let Some(mut last) = last {
             last.workers.truncate(WORKERS_REPORTED_MAX);
-            (ended.runtime_counts, ended.workers) = (last.counts, last.workers);
+            ended.figures.stop(last.counts, last.workers);
             (notes, notes_dropped) = (last.jobs, last.jobs_dropped);
         }
         ended.has_stopped = true;
@@ -170,7 +146,9 @@ impl Host {
         let is_over = ended.is_over;
         let messages = super::in_parts(notes, super::note_bytes);
         let messages: Vec<ToCoordinator> = (messages.into_iter().enumerate())
-            .map(|(place, notes)| ended.message(notes, if place == 0 { notes_dropped } else { 0 }))
+            .map(|(place, notes)| {
+                ended.figures.last_message(run, notes, if place == 0 { notes_dropped } else { 0 })
+            })
             .collect();
         messages.into_iter().for_each(|message| self.tell_coordinator(message));
         if is_over {

@@ -1,22 +1,35 @@
 //! Following what is lent and held until the result has arrived.
 
-use crate::limits::{COUNTS_SOON, HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
+use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
 
-use super::jobs::{Held, LoanState, Owner};
+use super::held::{Held, Owner};
+use super::lent::LoanState;
+use super::stage::Stage;
 use super::{Command, Event, Host, Misbehaviour, Receiver, Repeated};
 
 impl Host {
+    /// The runtime gets a held job, as soon as it can run it.
+    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
+        let Some(part) = self.runs.get(&run) else { return };
+        if part.stage == Stage::Ready
+            && let Some(held) = part.held.get(token)
+            && held.finished.is_none()
+        {
+            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec().clone() });
+        }
+    }
+
     // ---- results ----
 
     /// A held job has ended in the runtime.
     pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: JobNumber, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let may_record = part.may_record(&finished);
-        let Some(held) = part.held.get_mut(&token) else { return };
-        let spec = held.spec.clone();
-        let is_orphan = held.owners.is_empty();
+        let Some(held) = part.held.get_mut(token) else { return };
+        let spec = held.spec().clone();
+        let is_orphan = held.is_orphan();
         let what = match finished.outcome {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
             Outcome::Failed(_) => NoteKind::Failed,
@@ -32,8 +45,8 @@ impl Host {
         }
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.own_counts.orphans_saved += 1;
-                part.forget_held(token);
+                part.reporting.own_mut().orphans_saved += 1;
+                part.held.forget(token);
             }
             self.flush(now, run);
             return;
@@ -47,40 +60,32 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let is_root = part
             .held
-            .get(&token)
-            .is_some_and(|held| held.owners.iter().any(|(owner, _)| *owner == Owner::Coordinator));
+            .get(token)
+            .is_some_and(|held| held.owners().iter().any(|(owner, _)| *owner == Owner::Coordinator));
         if is_root {
             self.send_log(run);
         }
         self.report_soon(now, run, is_root);
     }
 
-    /// As soon as may be, or now.
-    pub(super) fn report_soon(&mut self, now: Time, run: RunId, at_once: bool) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let soon = part.last_report.map_or(now, |last| last + COUNTS_SOON);
-        part.next_report = if at_once { now } else { part.next_report.min(soon) };
-        self.report(now, run);
-    }
-
     /// Something that has its result before it begins.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.new_number();
-        part.hold(token, held);
+        let token = part.numbers.new_job();
+        part.held.hold(token, held);
         self.deliver(run, token);
     }
 
     /// Sends a held job's result to all who wait for it, unless it was sent and the answer is not overdue.
     pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token).filter(|held| held.finished.is_some()) else { return };
-        for (owner, number) in held.owners.clone() {
+        let Some(held) = part.held.get(token).filter(|held| held.finished.is_some()) else { return };
+        for (owner, number) in held.owners().to_vec() {
             let is_due = self.is_result_due(run, owner, number);
             if !is_due || self.is_result_under_way(run, owner, number) {
                 continue;
             }
-            let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token));
+            let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(token));
             let Some(held) = held else { return };
             // It may be large: what is only encoded is lent to the message.
             let is_lent = owner != Owner::Here;
@@ -102,7 +107,7 @@ impl Host {
                 }
                 Owner::Here => {
                     if let Some(part) = self.runs.get_mut(&run) {
-                        part.count_saved(&finished);
+                        part.reporting.count_saved(&finished);
                     }
                     // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(Command::Complete { run, number, finished });
@@ -111,7 +116,7 @@ impl Host {
                 }
             };
             if let Some(finished) = back
-                && let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(&token))
+                && let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(token))
             {
                 held.finished = Some(finished);
             }
@@ -123,19 +128,17 @@ impl Host {
     pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.remove_owner(owner, number) else { return };
-        if part.held.get(&token).is_some_and(|held| held.owners.is_empty() && held.finished.is_some()) {
-            part.forget_held(token);
+        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished.is_some()) {
+            part.held.forget(token);
         }
     }
 
     pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: JobNumber) {
         let owner = Owner::Host(from);
         let Some(part) = self.runs.get(&run) else { return };
-        let Some(held) = part.held_by_loan.get(&(owner, number)).and_then(|token| part.held.get(token))
-        else {
-            return;
-        };
+        let token = part.held.of_number(owner, number);
+        let Some(held) = token.and_then(|token| part.held.get(token)) else { return };
         if held.finished.is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
             self.settle_owner(run, owner, number);
@@ -150,19 +153,19 @@ impl Host {
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get_mut(&run) {
-            if number.0 > part.next_number {
+            if !part.numbers.has_given(number) {
                 return Err(Misbehaviour::ResultOfNoJob);
             }
-            match part.loans.get(&number) {
-                Some(loan) if loan.thief != from => return Err(Misbehaviour::ResultOfNoJob),
+            match part.loans.get(number) {
+                Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                 Some(_) => {
                     self.repeats.forget(Receiver::Peer(from), Repeated::Adopt(run, number));
-                    if let Some(loan) = part.end_loan(number) {
+                    if let Some(loan) = part.loans.end(number) {
                         if loan.state == LoanState::Agreed {
-                            part.own_counts.jobs.adopted += 1;
-                            part.count_saved(&finished);
+                            part.reporting.own_mut().jobs.adopted += 1;
+                            part.reporting.count_saved(&finished);
                         }
-                        let number = loan.number;
+                        let number = loan.number();
                         self.commands.push_back(Command::Complete { run, number, finished });
                     }
                 }
@@ -179,12 +182,12 @@ impl Host {
     /// The runtime does not want a lent or looked-up job any more.
     pub(super) fn on_abandoned(&mut self, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.unresolved.remove(&number);
-        if let Some(loan) = part.loan_by_number.get(&number).copied()
-            && let Some(ended) = part.end_loan(loan)
+        part.recovery.end(number);
+        if let Some(loan) = part.loans.of_number(number)
+            && let Some(ended) = part.loans.end(loan)
         {
             self.end_loan_parcels(run, loan, &ended);
-            self.tell_peer(ended.thief, PeerMessage::Abort { run, number: loan });
+            self.tell_peer(ended.thief(), PeerMessage::Abort { run, number: loan });
         }
         self.give_up_owner(run, Owner::Here, number);
     }
@@ -196,7 +199,7 @@ impl Host {
     /// The owner cannot go on: whoever has its job instead will look for the orphan.
     pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
         let owner = Owner::Host(from);
-        let token = self.runs.get(&run).and_then(|part| part.held_by_loan.get(&(owner, number)).copied());
+        let token = self.runs.get(&run).and_then(|part| part.held.of_number(owner, number));
         if let Some(token) = token {
             self.orphan(now, run, owner, number, token);
             self.flush(now, run);
@@ -213,8 +216,8 @@ impl Host {
     pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.remove_owner(owner, number) else { return };
-        if part.held.get(&token).is_some_and(|held| held.owners.is_empty()) {
+        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        if part.held.get(token).is_some_and(Held::is_orphan) {
             self.abort_held(run, token);
         }
     }
@@ -222,13 +225,13 @@ impl Host {
     pub(super) fn abort_held(&mut self, run: RunId, token: JobNumber) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(held) = part.forget_held(token)
+        if let Some(held) = part.held.forget(token)
             && held.finished.is_none()
         {
             if !held.begun {
-                part.idle = (part.idle + 1).min(threads);
+                part.thief.free_worker(threads);
             }
-            self.note(run, &held.spec, NoteKind::Aborted);
+            self.note(run, held.spec(), NoteKind::Aborted);
             self.commands.push_back(Command::Abort { run, held: token });
         }
     }
@@ -242,13 +245,13 @@ impl Host {
         begun: bool,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.loans.get(&number).is_some_and(|loan| loan.thief == from)
-            && let Some(loan) = part.end_loan(number)
+        if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
+            && let Some(loan) = part.loans.end(number)
         {
             if begun {
-                self.resolve(now, run, loan.number, loan.spec, Departure::Left);
+                self.resolve(now, run, loan.number(), loan.into_spec(), Departure::Left);
             } else {
-                self.requeue(run, loan.number, &loan.spec);
+                self.requeue(run, loan.number(), loan.spec());
             }
         }
     }
@@ -262,12 +265,12 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
-        let holding = part.holding;
-        if let Some(token) = part.held_by_key.get(&key).copied() {
-            if part.held.get(&token).is_some_and(|held| held.owners.len() >= OWNERS_PER_JOB_MAX) {
+        let holding = part.numbers.holding();
+        if let Some(token) = part.held.of_key(&key) {
+            if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.add_owner(token, Owner::Host(from), number);
+            part.held.add_owner(token, Owner::Host(from), number);
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
@@ -292,19 +295,7 @@ impl Host {
             lookup_below: 0,
             objects: Vec::new(),
         };
-        let owners = vec![(Owner::Host(from), number)];
-        self.hold_and_deliver(
-            run,
-            Held {
-                spec,
-                owners,
-                finished: Some(finished),
-                since: now,
-                lender: None,
-                asked: None,
-                begun: true,
-            },
-        );
+        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from), number, finished));
     }
 
     pub(super) fn on_adopted(
@@ -316,11 +307,11 @@ impl Host {
         holding: u64,
     ) -> Result<(), Misbehaviour> {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        if number.0 > part.next_number {
+        if !part.numbers.has_given(number) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
-        let Some(loan) = part.loans.get_mut(&number) else { return Ok(()) };
-        if loan.thief != from || matches!(loan.state, LoanState::Given(_)) {
+        let Some(loan) = part.loans.get_mut(number) else { return Ok(()) };
+        if loan.thief() != from || matches!(loan.state, LoanState::Given(_)) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
         self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
@@ -330,12 +321,12 @@ impl Host {
 
     /// The host that was asked to adopt this owner has done so.
     pub(super) fn agree(&mut self, now: Time, run: RunId, number: JobNumber, holding: u64) {
-        let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(&number));
+        let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(number));
         if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
             loan.state = LoanState::Agreed;
             loan.holding = holding;
             loan.heard = now;
-            let (spec, host) = (loan.spec.clone(), loan.thief);
+            let (spec, host) = (loan.spec().clone(), loan.thief());
             self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
             self.events.push_back(Event::Adopted(run, spec.key));
             self.note(run, &spec, NoteKind::Adopted);
@@ -346,15 +337,15 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
         let is_asked =
-            part.loans.get(&number).is_some_and(|loan| loan.thief == from && loan.state == LoanState::Asked);
-        if is_asked && let Some(loan) = part.end_loan(number) {
+            part.loans.get(number).is_some_and(|loan| loan.thief() == from && loan.state == LoanState::Asked);
+        if is_asked && let Some(loan) = part.loans.end(number) {
             // What sent this host there was wrong. Something better may have come since.
-            let place = part.table.get(&loan.spec.key).and_then(|entry| entry.state.place());
+            let place = part.table.get(&loan.spec().key).and_then(|entry| entry.state.place());
             if place == Some(from) && !loan.is_renewed {
-                part.table.remove(&loan.spec.key);
+                part.table.remove(&loan.spec().key);
             }
-            if !self.use_known(now, run, loan.number, &loan.spec) {
-                self.redo(now, run, loan.number, &loan.spec);
+            if !self.use_known(now, run, loan.number(), loan.spec()) {
+                self.redo(now, run, loan.number(), loan.spec());
             }
         }
     }
@@ -364,18 +355,18 @@ impl Host {
     /// A job has met a limit or failed for good: the coordinator is told until the run is over.
     pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.verdict.is_some() {
+        if part.reporting.verdict().is_some() {
             // The first is as good.
             return;
         }
-        part.verdict = Some(verdict);
+        part.reporting.judge(verdict);
         part.next_reconcile = now + RECONCILE;
         self.repeat_verdict(run);
     }
 
     /// Tells the coordinator again what is to end the run.
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
-        let verdict = self.runs.get(&run).and_then(|part| part.verdict.clone());
+        let verdict = self.runs.get(&run).and_then(|part| part.reporting.verdict().cloned());
         if let Some(verdict) = verdict {
             self.repeats.note(self.latest, Receiver::Coordinator, Repeated::Verdict(run));
             self.tell_coordinator(verdict);

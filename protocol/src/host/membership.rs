@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
-use crate::message::{Departure, HostInfo, NoteKind, PeerMessage, RootClaim, ToCoordinator, ToHost};
+use crate::message::{Departure, HostInfo, NoteKind, RootClaim, ToCoordinator, ToHost};
 use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
 
-use super::jobs::Owner;
+use super::held::Owner;
+use super::numbers::Numbers;
 use super::repeats::is_known;
-use super::run::{Announced, HostRun, Stage};
+use super::run::HostRun;
+use super::stage::Stage;
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
@@ -20,12 +22,8 @@ impl Host {
         self.is_connected = false;
         let roots = (self.runs.iter())
             .flat_map(|(run, part)| {
-                (part.held_by_loan.keys()).filter(|(owner, _)| *owner == Owner::Coordinator).filter_map(
-                    |(_, number)| {
-                        let proof = *part.root_proofs.get(number)?;
-                        Some(RootClaim { run: *run, number: *number, proof })
-                    },
-                )
+                let roots = part.held.proven_roots();
+                roots.map(|(number, proof)| RootClaim { run: *run, number, proof })
             })
             .collect::<Vec<RootClaim>>();
         let (report, paused) = (self.config.report.clone(), self.paused.clone());
@@ -75,7 +73,7 @@ impl Host {
             ToHost::StartRun { run, spec } => self.on_start(now, run, Arc::unwrap_or_clone(spec)),
             ToHost::Master { run, host } => {
                 if let Some(part) = self.runs.get_mut(&run) {
-                    part.master = Some(host);
+                    part.thief.note_master(host);
                 }
                 self.seek(now, run);
             }
@@ -83,9 +81,7 @@ impl Host {
             ToHost::SuspendRun { run } => self.on_suspend(now, run),
             ToHost::Assign { run, number, proof, spec } => {
                 if let Some(part) = self.runs.get_mut(&run) {
-                    let held = &part.held_by_loan;
-                    part.root_proofs.retain(|number, _| held.contains_key(&(Owner::Coordinator, *number)));
-                    part.root_proofs.insert(number, proof);
+                    part.held.note_root(number, proof);
                 }
                 self.on_assign(now, run, number, spec);
             }
@@ -127,7 +123,7 @@ impl Host {
         for part in self.runs.values_mut() {
             // What was to be announced is announced again, under the name that the host has now.
             part.outbox.clear();
-            part.announced = None;
+            part.recovery.note_announced(None);
         }
         self.disclaim_roots();
         let before = std::mem::replace(&mut self.incarnation, incarnation);
@@ -145,7 +141,7 @@ impl Host {
         }
         self.tell_last_again(now);
         if std::mem::take(&mut self.is_disowned) {
-            self.runs.values_mut().for_each(|part| part.count_as_another());
+            self.runs.values_mut().for_each(|part| part.reporting.count_as_another());
             self.disown_roots(now);
         }
         match was {
@@ -198,9 +194,8 @@ impl Host {
     fn disown_roots(&mut self, now: Time) {
         let roots: Vec<(RunId, JobNumber, JobNumber)> = (self.runs.iter())
             .flat_map(|(run, part)| {
-                (part.held_by_loan.iter())
-                    .filter(|((owner, _), _)| *owner == Owner::Coordinator)
-                    .map(|((_, number), token)| (*run, *number, *token))
+                let roots = part.held.of_owner(Owner::Coordinator);
+                roots.map(|(number, token)| (*run, number, token))
             })
             .collect();
         for (run, number, token) in roots {
@@ -211,11 +206,11 @@ impl Host {
     /// The coordinator may have lost what it was told last.
     fn announce_again(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.announced = Some(Announced { place: None, count: 0 });
+        part.recovery.announce_all();
         let orphans: Vec<JobNumber> =
-            part.held.iter().filter(|(_, held)| held.owners.is_empty()).map(|(token, _)| *token).collect();
+            part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
         let ended: Vec<JobNumber> =
-            part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| *token).collect();
+            part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| token).collect();
         for token in orphans {
             self.announce_orphan(now, run, token);
         }
@@ -235,7 +230,7 @@ impl Host {
             self.lose_peer(now, id);
         }
         for part in self.runs.values_mut() {
-            part.forgetting.remove(&id);
+            part.recovery.stop_forgetting(id);
         }
         if self.peers.insert(id, info).is_none() {
             self.events.push_back(Event::PeerJoined(id));
@@ -315,8 +310,8 @@ impl Host {
         match self.runs.get(&run).map(|part| part.stage) {
             Some(Stage::Draining { .. } | Stage::Drained) => {
                 // This host hears late that the run was suspended: it has been resumed by now.
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.starts_again = part.is_suspending;
+                if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
+                    suspending.starts_again = true;
                 }
             }
             Some(Stage::Loading) => {}
@@ -331,12 +326,10 @@ impl Host {
             }
             None => {
                 let mut part = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
-                part.next_steal = self.numbers_used;
-                part.next_number = self.numbers_used;
-                part.holding = self.numbers_used;
+                part.numbers = Numbers::after(self.numbers_used);
                 self.ended.forget(|ended| ended == run);
                 self.series += 1;
-                part.series = self.series;
+                part.reporting.begin(self.series);
                 self.runs.insert(run, Box::new(part));
                 self.commands.push_back(Command::Load { run, spec });
             }
@@ -346,17 +339,17 @@ impl Host {
     fn on_assign(&mut self, now: Time, run: RunId, number: JobNumber, mut spec: JobSpec) {
         // Without it, or unable: the coordinator has been told, or is about to be.
         let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
-        if part.held_by_loan.contains_key(&(Owner::Coordinator, number)) {
+        if part.held.of_number(Owner::Coordinator, number).is_some() {
             return;
         }
-        if let Some(token) = part.held_by_key.get(&spec.key).copied() {
+        if let Some(token) = part.held.of_key(&spec.key) {
             // It goes on here already, as an orphan.
-            part.add_owner(token, Owner::Coordinator, number);
+            part.held.add_owner(token, Owner::Coordinator, number);
             self.deliver(run, token);
             return;
         }
         if spec.redone {
-            spec.lookup_below = spec.lookup_below.max(part.expect_below(&spec));
+            spec.lookup_below = spec.lookup_below.max(part.recovery.lookups.expect_below(&part.table, &spec));
             self.tell_lookups(run);
         }
         self.take_in(now, run, Owner::Coordinator, number, spec);
@@ -367,9 +360,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return self.stop_again(run) };
         // Nobody needs results any more.
         part.outbox.clear();
-        part.owner_outbox.clear();
+        part.outbox.clear_for_owners();
         let unfinished = part.held.values().filter(|held| held.finished.is_none());
-        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec.clone()).collect();
+        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec().clone()).collect();
         for spec in unfinished {
             self.note(run, &spec, NoteKind::Aborted);
         }
@@ -381,47 +374,11 @@ impl Host {
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
             self.keep_last(run, &part, forget);
-            let used = part.next_steal.max(part.next_number).max(part.holding);
-            self.numbers_used = self.numbers_used.max(used);
+            self.numbers_used = self.numbers_used.max(part.numbers.used());
             self.forget_parcels_of_run(run);
             self.repeats.forget_run(run, is_known(&self.peers));
             self.commands.push_back(Command::Stop { run, forget });
             self.events.push_back(Event::RunEnded(run));
         }
-    }
-
-    /// This machine cannot go on with a run: others have its jobs again.
-    pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.stage == Stage::Unable {
-            return;
-        }
-        // What it did here is told with the reason, not some time after it.
-        part.next_report = self.latest;
-        self.report(self.latest, run);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.stage = Stage::Unable;
-        part.unable = Some(reason.clone());
-        // First, so that the orphans are known when what is above them is redone.
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let loans: Vec<(HostId, JobNumber)> =
-            part.loans.iter().map(|(number, loan)| (loan.thief, *number)).collect();
-        part.loans.clear();
-        part.loan_by_number.clear();
-        part.loans_by_thief.clear();
-        part.loans_by_tag.clear();
-        part.unresolved.clear();
-        part.drop_requests(|_| true);
-        part.idle = 0;
-        let parked = std::mem::take(&mut part.parked);
-        for parked in parked {
-            self.tell_peer(parked.thief, PeerMessage::Nothing { run, steal: parked.steal });
-        }
-        for (thief, number) in loans {
-            self.tell_peer(thief, PeerMessage::Orphaned { run, number });
-        }
-        self.hand_back(run);
-        self.commands.push_back(Command::Stop { run, forget: false });
-        self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 }

@@ -28,34 +28,44 @@ mod ended;
 #[cfg(test)]
 mod getters;
 mod given_up;
-mod jobs;
+mod held;
+mod lent;
 mod loans;
+mod lookups;
+mod lost;
 mod membership;
+mod notes;
+mod numbers;
+mod outbox;
 mod parcels;
 mod reconciling;
 mod records;
 mod recovery;
 mod repeats;
+mod reporting;
 #[cfg(test)]
 mod reports;
 mod route;
 mod run;
 mod sharing;
 mod sizes;
+mod stage;
 mod stealing;
 mod surface;
 #[cfg(test)]
 pub(crate) mod tests;
+mod thief;
 mod twice;
+mod victim;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{
-    COUNTS, CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX,
-    LOG_LINES_WAITING_MAX, MESSAGE_PART_BYTES, PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, shortened,
+    CUT_OFF_HOSTS_MAX, ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX, MESSAGE_PART_BYTES,
+    PARCEL_BYTES_MIN, SHARERS_PER_MESSAGE_MAX, shortened,
 };
-use crate::message::{HostInfo, JobNote, LogLine, PeerMessage, ToCoordinator};
+use crate::message::{HostInfo, JobNote, PeerMessage, ToCoordinator};
 use crate::parcel::{Contents, Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, Entry, GridId, HostId, JobNumber, JobSpec, Random, RunId, Time};
@@ -64,8 +74,9 @@ use departure::Departing;
 use ended::EndedRuns;
 use given_up::GivenUp;
 use repeats::{Repeated, Repeats};
-use run::{HostRun, Stage};
+use run::HostRun;
 use sharing::Sharing;
+use stage::Stage;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
@@ -215,7 +226,7 @@ impl Host {
 
     /// What became of a run's jobs here.
     pub fn counts(&self, run: RunId) -> Option<Counts> {
-        self.runs.get(&run).map(|part| part.counts())
+        self.runs.get(&run).map(|part| part.reporting.counts())
     }
 
     /// Jobs that it holds for others, and jobs that others hold for it.
@@ -235,12 +246,12 @@ impl Host {
 
     /// Shared objects of a run that it knows of, and what their replicas take, in bytes.
     pub fn shared(&self, run: RunId) -> (usize, u64) {
-        self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.own_counts.shared_bytes))
+        self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.reporting.own().shared_bytes))
     }
 
     /// The place of a shared object's replica, if the object is known.
     pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Arc<SharedReplica>> {
-        self.runs.get(&run)?.shared.get(&object).map(Sharing::replica)
+        self.runs.get(&run)?.shared.get(object).map(Sharing::replica)
     }
 
     /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
@@ -356,9 +367,9 @@ impl Host {
         match result {
             Ok(()) => {
                 part.stage = Stage::Ready;
-                part.rest.until = now;
+                part.thief.rest_until(false, now);
                 let is_more_to_tell = !part.outbox.is_empty();
-                let tokens: Vec<JobNumber> = part.held.keys().copied().collect();
+                let tokens: Vec<JobNumber> = part.held.tokens().collect();
                 self.events.push_back(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
@@ -381,14 +392,14 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         match notice {
             Notice::Idle(idle) => {
-                part.idle = idle;
-                if part.idle >= self.config.report.threads as usize {
+                part.thief.note_idle(idle);
+                if idle >= self.config.report.threads as usize {
                     self.refuse_parked(run, true, now);
                 }
                 self.seek(now, run);
             }
             Notice::Exposed => {
-                if !part.parked.is_empty() {
+                if !part.victim.is_empty() {
                     self.commands.push_back(Command::Offer { run });
                 }
             }
@@ -397,10 +408,10 @@ impl Host {
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
-                part.own_counts.jobs.recorded += 1;
-                if part.redoing.contains(&key.tag()) {
+                part.reporting.own_mut().jobs.recorded += 1;
+                if part.recovery.lookups.redoes(&key.tag()) {
                     // It is not to be looked up any more: it was redone.
-                    part.sought.remove(&key);
+                    part.recovery.lookups.forget(&key);
                 }
                 self.record(now, run, key, depth, lineage, finished);
             }
@@ -411,17 +422,10 @@ impl Host {
             Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
             Notice::Log(line) => {
-                part.outbox_since.get_or_insert(now);
-                match part.log.len() {
-                    ..LOG_LINES_WAITING_MAX => part.log.push(line),
-                    LOG_LINES_WAITING_MAX => {
-                        let text = "(more was said than could be sent)".to_owned();
-                        part.log.push(LogLine { text, ..line });
-                    }
-                    _ => {}
-                }
+                part.outbox.wait(now);
+                part.reporting.take_line(line);
             }
-            Notice::Progress(done, total) => part.progress = Some((done, total)),
+            Notice::Progress(done, total) => part.reporting.take_progress(done, total),
             Notice::Limit(reason) => self.judge(now, run, ToCoordinator::Limit { run, reason }),
             Notice::Failed(failure) => {
                 self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
@@ -429,9 +433,9 @@ impl Host {
             Notice::Unable(reason) => self.become_unable(run, reason),
             Notice::HandedBack { held } => self.hand_back_one(now, run, held),
             Notice::Drained => self.on_drained(now, run),
-            Notice::Counts(counts) => part.runtime_counts = *counts,
+            Notice::Counts(counts) => part.reporting.take_counts(*counts),
             Notice::Activity { workers, jobs, jobs_dropped } => {
-                part.take_activity(now, workers, jobs, jobs_dropped);
+                part.reporting.take_activity(now, workers, jobs, jobs_dropped);
             }
         }
     }
@@ -479,11 +483,11 @@ impl Host {
             [
                 self.next_steal_timeout(*run, part),
                 self.next_reconcile(part),
-                self.next_recovery_timeout(*run, part),
+                self.next_recovery_timeout(*run, &part.recovery),
                 self.next_tidying(part),
                 Self::next_flush(part),
-                self.next_report(part),
-                self.next_sharing(*run, part),
+                self.next_report(&part.reporting),
+                self.next_sharing(*run, &part.shared),
                 match part.stage {
                     Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
                     _ => None,
@@ -577,67 +581,6 @@ impl Host {
             first.map(|first| self.cut_off.remove(&first));
         }
         true
-    }
-
-    fn next_report(&self, part: &HostRun) -> Option<(Time, &'static str)> {
-        let is_news = !part.notes.is_empty() || part.has_counted();
-        (self.is_connected && is_news).then_some((part.next_report, "counts are due"))
-    }
-
-    /// Tells the coordinator all of a run that it has not been told: there may be no later.
-    fn report_last(&mut self, now: Time, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.next_report = now;
-        }
-        self.flush(now, run);
-        self.report(now, run);
-    }
-
-    /// Tells the coordinator the counts, if they have changed; and of all other runs whose workers are at something else
-    /// since, so that nobody adds up workers of different moments.
-    fn report(&mut self, now: Time, run: RunId) {
-        let is_due = self.runs.get(&run).is_some_and(|part| now >= part.next_report);
-        if !self.is_connected || !is_due {
-            return;
-        }
-        self.report_one(now, run);
-        let has_changed = |part: &HostRun| part.reported.0.busy != part.runtime_counts.busy;
-        let others = self.runs.iter().filter(|(other, part)| **other != run && has_changed(part));
-        let others: Vec<RunId> = others.map(|(other, _)| *other).collect();
-        for other in others {
-            if let Some(part) = self.runs.get_mut(&other) {
-                part.next_report = now;
-            }
-            self.report_one(now, other);
-        }
-    }
-
-    fn report_one(&mut self, now: Time, run: RunId) {
-        let is_connected = self.is_connected;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if now < part.next_report || !is_connected {
-            return;
-        }
-        part.next_report = now + COUNTS;
-        part.last_report = Some(now);
-        if !part.has_counted() && part.notes.is_empty() {
-            return;
-        }
-        part.reported = (part.runtime_counts, part.own_counts);
-        part.workers_reported.clone_from(&part.workers);
-        let notes = part.take_notes(now);
-        let messages: Vec<ToCoordinator> = (in_parts(notes, note_bytes).into_iter())
-            .map(|notes| ToCoordinator::Counts {
-                run,
-                series: part.series,
-                counts: Box::new(part.counts_to_tell()),
-                progress: part.progress,
-                notes,
-                notes_dropped: std::mem::take(&mut part.notes_dropped),
-                workers: part.workers_to_tell(),
-            })
-            .collect();
-        messages.into_iter().for_each(|message| self.tell_coordinator(message));
     }
 
     /// What the store had of a run.

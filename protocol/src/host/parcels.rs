@@ -9,8 +9,11 @@ use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::shared::ObjectId;
 use crate::{HostId, JobNumber, RunId, StealId, Time};
 
-use super::jobs::{Loan, LoanState, Owner, Request, Unresolved};
-use super::run::Stage;
+use super::held::Owner;
+use super::lent::{Loan, LoanState};
+use super::lost::Unresolved;
+use super::stage::Stage;
+use super::thief::Request;
 use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
 /// What becomes of a parcel that was announced.
@@ -134,16 +137,17 @@ impl Host {
 
     /// Nobody wants a loan any more: neither is its job to travel on, nor its result.
     pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
-        self.repeats.forget(Receiver::Peer(loan.thief), Repeated::Adopt(run, number));
+        self.repeats.forget(Receiver::Peer(loan.thief()), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
-            let to = Receiver::Peer(loan.thief);
+            let to = Receiver::Peer(loan.thief());
             if let Some(parcel) = self.outgoing.end_contents(to, Contents::Job { run, steal, number }) {
                 self.tell_of_parcel(to, ParcelMessage::Withdrawn { parcel });
             }
         }
-        if let Some(parcel) = self.incoming.refuse(self.latest, loan.thief, Contents::Result { run, number })
+        if let Some(parcel) =
+            self.incoming.refuse(self.latest, loan.thief(), Contents::Result { run, number })
         {
-            self.tell_of_parcel(Receiver::Peer(loan.thief), ParcelMessage::Refused { parcel });
+            self.tell_of_parcel(Receiver::Peer(loan.thief()), ParcelMessage::Refused { parcel });
         }
     }
 
@@ -259,27 +263,27 @@ impl Host {
         };
         let is_wanted = match contents {
             Contents::Job { steal, number, .. } => {
-                if steal.0 >= part.next_steal {
+                if !part.numbers.has_asked(steal) {
                     return Err(Misbehaviour::AnswerToNoSteal);
                 }
-                match part.requests.get_mut(&steal) {
+                match part.thief.request_mut(steal) {
                     Some(request) if request.victim != from => return Err(Misbehaviour::AnswerToNoSteal),
                     Some(request) => {
                         request.arriving = Some(number);
                         true
                     }
-                    None if part.held_by_loan.contains_key(&(Owner::Host(from), number)) => {
+                    None if part.held.of_number(Owner::Host(from), number).is_some() => {
                         return Ok(Verdict::Here);
                     }
                     None => false,
                 }
             }
             Contents::Result { run, number } => {
-                if number.0 > part.next_number {
+                if !part.numbers.has_given(number) {
                     return Err(Misbehaviour::ResultOfNoJob);
                 }
-                match part.loans.get_mut(&number) {
-                    Some(loan) if loan.thief != from => return Err(Misbehaviour::ResultOfNoJob),
+                match part.loans.get_mut(number) {
+                    Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                     Some(loan) => {
                         (loan.heard, loan.is_heard) = (now, true);
                         true
@@ -287,16 +291,15 @@ impl Host {
                     None => return Ok(Verdict::Unwanted(Some(PeerMessage::Received { run, number }))),
                 }
             }
-            Contents::Have { key, .. } => (part.unresolved.values())
-                .any(|unresolved| unresolved.spec.key == key && unresolved.wanted_from == Some(from)),
-            Contents::Updates { run, object, .. } if !part.shared.contains_key(&object) => {
+            Contents::Have { key, .. } => part.recovery.wanted_of(Some(from), key).next().is_some(),
+            Contents::Updates { run, object, .. } if !part.shared.contains(object) => {
                 return Ok(Verdict::Unwanted(Some(PeerMessage::NotShared { run, object })));
             }
             Contents::Updates { .. } => true,
             Contents::Replica { object, .. } => {
-                let is_known = part.shared.contains_key(&object);
+                let is_known = part.shared.contains(object);
                 !matches!(part.stage, Stage::Loading | Stage::Unable)
-                    && (is_known || part.unmentioned.has_room_for(bytes))
+                    && (is_known || part.shared.has_room_for(bytes))
             }
             Contents::RootFinished { .. } => return Err(Misbehaviour::Parcel),
         };

@@ -7,13 +7,14 @@ use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
 use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
 
-use super::jobs::{LoanState, Owner};
+use super::held::{Held, Owner};
+use super::lent::LoanState;
 use super::run::HostRun;
 use super::{Host, Receiver, Repeated};
 
 impl Host {
     pub(super) fn next_reconcile(&self, part: &HostRun) -> Option<(Time, &'static str)> {
-        (!part.loans.is_empty() || !part.held.is_empty() || part.verdict.is_some())
+        (!part.loans.is_empty() || !part.held.is_empty() || part.reporting.verdict().is_some())
             .then_some((part.next_reconcile, "hosts tell one another what they hold"))
     }
 
@@ -24,8 +25,8 @@ impl Host {
         }
         part.next_reconcile = now + RECONCILE;
         let mut owners: Vec<HostId> = (part.held.values())
-            .filter(|held| now >= held.since + RECONCILE)
-            .flat_map(|held| &held.owners)
+            .filter(|held| now >= held.since() + RECONCILE)
+            .flat_map(Held::owners)
             .filter_map(|(owner, _)| match owner {
                 Owner::Host(host) => Some(*host),
                 Owner::Coordinator | Owner::Here => None,
@@ -34,16 +35,16 @@ impl Host {
         owners.sort_unstable();
         owners.dedup();
         let again: Vec<JobNumber> = (part.held.iter())
-            .filter(|(_, held)| held.finished.is_some() && now >= held.since + RECONCILE)
-            .map(|(token, _)| *token)
+            .filter(|(_, held)| held.finished.is_some() && now >= held.since() + RECONCILE)
+            .map(|(token, _)| token)
             .collect();
         let mut silent: Vec<HostId> = Vec::new();
         let mut asked = Vec::new();
-        for (number, loan) in &part.loans {
+        for (number, loan) in part.loans.iter() {
             if now >= loan.heard + RECONCILE * 2 {
                 match loan.state {
-                    LoanState::Asked => asked.push((loan.thief, *number, loan.spec.key)),
-                    LoanState::Given(_) | LoanState::Agreed => silent.push(loan.thief),
+                    LoanState::Asked => asked.push((loan.thief(), number, loan.spec().key)),
+                    LoanState::Given(_) | LoanState::Agreed => silent.push(loan.thief()),
                 }
             }
         }
@@ -99,22 +100,14 @@ impl Host {
             return self.tell_peer(owner, message);
         };
         self.repeats.note(self.latest, Receiver::Peer(owner), Repeated::Holding(run));
-        part.holding += 1;
-        let held = (part.held_by_loan.range((Owner::Host(owner), JobNumber(0))..))
-            .take_while(|((host, _), _)| *host == Owner::Host(owner))
-            .map(|((_, number), _)| *number)
-            .collect();
-        let pending = (part.requests.iter())
+        let holding = part.numbers.new_holding();
+        let held = part.held.of_owner(Owner::Host(owner)).map(|(number, _)| number).collect();
+        let pending = (part.thief.requests())
             .filter(|(_, request)| request.victim == owner)
-            .map(|(steal, _)| *steal)
+            .map(|(steal, _)| steal)
             .collect();
-        let message = PeerMessage::Holding {
-            run,
-            holding: part.holding,
-            next_steal: StealId(part.next_steal),
-            held,
-            pending,
-        };
+        let message =
+            PeerMessage::Holding { run, holding, next_steal: part.numbers.next_steal(), held, pending };
         self.tell_peer(owner, message);
     }
 
@@ -144,37 +137,36 @@ impl Host {
         let held_set: BTreeSet<JobNumber> = held.iter().copied().collect();
         let pending: BTreeSet<StealId> = pending.iter().copied().collect();
         let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
-        for number in &part.loans_to(from).collect::<Vec<_>>() {
+        for number in part.loans.to(from).collect::<Vec<_>>() {
             let Some(loan) = part.loans.get_mut(number) else { continue };
-            if held_set.contains(number) {
+            if held_set.contains(&number) {
                 loan.heard = now;
                 loan.is_heard = true;
                 // The answer itself was lost.
                 if loan.state == LoanState::Asked {
-                    agreed.push(*number);
+                    agreed.push(number);
                 }
                 continue;
             }
             match loan.state {
                 LoanState::Given(steal) if pending.contains(&steal) => {
-                    let bytes = loan.spec.parameters.len();
+                    let bytes = loan.spec().parameters.len();
                     // On its way, as far as is known.
                     if loan.is_on_its_way(now, repeats.wait(Receiver::Peer(from), Duration::ZERO, bytes)) {
                         continue;
                     }
                     loan.sent = Some(now);
-                    again.push(PeerMessage::Job { run, steal, number: *number, spec: loan.spec.clone() });
+                    again.push(PeerMessage::Job { run, steal, number, spec: loan.spec().clone() });
                 }
-                LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(*number),
-                LoanState::Agreed if holding > loan.holding => lost.push(*number),
+                LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(number),
+                LoanState::Agreed if holding > loan.holding => lost.push(number),
                 _ => {}
             }
         }
         let unknown: Vec<JobNumber> =
-            held_set.into_iter().filter(|number| !part.loans.contains_key(number)).collect();
-        let parked = part.parked.iter().filter(|parked| parked.thief == from);
-        let parked: BTreeSet<StealId> = parked.map(|parked| parked.steal).collect();
-        let lent: BTreeSet<StealId> = part.lent_for(from);
+            held_set.into_iter().filter(|number| !part.loans.contains(*number)).collect();
+        let parked: BTreeSet<StealId> = part.victim.of(from).collect();
+        let lent: BTreeSet<StealId> = part.loans.lent_for(from);
         let refused: Vec<StealId> =
             pending.into_iter().filter(|steal| !parked.contains(steal) && !lent.contains(steal)).collect();
         for number in agreed {
@@ -191,11 +183,11 @@ impl Host {
             self.tell_peer(from, PeerMessage::Unknown { run, numbers: unknown });
         }
         for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
                 match loan.state {
                     // It never began.
-                    LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number, &loan.spec),
-                    _ => self.resolve(now, run, loan.number, loan.spec, Departure::Crashed),
+                    LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number(), loan.spec()),
+                    _ => self.resolve(now, run, loan.number(), loan.into_spec(), Departure::Crashed),
                 }
             }
         }

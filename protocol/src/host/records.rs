@@ -4,23 +4,21 @@
 //! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
 //! too. Entries wait a little for company (message combining).
 
-use crate::limits::{FLUSH, FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
+use crate::limits::{FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
 
-use super::jobs::Owner;
-use super::run::{Announced, HostRun, Stage};
-use super::{Command, Host, in_parts};
+use super::held::Owner;
+use super::lost::Announced;
+use super::outbox::OUTBOX_MAX;
+use super::run::HostRun;
+use super::stage::Stage;
+use super::{Command, Host};
 
-/// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
-/// announced again to a coordinator that may have lost them.
-const OUTBOX_MAX: usize = 16 * 1024;
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 16;
 /// Entries that may still be found, of which one event looks whether they are there.
 const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
-/// About what a line of a log takes besides its texts.
-const LINE_BYTES: usize = 16;
 
 impl Host {
     /// A job has a result that is worth saving.
@@ -41,7 +39,7 @@ impl Host {
         match part.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
             // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
-            FaultTolerance::FinishedOrphans if !part.held_by_key.contains_key(&key) => {
+            FaultTolerance::FinishedOrphans if part.held.of_key(&key).is_none() => {
                 part.table.insert(entry);
                 part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
                 return;
@@ -60,51 +58,49 @@ impl Host {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         let shared = entry.to_share(me);
-        let nearest = entry.lineage.0.iter().rev().find_map(|tag| part.held_by_tag.get(tag));
+        let nearest = part.held.nearest(&entry.lineage.0);
         if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
-            for (owner, _) in &held.owners {
+            for (owner, _) in held.owners() {
                 if let Owner::Host(host) = owner {
-                    part.owner_outbox.entry(*host).or_default().push(shared.clone());
+                    part.outbox.push_for(*host, shared.clone());
                 }
             }
         }
-        if part.outbox.len() >= OUTBOX_MAX {
-            part.outbox.pop_front();
-        }
-        part.outbox.push_back(shared);
-        part.outbox_since.get_or_insert(now);
+        part.outbox.push_bounded(shared);
+        part.outbox.wait(now);
     }
 
     /// A held job has lost its owner and goes on: whoever redoes it is to find it here.
     pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token) else { return };
-        let spec = &held.spec;
+        let Some(held) = part.held.get(token) else { return };
+        let spec = held.spec();
         let state = EntryState::Running(me);
         let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
         // This host may be the one to redo it, or what is above.
         let is_sought = part.redoes(&entry);
         let key = entry.key;
         part.table.insert(entry.clone());
-        part.outbox.push_back(entry);
-        part.outbox_since.get_or_insert(now);
+        part.outbox.push(entry);
+        part.outbox.wait(now);
         if is_sought {
-            part.seek_entry(key);
+            part.recovery.lookups.seek(&part.table, key);
         }
     }
 
     /// Announces again results that a coordinator may have lost, those that took most first.
     pub(super) fn announce_more(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(announced) = part.announced else { return };
+        let Some(announced) = part.recovery.announced() else { return };
         let entries: Vec<_> = (part.table.results_after(announced.place))
             .take(ANNOUNCED_AT_ONCE_MAX)
             .map(|(place, entry)| (place, entry.clone()))
             .collect();
         let count = announced.count + entries.len();
         let is_more = entries.len() == ANNOUNCED_AT_ONCE_MAX && count < OUTBOX_MAX;
-        part.announced = is_more.then(|| Announced { place: entries.last().map(|(place, _)| *place), count });
+        let place = entries.last().map(|(place, _)| *place);
+        part.recovery.note_announced(is_more.then_some(Announced { place, count }));
         for (_, entry) in entries {
             self.share(now, run, &entry);
         }
@@ -115,34 +111,29 @@ impl Host {
     pub(super) fn tidy(&mut self, now: Time, run: RunId) {
         self.announce_more(now, run);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(gone) = part.forgetting.first().copied()
+        if let Some(gone) = part.recovery.next_to_forget()
             && !part.table.forget_host(gone, FORGOTTEN_AT_ONCE_MAX)
         {
-            part.forgetting.remove(&gone);
+            part.recovery.stop_forgetting(gone);
         }
         part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
-        if !part.expecting.is_empty() {
-            part.expect_more();
+        if part.recovery.lookups.expects_more() {
+            part.recovery.lookups.expect_more(&part.table);
             self.tell_lookups(run);
         }
     }
 
     pub(super) fn next_tidying(&self, part: &HostRun) -> Option<(Time, &'static str)> {
-        let is_more = part.announced.is_some()
-            || !part.forgetting.is_empty()
-            || !part.expecting.is_empty()
-            || part.table.is_to_be_swept();
+        let is_more = part.recovery.has_more_to_do() || part.table.is_to_be_swept();
         is_more.then_some((self.latest, "more is to be done of what was begun"))
     }
 
     pub(super) fn next_flush(part: &HostRun) -> Option<(Time, &'static str)> {
-        part.outbox_since.map(|since| (since + FLUSH, "entries have waited for company"))
+        part.outbox.due().map(|due| (due, "entries have waited for company"))
     }
 
     pub(super) fn flush_if_due(&mut self, now: Time, run: RunId) {
-        let is_due = (self.runs.get(&run))
-            .and_then(|part| part.outbox_since)
-            .is_some_and(|since| now >= since + FLUSH);
+        let is_due = (self.runs.get(&run)).and_then(|part| part.outbox.due()).is_some_and(|due| now >= due);
         if is_due {
             self.flush(now, run);
         }
@@ -156,18 +147,12 @@ impl Host {
             self.report_soon(now, run, false);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.check_sought(SOUGHT_CHECKED_AT_ONCE_MAX);
-        let mut for_owners = std::mem::take(&mut part.owner_outbox);
-        // Of what was finished within the same moment, only the largest is of use.
-        for entries in for_owners.values_mut() {
-            entries.retain(|entry| part.table.get(&entry.key).is_some());
-        }
-        part.outbox.retain(|entry| part.table.get(&entry.key).is_some());
+        part.recovery.lookups.check(&part.table, SOUGHT_CHECKED_AT_ONCE_MAX);
+        let for_owners = part.outbox.begin_flush(&part.table);
         let mut messages = Vec::new();
-        part.outbox_since = None;
         // The coordinator hears of a run only hosts that have said that they loaded it.
         if self.is_connected && part.stage != Stage::Loading {
-            for entries in Entry::batches(part.outbox.make_contiguous()) {
+            for entries in Entry::batches(part.outbox.entries()) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }
             part.outbox.clear();
@@ -182,17 +167,6 @@ impl Host {
         }
         self.send_log(run);
         self.tell_lookups(run);
-    }
-
-    /// Sends what the app said, if the coordinator is there.
-    pub(super) fn send_log(&mut self, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run).filter(|part| !part.log.is_empty()) else { return };
-        if self.is_connected {
-            let lines = std::mem::take(&mut part.log);
-            for lines in in_parts(lines, |line| line.text.len() + line.function.len() + LINE_BYTES) {
-                self.tell_coordinator(ToCoordinator::Log { run, lines });
-            }
-        }
     }
 
     /// Others' entries.
@@ -211,7 +185,7 @@ impl Host {
             lent.extend(part.lent_and_known(&entry));
             part.renew_asked(&entry);
             if part.table.insert(entry) && is_sought {
-                part.seek_entry(key);
+                part.recovery.lookups.seek(&part.table, key);
             }
         }
         part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
@@ -227,15 +201,9 @@ impl Host {
     /// Lets the runtime know what lookups can find, if that has changed.
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let jobs = std::mem::take(&mut part.untold);
-        let wanted = !part.sought.is_empty() || !part.expecting.is_empty();
-        if wanted && !jobs.is_empty() {
-            let jobs = jobs.into_iter().collect();
+        if let Some(jobs) = part.recovery.lookups.take_news() {
             self.commands.push_back(Command::Lookups { run, jobs });
-        } else if !wanted && part.lookups_wanted {
-            self.commands.push_back(Command::Lookups { run, jobs: Vec::new() });
         }
-        part.lookups_wanted = wanted;
     }
 
     /// What a thief may find below the redone job that it gets. It is the thief's to find from now on.
@@ -252,7 +220,7 @@ impl Host {
         let below = part.table.below(tag).take(FORWARDED_ENTRIES_MAX);
         let entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
         for entry in &entries {
-            part.found(&entry.key);
+            part.recovery.lookups.found(&part.table, &entry.key);
         }
         self.tell_lookups(run);
         for entries in Entry::batches(&entries) {

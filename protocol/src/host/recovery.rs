@@ -9,13 +9,14 @@
 //! The coordinator answers a search when all hosts have told it of their orphans, so an orphan is not
 //! missed for being announced a moment late.
 
-use crate::limits::{EXPECTED_AT_ONCE_MAX, FIND_TIMEOUT, REDOING_MAX, SEARCHES_ENDED_AT_ONCE_MAX};
+use crate::limits::{FIND_TIMEOUT, SEARCHES_ENDED_AT_ONCE_MAX};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
 
-use super::jobs::{Loan, LoanState, Owner, Unresolved};
+use super::held::Owner;
+use super::lent::{Loan, LoanState};
+use super::lost::Recovery;
 use super::repeats::is_known;
-use super::run::HostRun;
 use super::{Command, Event, Host, Receiver};
 
 impl Host {
@@ -66,28 +67,20 @@ impl Host {
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Departure) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.drop_requests(|request| request.victim == peer);
-        part.parked.retain(|parked| parked.thief != peer);
-        part.owner_outbox.remove(&peer);
+        part.victim.drop_thief(peer);
+        part.outbox.drop_owner(peer);
         self.lose_sharer(now, run, peer);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let (room, before) = (self.room_to_forget, part.table.len());
         if part.table.forget_host(peer, room) {
-            part.forgetting.insert(peer);
+            part.recovery.forget_later(peer);
         }
         self.room_to_forget = room.saturating_sub(before - part.table.len());
-        if part.master == Some(peer) {
-            part.master = None;
-        }
-        let orphaned: Vec<(JobNumber, JobNumber)> =
-            (part.held_by_loan.range((Owner::Host(peer), JobNumber(0))..))
-                .take_while(|((owner, _), _)| *owner == Owner::Host(peer))
-                .map(|((_, number), token)| (*number, *token))
-                .collect();
-        let lost: Vec<JobNumber> = part.loans_to(peer).collect();
-        let unanswered: Vec<JobNumber> = (part.unresolved.iter())
-            .filter(|(_, unresolved)| unresolved.wanted_from == Some(peer))
-            .map(|(number, _)| *number)
-            .collect();
+        part.thief.lose_master(peer);
+        let orphaned: Vec<(JobNumber, JobNumber)> = part.held.of_owner(Owner::Host(peer)).collect();
+        let lost: Vec<JobNumber> = part.loans.to(peer).collect();
+        let unanswered = part.recovery.wanted_from(Some(peer));
+        let unanswered: Vec<JobNumber> = unanswered.map(|(number, _)| number).collect();
         self.tell_wanted(run);
         // Orphans first: what this host loses may be below one of them, or be one.
         for (number, token) in orphaned {
@@ -95,12 +88,12 @@ impl Host {
         }
         self.flush(now, run);
         for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) {
-                self.resolve(now, run, loan.number, loan.spec, how);
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
+                self.resolve(now, run, loan.number(), loan.into_spec(), how);
             }
         }
         for number in unanswered {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
             if let Some(unresolved) = unresolved {
                 self.redo(now, run, number, &unresolved.spec);
             }
@@ -118,23 +111,23 @@ impl Host {
         token: JobNumber,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.remove_owner(owner, number);
+        part.held.remove_owner(owner, number);
         self.forget_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(&token) else { return };
-        if !held.owners.is_empty() {
+        let Some(held) = part.held.get(token) else { return };
+        if !held.is_orphan() {
             return;
         }
-        let (spec, finished) = (held.spec.clone(), held.finished.clone());
+        let (spec, finished) = (held.spec().clone(), held.finished.clone());
         if let Some(finished) = finished {
             // Its result may not have arrived (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
             if let Some(part) = self.runs.get_mut(&run) {
-                part.forget_held(token);
+                part.held.forget(token);
             }
             return;
         }
-        part.own_counts.orphaned += 1;
+        part.reporting.own_mut().orphaned += 1;
         self.events.push_back(Event::Orphaned(run, spec.key));
         match part.spec.fault_tolerance {
             FaultTolerance::Full => self.announce_orphan(now, run, token),
@@ -165,10 +158,10 @@ impl Host {
         let tolerance = part.spec.fault_tolerance;
         spec.given_back = how == Departure::Left;
         if spec.given_back {
-            part.own_counts.jobs.given_back += 1;
+            part.reporting.own_mut().jobs.given_back += 1;
             self.note(run, &spec, NoteKind::GivenBack);
         } else {
-            part.own_counts.jobs.lost += 1;
+            part.reporting.own_mut().jobs.lost += 1;
             self.events.push_back(Event::Lost(run, spec.key));
             self.note(run, &spec, NoteKind::Lost);
         }
@@ -193,7 +186,7 @@ impl Host {
     fn search(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
         let key = spec.key;
         if let Some(part) = self.runs.get_mut(&run) {
-            part.unresolved.insert(number, Unresolved { spec, since: now, wanted_from: None });
+            part.recovery.begin(now, number, spec, None);
         }
         self.tell_coordinator(ToCoordinator::Find { run, key });
     }
@@ -216,7 +209,7 @@ impl Host {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.run_again.note(spec.key.tag());
+        part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.table.depth_below(spec.key.tag());
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
         self.commands.push_back(Command::Requeue { run, number, again });
@@ -233,8 +226,7 @@ impl Host {
                 true
             }
             EntryState::DoneAt { host, .. } if self.peers.contains_key(&host) => {
-                let wanted_from = Some(host);
-                part.unresolved.insert(number, Unresolved { spec: spec.clone(), since: now, wanted_from });
+                part.recovery.begin(now, number, spec.clone(), Some(host));
                 let key = spec.key;
                 self.tell_peer(host, PeerMessage::Want { run, key });
                 true
@@ -257,21 +249,21 @@ impl Host {
         if part.spec.fault_tolerance != FaultTolerance::Full {
             return false;
         }
-        let Some(token) = part.held_by_key.get(&spec.key).copied() else { return false };
-        let Some(held) = part.held.get(&token) else { return false };
+        let Some(token) = part.held.of_key(&spec.key) else { return false };
+        let Some(held) = part.held.get(token) else { return false };
         if !held.begun {
             // To wait for one that has not begun would save nothing. If nobody else wants it, it is not to
             // be run beside the one that is redone, and that finds what is known below it.
-            if held.owners.is_empty() {
-                part.sought.remove(&spec.key);
+            if held.is_orphan() {
+                part.recovery.lookups.forget(&spec.key);
                 part.table.remove(&spec.key);
                 self.abort_held(run, token);
             }
             return false;
         }
-        part.found(&spec.key);
-        part.own_counts.jobs.adopted += 1;
-        part.add_owner(token, Owner::Here, number);
+        part.recovery.lookups.found(&part.table, &spec.key);
+        part.reporting.own_mut().jobs.adopted += 1;
+        part.held.add_owner(token, Owner::Here, number);
         self.events.push_back(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
         self.deliver(run, token);
@@ -280,8 +272,8 @@ impl Host {
 
     pub(super) fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.found(&spec.key);
-        part.count_reused(&finished);
+        part.recovery.lookups.found(&part.table, &spec.key);
+        part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
         self.commands.push_back(Command::Complete { run, number, finished });
@@ -290,31 +282,17 @@ impl Host {
 
     fn ask_to_adopt(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec, thief: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.found(&spec.key);
-        let loan = part.new_number();
-        let state = LoanState::Asked;
-        part.lend(
-            loan,
-            Loan {
-                number,
-                spec: spec.clone(),
-                thief,
-                state,
-                holding: 0,
-                heard: now,
-                is_heard: false,
-                sent: Some(now),
-                is_renewed: false,
-            },
-        );
+        part.recovery.lookups.found(&part.table, &spec.key);
+        let loan = part.numbers.new_job();
+        part.loans.lend(loan, Loan::new(now, number, spec.clone(), thief, LoanState::Asked, 0));
         self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 
     /// Nothing is known of the job itself: it is run again, from what is known below it.
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: JobNumber, spec: &JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.run_again.note(spec.key.tag());
-        let lookup_below = part.expect_below(spec);
+        part.recovery.lookups.note_again(spec.key.tag());
+        let lookup_below = part.recovery.lookups.expect_below(&part.table, spec);
         self.tell_lookups(run);
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
         self.commands.push_back(Command::Requeue { run, number, again });
@@ -324,7 +302,7 @@ impl Host {
     pub(super) fn requeue(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) {
         let redone = spec.redone;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let lookup_below = if redone { part.expect_below(spec) } else { 0 };
+        let lookup_below = if redone { part.recovery.lookups.expect_below(&part.table, spec) } else { 0 };
         self.tell_lookups(run);
         let again = Again { redone, given_back: spec.given_back, lookup_below };
         self.commands.push_back(Command::Requeue { run, number, again });
@@ -333,17 +311,14 @@ impl Host {
     /// All entries were sent that answer a search.
     pub(super) fn on_found(&mut self, now: Time, run: RunId, key: JobKey) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<JobNumber> = (part.unresolved.iter())
-            .filter(|(_, unresolved)| unresolved.spec.key == key && unresolved.wanted_from.is_none())
-            .map(|(number, _)| *number)
-            .collect();
+        let numbers: Vec<JobNumber> = part.recovery.wanted_of(None, key).collect();
         for number in numbers {
             self.settle(now, run, number);
         }
     }
 
     fn settle(&mut self, now: Time, run: RunId, number: JobNumber) {
-        let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+        let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
         if let Some(unresolved) = unresolved
             && !self.use_known(now, run, number, &unresolved.spec)
         {
@@ -361,12 +336,9 @@ impl Host {
         finished: Option<Finished>,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<JobNumber> = (part.unresolved.iter())
-            .filter(|(_, unresolved)| unresolved.spec.key == key && unresolved.wanted_from == Some(from))
-            .map(|(number, _)| *number)
-            .collect();
+        let numbers: Vec<JobNumber> = part.recovery.wanted_of(Some(from), key).collect();
         for number in numbers {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
             let Some(unresolved) = unresolved else { continue };
             match &finished {
                 Some(finished) => self.reuse(run, number, &unresolved.spec, finished.clone()),
@@ -377,22 +349,26 @@ impl Host {
 
     // ---- time ----
 
-    pub(super) fn next_recovery_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
-        let late = part.unresolved.values().filter(|unresolved| !self.is_result_arriving(run, unresolved));
-        let oldest = late.map(|unresolved| unresolved.since).min()?;
+    pub(super) fn next_recovery_timeout(
+        &self,
+        run: RunId,
+        recovery: &Recovery,
+    ) -> Option<(Time, &'static str)> {
+        let late = recovery.unresolved().filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved));
+        let oldest = late.map(|(_, unresolved)| unresolved.since).min()?;
         Some((oldest + FIND_TIMEOUT, "a lost job is redone without what the table may have"))
     }
 
     pub(super) fn time_out_recovery(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<JobNumber> = (part.unresolved.iter())
+        let late: Vec<JobNumber> = (part.recovery.unresolved())
             .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
             .filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved))
-            .map(|(number, _)| *number)
+            .map(|(number, _)| number)
             .take(SEARCHES_ENDED_AT_ONCE_MAX)
             .collect();
         for number in late {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.unresolved.remove(&number));
+            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
             if let Some(unresolved) = unresolved {
                 self.redo(now, run, number, &unresolved.spec);
             }
@@ -403,71 +379,11 @@ impl Host {
     pub(super) fn settle_all(&mut self, now: Time) {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
-            let numbers: Vec<JobNumber> = self
-                .runs
-                .get(&run)
-                .into_iter()
-                .flat_map(|part| {
-                    (part.unresolved.iter())
-                        .filter(|(_, unresolved)| unresolved.wanted_from.is_none())
-                        .map(|(number, _)| *number)
-                })
-                .collect();
+            let Some(part) = self.runs.get(&run) else { continue };
+            let numbers: Vec<JobNumber> = part.recovery.wanted_from(None).map(|(number, _)| number).collect();
             for number in numbers {
                 self.settle(now, run, number);
             }
-        }
-    }
-}
-
-impl HostRun {
-    /// A job is run again: notes what may be found below it, and gives how deep.
-    pub fn expect_below(&mut self, spec: &JobSpec) -> u32 {
-        let tag = spec.key.tag();
-        if self.redoing.insert(tag) {
-            self.redoing_order.push_back(tag);
-        }
-        if self.redoing_order.len() > REDOING_MAX
-            && let Some(first) = self.redoing_order.pop_front()
-        {
-            self.redoing.remove(&first);
-        }
-        self.expecting.retain(|(expected, _)| *expected != tag);
-        self.expecting.push_back((tag, None));
-        self.expect_more();
-        self.table.depth_below(tag)
-    }
-
-    /// Looks at some more of what may be found below jobs that are run again, the nearest entries first.
-    pub fn expect_more(&mut self) {
-        let mut room = EXPECTED_AT_ONCE_MAX;
-        while room > 0
-            && let Some((tag, after)) = self.expecting.pop_front()
-        {
-            let below: Vec<_> =
-                self.table.below_after(tag, after).take(room).map(|(place, _)| place).collect();
-            room -= below.len();
-            below.iter().for_each(|(_, key)| self.seek_entry(*key));
-            if room == 0 {
-                self.expecting.push_front((tag, below.last().copied()));
-            }
-        }
-    }
-
-    /// A job has found this entry, which is not to be looked up any more unless an equal job may find it as well.
-    pub fn found(&mut self, key: &JobKey) {
-        if !self.table.get(key).is_some_and(|entry| self.run_again.finds_again(entry)) {
-            self.sought.remove(key);
-        }
-    }
-
-    /// A descendant of a job that is run again here may find this entry.
-    pub fn seek_entry(&mut self, key: JobKey) {
-        if self.sought.insert(key)
-            && let Some(entry) = self.table.get(&key)
-        {
-            self.untold.insert(key.tag());
-            self.untold.extend(&entry.lineage.0);
         }
     }
 }

@@ -229,7 +229,7 @@ impl Host {
         self.repeats.on_new_link(Receiver::Coordinator);
         for peer in self.peers.keys().filter(|peer| !self.direct.contains(peer)) {
             self.repeats.on_new_link(Receiver::Peer(*peer));
-            self.runs.values_mut().for_each(|part| part.doubt_loans_to(*peer));
+            self.runs.values_mut().for_each(|part| part.loans.doubt(*peer));
         }
     }
 }

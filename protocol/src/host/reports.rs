@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use super::bonds::{entry, job, note};
-use super::tests::{PEER, RUN, hello, host, said, spec, welcome};
+use super::tests::{PEER, RUN, hello, host, said, welcome};
 use super::*;
-use crate::limits::{
-    COUNTS, FLUSH, LINEAGE_LENGTH_MAX, NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX,
-    NOTES_WAITING_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED,
-};
+use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
 use crate::message::{LogLine, ToHost, WorkerTimes};
 use crate::shared::Replica;
 use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
@@ -49,29 +46,6 @@ fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
 }
 
 #[test]
-fn notes_and_their_parameters_are_bounded() {
-    let mut part = HostRun::new(spec(), 1 << 20, NOW);
-    for (length, is_noted) in [(NOTED_PARAMETERS_BYTES_MAX, true), (NOTED_PARAMETERS_BYTES_MAX + 1, false)] {
-        assert_eq!(part.noted(&vec![0; length]).is_some(), is_noted, "{length}");
-    }
-    let whole = NOTED_PARAMETERS_WAITING_BYTES_MAX / NOTED_PARAMETERS_BYTES_MAX;
-    for _ in 1..whole {
-        part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX));
-    }
-    part.note(NOW, note(NOTED_PARAMETERS_BYTES_MAX - 1));
-    assert!(part.noted(&[0]).is_some() && part.noted(&[0; 2]).is_none(), "there is room for one byte more");
-    while part.notes.len() < NOTES_WAITING_MAX {
-        part.note(NOW, note(2));
-    }
-    part.note(NOW, note(0));
-    assert_eq!(part.notes_dropped, 1);
-    let notes = part.take_notes(NOW + Duration::from_millis(300));
-    assert_eq!(notes.iter().filter(|note| note.parameters.is_some()).count(), whole);
-    assert!(notes.len() == NOTES_WAITING_MAX && notes.iter().all(|note| note.ago_ms == 300));
-    assert!(part.noted(&[0; NOTED_PARAMETERS_BYTES_MAX]).is_some(), "there is room again");
-}
-
-#[test]
 fn what_the_runtime_saw_is_told_with_when_it_was() {
     let mut host = host();
     let at = Time(1_000_000_000);
@@ -95,7 +69,7 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     let took = Duration::from_millis(3);
     host.handle_from_peer(NOW + took, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW + Duration::from_secs(10), RUN, Notice::Begun { held, worker: 0 });
     let scopes = host.counts(RUN).expect("it takes part").steals.scopes;
     let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
@@ -153,7 +127,7 @@ fn counts_go_ahead_of_a_result() {
     host.handle_notice(NOW, RUN, Notice::Idle(1));
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, counted(2));
     said(&mut host);
     let later = NOW + COUNTS / 2;
@@ -194,7 +168,7 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         part.spec.limits.shared_bytes_max = bytes.checked_add_signed(spare);
         create(&mut host);
-        assert_eq!(host.runs[&RUN].verdict.is_some(), ends, "{spare} bytes to spare");
+        assert_eq!(host.runs[&RUN].reporting.verdict().is_some(), ends, "{spare} bytes to spare");
         assert_eq!(host.shared(RUN), (1, bytes), "it is counted once");
     }
 }
@@ -208,7 +182,7 @@ fn what_fits_a_message_is_no_parcel() {
         host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
         let (number, proof) = (JobNumber(1), 9);
         host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
-        let held = *host.runs[&RUN].held.keys().next().expect("the root");
+        let held = host.runs[&RUN].held.tokens().next().expect("the root");
         let outcome = Outcome::Done(vec![0; bytes]);
         let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
         host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
@@ -271,7 +245,7 @@ fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
     host.handle_notice(NOW, RUN, Notice::Idle(1));
     let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec: spec.clone() });
-    let held = *host.runs[&RUN].held.keys().next().expect("the job");
+    let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
     host.lose_peer(NOW, PEER);
     host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });

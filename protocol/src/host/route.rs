@@ -3,7 +3,8 @@
 
 use crate::{HostId, JobKey, JobNumber, RunId, Time};
 
-use super::jobs::{LoanState, Owner};
+use super::held::Owner;
+use super::lent::LoanState;
 use super::{Host, Receiver};
 
 /// What of a run is between this host and a peer.
@@ -30,7 +31,7 @@ impl Host {
         for run in runs {
             let between = self.between(run, peer);
             if let Some(part) = self.runs.get_mut(&run) {
-                part.doubt_loans_to(peer);
+                part.loans.doubt(peer);
             }
             if between.holds {
                 self.send_holding(run, peer);
@@ -51,19 +52,17 @@ impl Host {
     fn between(&self, run: RunId, peer: HostId) -> Between {
         let mut between = Between::default();
         let Some(part) = self.runs.get(&run) else { return between };
-        let held = (part.held_by_loan.range((Owner::Host(peer), JobNumber(0))..))
-            .take_while(|((owner, _), _)| *owner == Owner::Host(peer));
-        for (_, token) in held {
+        for (_, token) in part.held.of_owner(Owner::Host(peer)) {
             between.holds = true;
             if part.held.get(token).is_some_and(|held| held.finished.is_some()) {
-                between.finished.push(*token);
+                between.finished.push(token);
             }
         }
-        between.holds |= part.requests.values().any(|request| request.victim == peer);
-        for number in part.loans_to(peer) {
-            let Some(loan) = part.loans.get(&number) else { continue };
+        between.holds |= part.thief.asks(peer);
+        for number in part.loans.to(peer) {
+            let Some(loan) = part.loans.get(number) else { continue };
             match loan.state {
-                LoanState::Asked => between.asked.push((number, loan.spec.key)),
+                LoanState::Asked => between.asked.push((number, loan.spec().key)),
                 LoanState::Given(_) | LoanState::Agreed => between.lends = true,
             }
         }

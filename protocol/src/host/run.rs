@@ -1,475 +1,89 @@
 //! What a host knows of one run.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
-use std::time::Duration;
+use crate::{Finished, HostId, RunSpec, Stealing, Table, Time};
 
-use crate::limits::{
-    NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX, STEAL_REST_MIN,
-    STEAL_SLOW, STEALS_UNANSWERED_MAX, WORKERS_REPORTED_MAX,
-};
-use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
-use crate::shared::{ObjectId, Writer};
-use crate::wide::counted_since;
-use crate::{
-    Counts, Entry, Finished, HostId, JobKey, JobNumber, JobTag, RunSpec, StealId, Stealing, Table, Time,
-};
+use super::held::{HeldJobs, Owner};
+use super::lent::Loans;
+use super::lost::Recovery;
+use super::numbers::Numbers;
+use super::outbox::Outbox;
+use super::reporting::Reporting;
+use super::sharing::SharedObjects;
+use super::stage::Stage;
+use super::thief::{Request, Thief};
+use super::victim::Victim;
 
-use super::again::RunAgain;
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request, Unresolved};
-use super::sharing::{Sharing, Unmentioned};
-
-/// How far a host is with a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Its app is not there yet.
-    Loading,
-    /// It takes part.
-    Ready,
-    /// Its guests come to rest.
-    Draining {
-        /// They have until then.
-        until: Time,
-    },
-    /// They have come to rest.
-    Drained,
-    /// The host cannot take part.
-    Unable,
-}
-
-/// How far a host is with announcing again what it has.
+/// A run that is being suspended: the coordinator waits to hear that all is saved.
 #[derive(Debug, Clone, Copy)]
-pub struct Announced {
-    /// The last entry, and what it took.
-    pub place: Option<(u64, JobKey)>,
-    pub count: usize,
-}
-
-/// When to ask for jobs again.
-#[derive(Debug)]
-pub struct Rest {
-    pub until: Time,
-    pub length: Duration,
-    /// Refusals since the last rest.
-    pub refusals: usize,
-}
-
-impl Default for Rest {
-    fn default() -> Self {
-        Self { until: Time::default(), length: STEAL_REST_MIN, refusals: 0 }
-    }
-}
-
-/// What the coordinator was told of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Told {
-    /// What was counted.
-    pub counts: Counts,
-    /// What workers did with their time.
-    pub workers: Vec<WorkerTimes>,
+pub struct Suspending {
+    /// It was given to this host again meanwhile.
+    pub starts_again: bool,
 }
 
 /// What a host knows of one run.
 pub struct HostRun {
     pub spec: RunSpec,
     pub stage: Stage,
-    /// The coordinator waits to hear that all is saved.
-    pub is_suspending: bool,
-    /// It was given to this host again meanwhile.
-    pub starts_again: bool,
+    pub suspending: Option<Suspending>,
     /// Why the host cannot take part.
     pub unable: Option<String>,
-    /// What is to end the run: a limit or a failure. The coordinator is told until the run is over.
-    pub verdict: Option<ToCoordinator>,
-    pub master: Option<HostId>,
-    /// Workers without work, and workers in all.
-    pub idle: usize,
-
-    // As a thief.
-    pub next_steal: u64,
-    pub requests: BTreeMap<StealId, Request>,
-    pub rest: Rest,
-    pub rest_wide: Rest,
-    pub held: BTreeMap<JobNumber, Held>,
-    pub held_by_key: BTreeMap<JobKey, JobNumber>,
-    pub held_by_tag: BTreeMap<JobTag, JobNumber>,
-    pub held_by_loan: BTreeMap<(Owner, JobNumber), JobNumber>,
-    /// What proves that the coordinator gave the root jobs.
-    pub root_proofs: BTreeMap<JobNumber, u64>,
-    /// Counts the holdings sent, to anybody.
-    pub holding: u64,
-
-    // As a victim.
-    pub parked: VecDeque<Parked>,
-    /// What the runtime was last told of how many wait.
-    pub wanted: usize,
-    pub loans: BTreeMap<JobNumber, Loan>,
-    pub loan_by_number: BTreeMap<JobNumber, JobNumber>,
-    pub loans_by_thief: BTreeSet<(HostId, JobNumber)>,
-    pub loans_by_tag: BTreeSet<(JobTag, JobNumber)>,
-    pub unresolved: BTreeMap<JobNumber, Unresolved>,
-    pub next_number: u64,
+    pub numbers: Numbers,
+    pub thief: Thief,
+    pub held: HeldJobs,
+    pub victim: Victim,
+    pub loans: Loans,
+    /// When hosts tell one another next what they hold.
     pub next_reconcile: Time,
-
-    // The result table.
+    /// This host's part of the result table.
     pub table: Table,
-    /// Hosts that are gone, and of whose entries there may be more.
-    pub forgetting: BTreeSet<HostId>,
-    /// Announcing its entries again, the host has come to this one.
-    pub announced: Option<Announced>,
-    /// Lost jobs that are run again here.
-    pub redoing: BTreeSet<JobTag>,
-    /// The same, the first lost first.
-    pub redoing_order: VecDeque<JobTag>,
-    /// Of these, those below which there are more entries to be looked at, after the last one.
-    pub expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
-    /// How often each job was run again here.
-    pub run_again: RunAgain,
-    /// Entries that one of their descendants may still find.
-    pub sought: BTreeSet<JobKey>,
-    /// Those up to this one have been looked at lately, whether they are in the table still.
-    pub sought_checked: Option<JobKey>,
-    /// What of it the runtime was not told, and whether it was told that there is any.
-    pub untold: BTreeSet<JobTag>,
-    pub lookups_wanted: bool,
-    pub outbox: VecDeque<Entry>,
-    pub outbox_since: Option<Time>,
-    pub owner_outbox: BTreeMap<HostId, Vec<Entry>>,
-
-    // Shared objects.
-    pub shared: BTreeMap<ObjectId, Sharing>,
-    /// Of these, those that no job here has mentioned.
-    pub unmentioned: Unmentioned,
-    /// This host's updates of objects that it has forgotten: whose log, and how many.
-    pub logs_before: BTreeMap<ObjectId, (Writer, u64)>,
-    pub next_sweep: Time,
-
-    // What is reported.
-    /// Names these counts; see [`ToCoordinator::Counts`].
-    pub series: u64,
-    pub runtime_counts: Counts,
-    pub own_counts: Counts,
-    /// What both were when the coordinator was last told.
-    pub reported: (Counts, Counts),
-    /// What the coordinator counts for an id of this host that it does not believe any more.
-    pub told_as_another: Told,
-    pub progress: Option<(u64, u64)>,
-    /// Each with when it happened.
-    pub notes: Vec<(Time, JobNote)>,
-    pub notes_dropped: u64,
-    /// The length of all their parameters.
-    pub note_bytes: usize,
-    pub workers: Vec<WorkerTimes>,
-    /// What they were when the coordinator was last told.
-    pub workers_reported: Vec<WorkerTimes>,
-    pub log: Vec<LogLine>,
-    pub next_report: Time,
-    pub last_report: Option<Time>,
+    pub recovery: Recovery,
+    pub outbox: Outbox,
+    pub shared: SharedObjects,
+    pub reporting: Reporting,
 }
 
 impl HostRun {
-    /// Requests to victims of this host's site that count against their number: those that are not answered soon
-    /// do not, as long as there are few.
-    pub fn requests_near(&self, now: Time) -> usize {
-        let near = || self.requests.values().filter(|request| !request.is_wide);
-        match near().count() {
-            count @ STEALS_UNANSWERED_MAX.. => count,
-            _ => near().filter(|request| now < request.since + STEAL_SLOW).count(),
-        }
-    }
-
+    /// A run whose app is not there yet.
     pub fn new(spec: RunSpec, table_bytes_max: usize, now: Time) -> Self {
         Self {
             spec,
             stage: Stage::Loading,
-            is_suspending: false,
-            starts_again: false,
+            suspending: None,
             unable: None,
-            verdict: None,
-            master: None,
-            idle: 0,
-            next_steal: 0,
-            requests: BTreeMap::new(),
-            rest: Rest::default(),
-            rest_wide: Rest::default(),
-            held: BTreeMap::new(),
-            held_by_key: BTreeMap::new(),
-            held_by_tag: BTreeMap::new(),
-            held_by_loan: BTreeMap::new(),
-            root_proofs: BTreeMap::new(),
-            holding: 0,
-            parked: VecDeque::new(),
-            wanted: 0,
-            loans: BTreeMap::new(),
-            loan_by_number: BTreeMap::new(),
-            loans_by_thief: BTreeSet::new(),
-            loans_by_tag: BTreeSet::new(),
-            unresolved: BTreeMap::new(),
-            next_number: 0,
+            numbers: Numbers::after(0),
+            thief: Thief::default(),
+            held: HeldJobs::default(),
+            victim: Victim::default(),
+            loans: Loans::default(),
             next_reconcile: now,
             table: Table::new(table_bytes_max),
-            forgetting: BTreeSet::new(),
-            announced: None,
-            redoing: BTreeSet::new(),
-            redoing_order: VecDeque::new(),
-            expecting: VecDeque::new(),
-            run_again: RunAgain::default(),
-            sought: BTreeSet::new(),
-            sought_checked: None,
-            untold: BTreeSet::new(),
-            lookups_wanted: false,
-            outbox: VecDeque::new(),
-            outbox_since: None,
-            owner_outbox: BTreeMap::new(),
-            shared: BTreeMap::new(),
-            unmentioned: Unmentioned::default(),
-            logs_before: BTreeMap::new(),
-            next_sweep: now,
-            series: 0,
-            runtime_counts: Counts::default(),
-            own_counts: Counts::default(),
-            reported: Default::default(),
-            told_as_another: Told::default(),
-            progress: None,
-            notes: Vec::new(),
-            notes_dropped: 0,
-            note_bytes: 0,
-            workers: Vec::new(),
-            workers_reported: Vec::new(),
-            log: Vec::new(),
-            next_report: now,
-            last_report: None,
+            recovery: Recovery::default(),
+            outbox: Outbox::default(),
+            shared: SharedObjects::new(now),
+            reporting: Reporting::new(now),
         }
     }
 
     /// Whether this host would have to know if that one went.
     pub fn has_to_do_with(&self, host: HostId) -> bool {
-        (self.spec.stealing == Stealing::MasterWorker && self.master == Some(host))
-            || self.requests.values().any(|request| request.victim == host)
-            || self.parked.iter().any(|parked| parked.thief == host)
-            || self.loans_to(host).next().is_some()
-            || (self.held_by_loan.range((Owner::Host(host), JobNumber(0))..).next())
-                .is_some_and(|((owner, _), _)| *owner == Owner::Host(host))
-            || self.unresolved.values().any(|unresolved| unresolved.wanted_from == Some(host))
-            || self.owner_outbox.contains_key(&host)
+        (self.spec.stealing == Stealing::MasterWorker && self.thief.master() == Some(host))
+            || self.thief.asks(host)
+            || self.victim.of(host).next().is_some()
+            || self.loans.to(host).next().is_some()
+            || self.held.of_owner(Owner::Host(host)).next().is_some()
+            || self.recovery.wanted_from(Some(host)).next().is_some()
+            || self.outbox.has_any_for(host)
             || self.table.refers_to(host)
-            || self.shared.values().any(|sharing| sharing.needs(host))
-    }
-
-    /// A number never used before.
-    pub fn new_number(&mut self) -> JobNumber {
-        self.next_number += 1;
-        JobNumber(self.next_number)
+            || self.shared.needs(host)
     }
 
     /// These requests come to nothing: no answer is waited for.
     pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
-        let steals = &mut self.own_counts.steals;
-        self.requests.retain(|_, request| {
-            let stays = !is_dropped(request);
-            if !stays {
-                steals.of(request.scope).unanswered += 1;
-            }
-            stays
-        });
+        self.thief.drop_requests(&mut self.reporting.own_mut().steals, is_dropped);
     }
 
     /// Whether the table has room for a result at all: a larger one would drive all others out, and then go itself.
     pub fn may_record(&self, finished: &Finished) -> bool {
         finished.outcome.bytes().len() <= self.table.bytes_max()
-    }
-
-    /// The table had this.
-    pub fn count_reused(&mut self, finished: &Finished) {
-        self.own_counts.jobs.reused += 1;
-        self.count_saved(finished);
-    }
-
-    /// This result would have been lost with a host.
-    pub fn count_saved(&mut self, finished: &Finished) {
-        self.own_counts.saved_work_ns = self.own_counts.saved_work_ns.saturating_add(finished.work_ns);
-    }
-
-    /// The job's parameters, if a note may carry them.
-    pub fn noted(&self, parameters: &[u8]) -> Option<Vec<u8>> {
-        self.has_room_for(parameters).then(|| parameters.to_vec())
-    }
-
-    fn has_room_for(&self, parameters: &[u8]) -> bool {
-        parameters.len() <= NOTED_PARAMETERS_BYTES_MAX
-            && self.note_bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
-    }
-
-    /// Takes a note to be sent with the next report.
-    pub fn note(&mut self, when: Time, mut note: JobNote) {
-        if self.notes.len() >= NOTES_WAITING_MAX {
-            self.notes_dropped = self.notes_dropped.saturating_add(1);
-            return;
-        }
-        note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
-        self.note_bytes += note.parameters.as_ref().map_or(0, Vec::len);
-        self.notes.push((when, note));
-    }
-
-    /// Takes what the runtime saw: what workers did with their time, in all, and what happened to jobs since the last time.
-    pub fn take_activity(
-        &mut self,
-        now: Time,
-        mut workers: Vec<WorkerTimes>,
-        jobs: Vec<JobNote>,
-        jobs_dropped: u64,
-    ) {
-        workers.truncate(WORKERS_REPORTED_MAX);
-        self.workers = workers;
-        self.notes_dropped = self.notes_dropped.saturating_add(jobs_dropped);
-        for note in jobs {
-            self.note(Time(now.0.saturating_sub(u64::from(note.ago_ms) * 1_000_000)), note);
-        }
-    }
-
-    /// The notes to be sent now.
-    pub fn take_notes(&mut self, now: Time) -> Vec<JobNote> {
-        self.note_bytes = 0;
-        let notes = std::mem::take(&mut self.notes).into_iter().map(|(when, mut note)| {
-            note.ago_ms = u32::try_from(now.since(when).as_millis()).unwrap_or(u32::MAX);
-            note
-        });
-        notes.collect()
-    }
-
-    pub fn counts(&self) -> Counts {
-        let mut counts = self.runtime_counts;
-        counts.add(&self.own_counts);
-        counts
-    }
-
-    /// What the coordinator is told of them.
-    pub fn counts_to_tell(&self) -> Counts {
-        counted_since(&self.told_as_another.counts, &self.counts())
-    }
-
-    /// What it is told of their time.
-    pub fn workers_to_tell(&self) -> Vec<WorkerTimes> {
-        WorkerTimes::all_since(&self.told_as_another.workers, &self.workers)
-    }
-
-    /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
-    /// what it was told for that one.
-    pub fn count_as_another(&mut self) {
-        let (mut told, own) = self.reported;
-        told.add(&own);
-        self.told_as_another = Told { counts: told, workers: self.workers_reported.clone() };
-    }
-
-    /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
-    /// adds nothing up.
-    pub fn has_counted(&self) -> bool {
-        self.own_counts != self.reported.1 || self.runtime_counts != self.reported.0
-    }
-
-    /// Adds somebody who waits for the held job `token`.
-    pub fn add_owner(&mut self, token: JobNumber, owner: Owner, number: JobNumber) {
-        if let Some(held) = self.held.get_mut(&token)
-            && !held.owners.contains(&(owner, number))
-        {
-            held.owners.push((owner, number));
-            self.held_by_loan.insert((owner, number), token);
-        }
-    }
-
-    /// Somebody does not wait for a held job any more: its number, if it is held.
-    pub fn remove_owner(&mut self, owner: Owner, number: JobNumber) -> Option<JobNumber> {
-        let token = self.held_by_loan.remove(&(owner, number))?;
-        if let Some(held) = self.held.get_mut(&token) {
-            held.owners.retain(|known| *known != (owner, number));
-        }
-        Some(token)
-    }
-
-    pub fn hold(&mut self, token: JobNumber, held: Held) {
-        for owner in &held.owners {
-            self.held_by_loan.insert(*owner, token);
-        }
-        self.held_by_key.insert(held.spec.key, token);
-        self.held_by_tag.insert(held.spec.key.tag(), token);
-        self.held.insert(token, held);
-    }
-
-    pub fn forget_held(&mut self, token: JobNumber) -> Option<Held> {
-        let held = self.held.remove(&token)?;
-        for owner in &held.owners {
-            self.held_by_loan.remove(owner);
-        }
-        if self.held_by_key.get(&held.spec.key) == Some(&token) {
-            self.held_by_key.remove(&held.spec.key);
-            self.held_by_tag.remove(&held.spec.key.tag());
-        }
-        Some(held)
-    }
-
-    pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
-        self.loan_by_number.insert(entry.number, loan);
-        self.loans_by_thief.insert((entry.thief, loan));
-        self.loans_by_tag.insert((entry.spec.key.tag(), loan));
-        self.loans.insert(loan, entry);
-    }
-
-    pub fn end_loan(&mut self, loan: JobNumber) -> Option<Loan> {
-        let entry = self.loans.remove(&loan)?;
-        self.loan_by_number.remove(&entry.number);
-        self.loans_by_thief.remove(&(entry.thief, loan));
-        self.loans_by_tag.remove(&(entry.spec.key.tag(), loan));
-        Some(entry)
-    }
-
-    /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time
-    /// of others.
-    pub fn check_sought(&mut self, most: usize) {
-        let range = (self.sought_checked.map_or(Unbounded, Excluded), Unbounded);
-        let keys: Vec<JobKey> = self.sought.range(range).take(most).copied().collect();
-        self.sought_checked = keys.last().filter(|_| keys.len() == most).copied();
-        for key in keys.iter().filter(|key| self.table.get(key).is_none()) {
-            self.sought.remove(key);
-        }
-    }
-
-    /// Whether a job was lent to a host in answer to this request.
-    pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
-        let mut loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
-        loans.any(|loan| loan.state == LoanState::Given(steal))
-    }
-
-    /// The requests of a host in answer to which jobs were lent that it has not said it has.
-    pub fn lent_for(&self, thief: HostId) -> BTreeSet<StealId> {
-        let loans = self.loans_to(thief).filter_map(|number| self.loans.get(&number));
-        let lent = loans.filter_map(|loan| match loan.state {
-            LoanState::Given(steal) => Some(steal),
-            LoanState::Asked | LoanState::Agreed => None,
-        });
-        lent.collect()
-    }
-
-    /// What was on its way to a host may be lost.
-    pub fn doubt_loans_to(&mut self, thief: HostId) {
-        for number in self.loans_to(thief).collect::<Vec<_>>() {
-            if let Some(loan) = self.loans.get_mut(&number) {
-                loan.sent = None;
-            }
-        }
-    }
-
-    /// The numbers of the loans of a job, and of those that are equal to it.
-    pub fn loans_of(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
-        let (tag, key) = (key.tag(), *key);
-        let numbers = self.loans_by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
-        let is_of_job =
-            move |number: &JobNumber| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
-        numbers.map(|(_, number)| *number).filter(is_of_job)
-    }
-
-    /// The numbers of what was lent to a host.
-    pub fn loans_to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
-        let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
-        self.loans_by_thief.range(range).map(|(_, number)| *number)
     }
 }

@@ -1,7 +1,6 @@
 //! How much a host's machine keeps, for tests that bound its memory.
 
 use super::Host;
-use super::sharing::Sharing;
 
 /// Lengths of queues, lists and maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,27 +82,119 @@ impl Host {
             ..Sizes::default()
         };
         for part in self.runs.values() {
-            let owners: usize = part.held.values().map(|held| held.owners.len()).sum();
-            let by_loan = part.held_by_loan.len().saturating_sub(owners) + part.held.len();
-            sizes.requests += part.requests.len();
-            sizes.parked += part.parked.len();
+            sizes.requests += part.thief.requests().count();
+            sizes.parked += part.victim.len();
             sizes.held += part.held.len();
-            sizes.held_indexed += part.held_by_key.len().max(part.held_by_tag.len()).max(by_loan);
-            sizes.away += part.loans.len() + part.unresolved.len();
-            sizes.lent += part.loan_by_number.len();
+            sizes.held_indexed += part.held.indexed_len();
+            sizes.away += part.loans.len() + part.recovery.unresolved_len();
+            sizes.lent += part.loans.numbers_len();
             sizes.outbox += part.outbox.len();
-            sizes.outbox_hosts += part.owner_outbox.len();
-            sizes.owner_outbox += part.owner_outbox.values().map(Vec::len).sum::<usize>();
+            let (owners, for_owners) = part.outbox.for_owners_len();
+            sizes.outbox_hosts += owners;
+            sizes.owner_outbox += for_owners;
             sizes.replicas.0 += part.shared.len();
-            sizes.replicas.1 += part.own_counts.shared_bytes;
-            sizes.former_sharers += part.shared.values().map(Sharing::former_len).sum::<usize>();
-            sizes.logs_before += part.logs_before.len();
-            sizes.sought += part.sought.len();
-            let redoing = part.redoing_order.len().max(part.redoing.len()).max(part.run_again.len());
-            sizes.redoing += redoing + part.expecting.len();
+            sizes.replicas.1 += part.reporting.own().shared_bytes;
+            sizes.former_sharers += part.shared.former_len();
+            sizes.logs_before += part.shared.logs_len();
+            sizes.sought += part.recovery.lookups.sought_len();
+            sizes.redoing += part.recovery.lookups.redoing_len();
             sizes.entries += part.table.len();
-            sizes.waiting_texts = sizes.waiting_texts.max(part.notes.len()).max(part.log.len());
+            sizes.waiting_texts =
+                sizes.waiting_texts.max(part.reporting.notes_len()).max(part.reporting.log().len());
         }
         sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bonds::{entry, job, note};
+    use super::super::held::Owner;
+    use super::super::lookups::Lookups;
+    use super::super::tests::{PEER, RUN, said};
+    use super::super::victim::Parked;
+    use super::super::{Command, Event, Receiver, Transmit, announced};
+    use super::*;
+    use crate::message::ToCoordinator;
+    use crate::parcel::{Contents, ParcelId};
+    use crate::shared::{ObjectId, Writer};
+    use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, StealId, Time};
+
+    const NOW: Time = Time(0);
+
+    #[test]
+    fn sizes_count_what_they_are_named_for() {
+        let mut host = announced::busy();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
+        for number in [1, 2] {
+            part.outbox.push(entry(number, 0, EntryState::Running(PEER)));
+        }
+        for _ in 0..3 {
+            part.outbox.push_for(PEER, entry(1, 0, EntryState::Running(PEER)));
+        }
+        part.reporting.own_mut().shared_bytes = 77;
+        let writer = Writer { host: PEER, incarnation: 1 };
+        for byte in [1, 2] {
+            part.shared.keep_log(ObjectId([byte; 16]), (writer, 1));
+        }
+        let tags = [1, 2, 3].map(|number| job(number).key.tag());
+        part.recovery.lookups = Lookups::of(&[1, 2, 3].map(|byte| JobKey([byte; 32])), &tags[..2], &tags);
+        assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
+        // Two that should have been forgotten.
+        for number in [97, 98] {
+            part.held.leave_behind(Owner::Here, JobNumber(number));
+        }
+        part.reporting.take_notes(NOW);
+        for _ in 0..2 {
+            part.reporting.note(NOW, note(0));
+        }
+        host.far.push(HostId(31));
+        host.cut_off.insert(HostId(32), NOW);
+        for peer in [33, 34] {
+            host.given_up.note(NOW, HostId(peer));
+        }
+        let contents = Contents::Have { run: RUN, key: job(9).key };
+        host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 70_000]).expect("there is room");
+        host.incoming.announce(NOW, PEER, ParcelId(1), contents, 70_000).expect("it is sound");
+        said(&mut host);
+        while host.poll_command().is_some() {}
+        host.transmits.push_back(Transmit::ToCoordinator(ToCoordinator::Leaving));
+        host.commands.extend([Command::Left, Command::Left]);
+        host.events.extend([Event::RunEnded(RUN), Event::RunEnded(RUN), Event::RunEnded(RUN)]);
+        let expected = Sizes {
+            repeats: 1,
+            unpolled: 6,
+            peers: 2,
+            listed: 3,
+            cut_off: 1,
+            requests: 1,
+            parked: 1,
+            held: 1,
+            held_indexed: 3,
+            away: 2,
+            lent: 1,
+            outbox: 2,
+            outbox_hosts: 1,
+            owner_outbox: 3,
+            given_up: 2,
+            ended: 0,
+            outgoing: (1, 70_000),
+            incoming: (1, 0),
+            replicas: (1, 77),
+            former_sharers: 0,
+            logs_before: 2,
+            sought: 3,
+            redoing: 5,
+            entries: 1,
+            waiting_texts: 2,
+        };
+        assert_eq!(host.sizes(), expected);
+        assert_eq!(host.undelivered_bytes(), 70_000);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let token = part.held.tokens().next().expect("it holds a job");
+        let held = part.held.get_mut(token).expect("it holds it");
+        held.finished = Some(Finished { outcome: Outcome::Done(vec![0; 300]), work_ns: 1, span_ns: 1 });
+        assert_eq!(host.undelivered_bytes(), 70_300);
     }
 }

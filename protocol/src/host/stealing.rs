@@ -13,15 +13,18 @@
 //! request.
 
 use crate::limits::{
-    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, PARKED_STEALS_PER_THIEF_MAX,
-    STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEAL_TIMEOUT, STEALS_IN_SITE_MAX,
-    STEALS_UNANSWERED_MAX,
+    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEAL_SLOW, STEAL_TIMEOUT,
+    STEALS_IN_SITE_MAX, STEALS_UNANSWERED_MAX,
 };
-use crate::message::{JobNote, NoteKind, PeerMessage};
-use crate::{EntryState, HostId, JobNumber, JobSpec, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
+use crate::message::{NoteKind, PeerMessage};
+use crate::{EntryState, HostId, JobNumber, JobSpec, RunId, Scope, StealId, Stealing, Time};
 
-use super::jobs::{Held, Loan, LoanState, Owner, Parked, Request};
-use super::run::{HostRun, Rest, Stage};
+use super::held::{Held, Owner};
+use super::lent::{Loan, LoanState};
+use super::run::HostRun;
+use super::stage::Stage;
+use super::thief::Request;
+use super::victim::Parked;
 use super::{Command, Event, Host, Misbehaviour, Receiver};
 
 impl Host {
@@ -34,29 +37,28 @@ impl Host {
         }
         loop {
             let Some(part) = self.runs.get(&run) else { return };
-            if part.stage != Stage::Ready || part.idle == 0 || part.held.len() >= HELD_JOBS_MAX {
+            if part.stage != Stage::Ready || part.thief.idle() == 0 || part.held.len() >= HELD_JOBS_MAX {
                 return;
             }
             let Some((victim, is_wide)) = self.choose_victim(now, run) else { return };
             let scope = self.scope_of(victim);
             let Some(part) = self.runs.get_mut(&run) else { return };
-            let steal = StealId(part.next_steal);
-            part.next_steal += 1;
-            part.own_counts.steal_requests += 1;
-            part.requests.insert(steal, Request { victim, since: now, is_wide, scope, arriving: None });
-            let holding = part.holding;
+            let steal = part.numbers.new_steal();
+            part.reporting.own_mut().steal_requests += 1;
+            part.thief.ask(steal, Request { victim, since: now, is_wide, scope, arriving: None });
+            let holding = part.numbers.holding();
             self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
         }
     }
 
     pub(super) fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
         let part = self.runs.get(&run)?;
-        let waiting_near = part.requests_near(now);
-        let has_wide = part.requests.values().any(|request| request.is_wide);
-        let may_near = waiting_near < part.idle.min(STEALS_IN_SITE_MAX) && now >= part.rest.until;
-        let may_wide = !has_wide && now >= part.rest_wide.until;
-        let has_slow = part.requests.values().filter(|request| !request.is_wide).count() > waiting_near;
-        let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
+        let thief = &part.thief;
+        let waiting_near = thief.near_waiting(now);
+        let may_near = waiting_near < thief.idle().min(STEALS_IN_SITE_MAX) && now >= thief.rests_until(false);
+        let may_wide = thief.wide().next().is_none() && now >= thief.rests_until(true);
+        let has_slow = thief.near().count() > waiting_near;
+        let is_asked = |peer: &HostId| thief.asks(*peer);
         let silent = &self.silent;
         let mut pick = |peers: &[HostId]| {
             let mut likely: Vec<HostId> = Vec::new();
@@ -94,7 +96,7 @@ impl Host {
                 (!is_asked(&victim)).then_some((victim, false))
             }
             Stealing::MasterWorker => {
-                let master = part.master.filter(|master| self.peers.contains_key(master))?;
+                let master = part.thief.master().filter(|master| self.peers.contains_key(master))?;
                 (may_near && !is_asked(&master)).then_some((master, false))
             }
         }
@@ -108,10 +110,10 @@ impl Host {
         steal: StealId,
     ) -> Result<Option<Request>, Misbehaviour> {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(None) };
-        if steal.0 >= part.next_steal {
+        if !part.numbers.has_asked(steal) {
             return Err(Misbehaviour::AnswerToNoSteal);
         }
-        match part.requests.get(&steal) {
+        match part.thief.request(steal) {
             Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
             // Late: it was given up, and the victim will be told so.
             None => Ok(None),
@@ -120,7 +122,7 @@ impl Host {
                 if request.arriving.is_none() {
                     self.repeats.measure(Receiver::Peer(from), self.latest.since(request.since));
                 }
-                Ok(part.requests.remove(&steal))
+                Ok(part.thief.end(steal))
             }
         }
     }
@@ -134,7 +136,7 @@ impl Host {
     ) -> Result<(), Misbehaviour> {
         if let Some(request) = self.end_request(from, run, steal)? {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.own_counts.steals.of(request.scope).refused += 1;
+                part.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
             self.note_refusal(now, run, request.is_wide);
             self.seek(now, run);
@@ -146,20 +148,7 @@ impl Host {
         let round = self.near.len().clamp(1, 8);
         let jitter = self.random.next_u64();
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let (rest, round, max) = if is_wide {
-            (&mut part.rest_wide, 1, STEAL_REST_WIDE_MAX)
-        } else {
-            (&mut part.rest, round, STEAL_REST_MAX)
-        };
-        rest.refusals += 1;
-        if rest.refusals < round {
-            return;
-        }
-        rest.refusals = 0;
-        // Between half and whole, so that thieves do not march in step.
-        let half = rest.length / 2;
-        rest.until = now + half + half.mul_f64((jitter >> 11) as f64 / (1_u64 << 53) as f64);
-        rest.length = (rest.length * 2).min(max);
+        part.thief.note_refusal(now, is_wide, round, jitter);
     }
 
     pub(super) fn on_job(
@@ -178,10 +167,9 @@ impl Host {
         let is_far = self.is_far(from);
         let departing = self.departing.is_some();
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let rest = if request.is_wide { &mut part.rest_wide } else { &mut part.rest };
-        *rest = Rest { until: now, length: STEAL_REST_MIN, refusals: 0 };
+        part.thief.end_rest(request.is_wide, now);
         let is_taken = part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX;
-        let steals = part.own_counts.steals.of(request.scope);
+        let steals = part.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
@@ -189,13 +177,13 @@ impl Host {
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
-        part.own_counts.jobs.stolen += 1;
-        part.own_counts.jobs.stolen_wide += u64::from(is_far);
+        part.reporting.own_mut().jobs.stolen += 1;
+        part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, Owner::Host(from), number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let token = part.held_by_loan.get(&(Owner::Host(from), number)).copied();
-        if let Some(held) = token.and_then(|token| part.held.get_mut(&token)) {
+        let token = part.held.of_number(Owner::Host(from), number);
+        if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
             held.asked = Some(request);
         }
         self.seek(now, run);
@@ -204,9 +192,9 @@ impl Host {
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(&token) else { return };
+        let Some(held) = part.held.get_mut(token) else { return };
         held.begun = true;
-        let spec = held.spec.clone();
+        let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|request| request.victim);
         if let Some(Request { victim, since, .. }) = asked {
@@ -214,11 +202,8 @@ impl Host {
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
             self.events.push_back(Event::Stolen { run, victim, latency_ns });
         }
-        self.note(
-            run,
-            &spec,
-            NoteKind::Begun { victim: from, redone: spec.redone && !spec.given_back, worker },
-        );
+        let redone = spec.redone && !spec.given_back;
+        self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
     }
 
     /// A job of somebody else's begins here.
@@ -228,58 +213,23 @@ impl Host {
             && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
         {
             let finished = finished.clone();
-            part.count_reused(&finished);
+            part.reporting.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
-            let held = Held {
-                spec,
-                owners: vec![(owner, number)],
-                finished: Some(finished),
-                since: now,
-                lender: None,
-                asked: None,
-                begun: true,
-            };
-            self.hold_and_deliver(run, held);
+            self.hold_and_deliver(run, Held::done(now, spec, owner, number, finished));
             return;
         }
         if spec.redone && spec.lookup_below > spec.depth {
-            part.run_again.note(spec.key.tag());
+            part.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
-            part.expect_below(&spec);
+            part.recovery.lookups.expect_below(&part.table, &spec);
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.new_number();
-        let lender = match owner {
-            Owner::Host(victim) => Some(victim),
-            Owner::Coordinator | Owner::Here => None,
-        };
-        part.own_counts.held[usize::from(spec.was_begun())].begun += 1;
-        // A worker will take it; until the runtime says so, nobody is asked for another job for that worker.
-        part.idle = part.idle.saturating_sub(1);
-        part.hold(
-            token,
-            Held {
-                spec,
-                owners: vec![(owner, number)],
-                finished: None,
-                since: now,
-                lender,
-                asked: None,
-                begun: false,
-            },
-        );
+        let token = part.numbers.new_job();
+        part.reporting.own_mut().held[usize::from(spec.was_begun())].begun += 1;
+        part.thief.take_worker();
+        part.held.hold(token, Held::new(now, spec, owner, number));
         self.inject(run, token);
-    }
-
-    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
-        let Some(part) = self.runs.get(&run) else { return };
-        if part.stage == Stage::Ready
-            && let Some(held) = part.held.get(&token)
-            && held.finished.is_none()
-        {
-            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec.clone() });
-        }
     }
 
     fn is_far(&self, peer: HostId) -> bool {
@@ -307,26 +257,19 @@ impl Host {
         if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief {
             return self.tell_peer(thief, nothing);
         }
-        if part.parked.iter().any(|parked| parked.thief == thief && parked.steal == steal)
-            || part.is_lent(thief, steal)
-        {
+        if part.victim.has(thief, steal) || part.loans.is_lent(thief, steal) {
             return;
         }
         // Whoever computes nothing has nothing, unless it is in the queue right now.
-        let patience = if part.idle >= threads {
+        let patience = if part.thief.idle() >= threads {
             std::time::Duration::ZERO
         } else if is_far {
             PARK_WIDE
         } else {
             PARK
         };
-        part.parked.push_back(Parked { thief, steal, holding, until: now + patience });
-        // A host that was stopped for long finds all that a thief has asked meanwhile: it has given the oldest up.
-        let oldest = part.parked.iter().position(|parked| parked.thief == thief);
-        let of_thief = part.parked.iter().filter(|parked| parked.thief == thief).count();
-        let oldest = oldest.filter(|_| of_thief > PARKED_STEALS_PER_THIEF_MAX);
-        if let Some(given_up) = oldest.and_then(|oldest| part.parked.remove(oldest)) {
-            self.tell_peer(thief, PeerMessage::Nothing { run, steal: given_up.steal });
+        if let Some(steal) = part.victim.park(Parked { thief, steal, holding, until: now + patience }) {
+            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         } else {
             self.commands.push_back(Command::Offer { run });
         }
@@ -338,31 +281,18 @@ impl Host {
             self.refuse_parked(run, false, now);
             return;
         };
-        let Some(parked) = part.parked.pop_front() else {
+        let Some(parked) = part.victim.next() else {
             return self.requeue(run, number, &spec);
         };
-        let loan = part.new_number();
+        let loan = part.numbers.new_job();
         let state = LoanState::Given(parked.steal);
         let thief = parked.thief;
         self.forward_entries(run, thief, &mut spec);
         let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
         self.tell_peer(thief, job);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.lend(
-            loan,
-            Loan {
-                number,
-                spec,
-                thief,
-                state,
-                holding: parked.holding,
-                heard: now,
-                is_heard: false,
-                sent: Some(now),
-                is_renewed: false,
-            },
-        );
-        if part.parked.is_empty() {
+        part.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
+        if part.victim.is_empty() {
             self.tell_wanted(run);
         } else {
             self.commands.push_back(Command::Offer { run });
@@ -372,15 +302,7 @@ impl Host {
     /// Refuses the thieves that have waited long enough, or `all`.
     pub(super) fn refuse_parked(&mut self, run: RunId, all: bool, now: Time) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let mut refused = Vec::new();
-        part.parked.retain(|parked| {
-            let stays = !all && parked.until > now;
-            if !stays {
-                refused.push((parked.thief, parked.steal));
-            }
-            stays
-        });
-        for (thief, steal) in refused {
+        for (thief, steal) in part.victim.refuse(all, now) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         }
         self.tell_wanted(run);
@@ -389,9 +311,7 @@ impl Host {
     /// Lets the runtime know how many thieves wait, if that has changed.
     pub(super) fn tell_wanted(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let thieves = part.parked.len();
-        if part.wanted != thieves {
-            part.wanted = thieves;
+        if let Some(thieves) = part.victim.take_news() {
             self.commands.push_back(Command::Want { run, thieves });
         }
     }
@@ -399,36 +319,38 @@ impl Host {
     // ---- time ----
 
     pub(super) fn next_steal_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
+        let thief = &part.thief;
         let unanswered =
-            part.requests.iter().filter(|(steal, request)| !self.is_job_arriving(run, **steal, request));
+            thief.requests().filter(|(steal, request)| !self.is_job_arriving(run, *steal, request));
         let request = unanswered.map(|(_, request)| request.since).min();
         let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
-        let parked = part.parked.iter().map(|parked| parked.until).min();
-        let parked = parked.map(|until| (until, "a thief has waited long enough"));
-        let may_seek = part.idle > 0
+        let parked = part.victim.next_refusal().map(|until| (until, "a thief has waited long enough"));
+        let may_seek = thief.idle() > 0
             && part.stage == Stage::Ready
             && part.held.len() < HELD_JOBS_MAX
             && self.departing.is_none()
             && self.paused.is_none()
             && self.identity.is_some();
-        let near = part.requests.values().filter(|request| !request.is_wide).count();
+        let near = thief.near().count();
         let can_near = may_seek
-            && near < part.idle.min(STEALS_IN_SITE_MAX)
+            && near < thief.idle().min(STEALS_IN_SITE_MAX)
             && match part.spec.stealing {
                 Stealing::ClusterAware => !self.near.is_empty(),
                 Stealing::Random => !(self.near.is_empty() && self.far.is_empty()),
-                Stealing::MasterWorker => part.master.is_some_and(|master| self.peers.contains_key(&master)),
+                Stealing::MasterWorker => {
+                    thief.master().is_some_and(|master| self.peers.contains_key(&master))
+                }
             };
         // A victim that happened to be asked already is no reason to turn in circles; from another site, if it
         // has moved since.
-        let is_one_asked =
-            || part.requests.values().any(|request| request.is_wide && self.near.contains(&request.victim));
-        let near =
-            (can_near && near == 0 && !is_one_asked()).then_some((part.rest.until, "a thief has rested"));
-        let has_wide = part.requests.values().any(|request| request.is_wide);
-        let can_wide =
-            may_seek && part.spec.stealing == Stealing::ClusterAware && !has_wide && !self.far.is_empty();
-        let wide = can_wide.then_some((part.rest_wide.until, "a thief has rested between sites"));
+        let is_one_asked = || thief.wide().any(|request| self.near.contains(&request.victim));
+        let near = (can_near && near == 0 && !is_one_asked())
+            .then_some((thief.rests_until(false), "a thief has rested"));
+        let can_wide = may_seek
+            && part.spec.stealing == Stealing::ClusterAware
+            && thief.wide().next().is_none()
+            && !self.far.is_empty();
+        let wide = can_wide.then_some((thief.rests_until(true), "a thief has rested between sites"));
         [request, parked, near, wide, self.next_slow_request(may_seek, part)]
             .into_iter()
             .flatten()
@@ -437,28 +359,30 @@ impl Host {
 
     /// When another victim is asked because those that were asked do not answer soon.
     fn next_slow_request(&self, may_seek: bool, part: &HostRun) -> Option<(Time, &'static str)> {
-        let near = || part.requests.values().filter(|request| !request.is_wide);
-        let is_asked = |peer: &HostId| part.requests.values().any(|request| request.victim == *peer);
+        let is_asked = |peer: &HostId| part.thief.asks(*peer);
         let may_ask = may_seek
             && part.spec.stealing == Stealing::ClusterAware
-            && near().count() < STEALS_UNANSWERED_MAX
+            && part.thief.near().count() < STEALS_UNANSWERED_MAX
             && self.near.iter().any(|peer| !self.silent.contains(peer) && !is_asked(peer));
         // The last one: as soon as another is asked, it is that one.
-        let last = near().map(|request| request.since).max().filter(|_| may_ask)?;
-        Some(((last + STEAL_SLOW).max(part.rest.until), "a steal request was not answered soon"))
+        let last = part.thief.near().map(|request| request.since).max().filter(|_| may_ask)?;
+        Some((
+            (last + STEAL_SLOW).max(part.thief.rests_until(false)),
+            "a steal request was not answered soon",
+        ))
     }
 
     pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<StealId> = (part.requests.iter())
+        let late: Vec<StealId> = (part.thief.requests())
             .filter(|(_, request)| now >= request.since + STEAL_TIMEOUT)
-            .filter(|(steal, request)| !self.is_job_arriving(run, **steal, request))
-            .map(|(steal, _)| *steal)
+            .filter(|(steal, request)| !self.is_job_arriving(run, *steal, request))
+            .map(|(steal, _)| steal)
             .collect();
         for steal in late {
             let Some(part) = self.runs.get_mut(&run) else { return };
-            if let Some(request) = part.requests.remove(&steal) {
-                part.own_counts.steals.of(request.scope).unanswered += 1;
+            if let Some(request) = part.thief.end(steal) {
+                part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
                 if self.peers.contains_key(&request.victim) {
                     self.silent.insert(request.victim);
                 }
@@ -466,35 +390,5 @@ impl Host {
             }
         }
         self.refuse_parked(run, false, now);
-    }
-
-    // ---- notes for the tree ----
-
-    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
-        let latest = self.latest;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.own_counts.held[usize::from(spec.was_begun())];
-        match what {
-            // Counted when they came.
-            NoteKind::Begun { .. } => {}
-            NoteKind::Done { .. } => held.done += 1,
-            NoteKind::Failed => held.failed += 1,
-            NoteKind::Aborted => held.aborted += 1,
-            NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
-        }
-        // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
-        let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
-        let has_parameters = is_first && spec.kind != ROOT_KIND;
-        let note = JobNote {
-            job: spec.key.tag(),
-            parent: spec.lineage.0.last().copied(),
-            kind: spec.kind,
-            depth: spec.depth,
-            what,
-            ago_ms: 0,
-            parameters: has_parameters.then(|| part.noted(&spec.parameters)).flatten(),
-            shares: !spec.objects.is_empty(),
-        };
-        part.note(latest, note);
     }
 }

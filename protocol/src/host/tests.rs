@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::coordinator::root_job;
-use crate::limits::{FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
+use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, ToHost};
 use crate::shared::Versions;
 use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
@@ -95,7 +95,7 @@ fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
     host.handle_from_coordinator(now, welcome(HostId(11), 6));
     // What it was given under the other name is not its to end; it goes on as an orphan.
     let finished = crate::Finished { outcome: crate::Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
-    let held = *host.runs[&RUN].held.keys().next().expect("the orphan");
+    let held = host.runs[&RUN].held.tokens().next().expect("the orphan");
     host.handle_notice(now, RUN, Notice::Finished { held, finished });
     let is_claimed =
         |transmit: &Transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::RootFinished { .. }));
@@ -158,7 +158,7 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(now, PEER, message);
     said(&mut host);
-    assert!(host.runs[&RUN].shared[&object].needs(PEER));
+    assert!(host.runs[&RUN].shared.needs(PEER));
     assert!(!forget(&mut host), "it would send updates to one that may be dead");
     // Once there is nothing between the two, it does.
     host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
@@ -300,21 +300,6 @@ fn an_entry_that_comes_before_not_held_is_used() {
         let is_redone = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
         assert_eq!((is_used, is_redone), (has_come, !has_come), "{commands:?}");
         assert_eq!(host.runs[&RUN].table.get(&key).is_some(), has_come);
-    }
-}
-
-#[test]
-fn a_run_that_is_given_again_uses_no_number_a_second_time() {
-    let now = Time::default();
-    // Whichever kind of number is ahead.
-    for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
-        let mut host = host();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        (part.next_steal, part.next_number, part.holding) = (steal, number, holding);
-        host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
-        host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
-        let part = &host.runs[&RUN];
-        assert!(part.next_steal >= steal && part.next_number >= number && part.holding >= holding);
     }
 }
 

@@ -3,9 +3,10 @@
 //! Neither is wrong, and the first result counts. Whoever hears that the other has finished, or will, stops.
 
 use crate::message::{NoteKind, PeerMessage};
-use crate::{Entry, EntryState, Finished, JobNumber, JobTag, RunId};
+use crate::{Entry, EntryState, Finished, JobNumber, RunId};
 
-use super::jobs::{LoanState, Owner};
+use super::held::Owner;
+use super::lent::LoanState;
 use super::run::HostRun;
 use super::{Command, Event, Host};
 
@@ -13,9 +14,9 @@ impl Host {
     /// The host that had the root before has it again.
     pub(super) fn on_withdraw(&mut self, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held_by_loan.get(&(Owner::Coordinator, number)).copied() else { return };
-        let Some(held) = part.held.get(&token).filter(|held| held.finished.is_none()) else { return };
-        if held.owners.len() == 1 {
+        let Some(token) = part.held.of_number(Owner::Coordinator, number) else { return };
+        let Some(held) = part.held.get(token).filter(|held| held.finished.is_none()) else { return };
+        if held.owners().len() == 1 {
             self.leave_adopted(run, token);
         }
         self.give_up_owner(run, Owner::Coordinator, number);
@@ -25,45 +26,45 @@ impl Host {
     /// as an orphan again.
     fn leave_adopted(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get(&run) else { return };
-        let nearest =
-            |above: &[JobTag]| above.iter().rev().find_map(|tag| part.held_by_tag.get(tag)).copied();
         let adopted: Vec<JobNumber> = (part.loans.iter())
             .filter(|(_, loan)| !matches!(loan.state, LoanState::Given(_)))
-            .filter(|(_, loan)| nearest(&loan.spec.lineage.0) == Some(token))
-            .map(|(number, _)| *number)
+            .filter(|(_, loan)| part.held.nearest(&loan.spec().lineage.0) == Some(token))
+            .map(|(number, _)| number)
             .collect();
         for number in adopted {
-            let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) else { continue };
+            let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else {
+                continue;
+            };
             self.end_loan_parcels(run, number, &loan);
-            self.tell_peer(loan.thief, PeerMessage::Orphaned { run, number });
+            self.tell_peer(loan.thief(), PeerMessage::Orphaned { run, number });
         }
     }
 
     /// A job that was lost and lent again has the result of the one that was lost, or of another's.
     pub(super) fn reuse_for_lent(&mut self, run: RunId, number: JobNumber, finished: Finished) {
-        let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.end_loan(number)) else { return };
+        let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else { return };
         self.end_loan_parcels(run, number, &loan);
-        self.tell_peer(loan.thief, PeerMessage::Abort { run, number });
-        self.reuse(run, loan.number, &loan.spec, finished);
+        self.tell_peer(loan.thief(), PeerMessage::Abort { run, number });
+        self.reuse(run, loan.number(), loan.spec(), finished);
     }
 
     /// A held job has the result that somebody else found.
     pub(super) fn finish_known(&mut self, run: RunId, token: JobNumber, finished: Finished) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(&token).filter(|held| held.finished.is_none()) else { return };
+        let Some(held) = part.held.get_mut(token).filter(|held| held.finished.is_none()) else { return };
         held.finished = Some(finished.clone());
-        let (spec, is_orphan) = (held.spec.clone(), held.owners.is_empty());
+        let (spec, is_orphan) = (held.spec().clone(), held.is_orphan());
         if !held.begun {
-            part.idle = (part.idle + 1).min(threads);
+            part.thief.free_worker(threads);
         }
-        part.count_reused(&finished);
+        part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, &spec, NoteKind::Aborted);
         self.commands.push_back(Command::Abort { run, held: token });
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.forget_held(token);
+                part.held.forget(token);
             }
         } else {
             self.deliver(run, token);
@@ -74,32 +75,32 @@ impl Host {
 impl HostRun {
     /// Whether this host runs the job of an entry again, or one above it: it may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
-        let is_redone = |tag| self.redoing.contains(tag);
+        let is_redone = |tag| self.recovery.lookups.redoes(tag);
         // What is held here is not looked up.
         entry.lineage.0.iter().any(is_redone)
-            || (is_redone(&entry.key.tag()) && !self.held_by_key.contains_key(&entry.key))
+            || (is_redone(&entry.key.tag()) && self.held.of_key(&entry.key).is_none())
     }
 
     /// The loan of a redone job of which this is the result.
     pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
-        if !self.redoing.contains(&entry.key.tag()) {
+        if !self.recovery.lookups.redoes(&entry.key.tag()) {
             return None;
         }
         // A host that was asked to adopt this one sends the result itself.
         let is_given = |number: &JobNumber| {
-            self.loans.get(number).is_some_and(|loan| matches!(loan.state, LoanState::Given(_)))
+            self.loans.get(*number).is_some_and(|loan| matches!(loan.state, LoanState::Given(_)))
         };
-        self.loans_of(&entry.key).find(is_given).map(|number| (number, finished.clone()))
+        self.loans.of_job(&entry.key).find(is_given).map(|number| (number, finished.clone()))
     }
 
     /// A host says that it has a job: if it was asked to adopt this one and answers that it has not, that answer is
     /// older.
     pub fn renew_asked(&mut self, entry: &Entry) {
         let Some(place) = entry.state.place() else { return };
-        for number in self.loans_of(&entry.key).collect::<Vec<_>>() {
-            let loan = self.loans.get_mut(&number);
-            if let Some(loan) = loan.filter(|loan| loan.thief == place && loan.state == LoanState::Asked) {
+        for number in self.loans.of_job(&entry.key).collect::<Vec<_>>() {
+            let loan = self.loans.get_mut(number);
+            if let Some(loan) = loan.filter(|loan| loan.thief() == place && loan.state == LoanState::Asked) {
                 loan.is_renewed = true;
             }
         }
@@ -108,10 +109,10 @@ impl HostRun {
     /// The job that is held here, if it is run a second time or nobody waits for it, and this is its result.
     pub fn held_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
-        let token = self.held_by_key.get(&entry.key)?;
+        let token = self.held.of_key(&entry.key)?;
         let held = self.held.get(token)?;
-        let is_twice = held.spec.redone || held.owners.is_empty();
-        (is_twice && held.finished.is_none()).then(|| (*token, finished.clone()))
+        let is_twice = held.spec().redone || held.is_orphan();
+        (is_twice && held.finished.is_none()).then(|| (token, finished.clone()))
     }
 }
 
@@ -129,9 +130,9 @@ mod tests {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let loans = [1, 2].map(|number| {
-            let here = part.new_number();
-            part.redoing.insert(job(number).key.tag());
-            part.lend(here, loan(number, PEER, state));
+            let here = part.numbers.new_job();
+            part.recovery.lookups.expect_below(&part.table, &job(number));
+            part.loans.lend(here, loan(number, PEER, state));
             here
         });
         (host, loans[0])
@@ -148,14 +149,15 @@ mod tests {
         for state in states {
             let (mut host, loan) = lender(state);
             tell(&mut host, EntryState::Running(HostId(7)));
-            let lent = |host: &Host| host.runs[&RUN].loans.keys().copied().collect::<Vec<_>>();
+            let lent =
+                |host: &Host| host.runs[&RUN].loans.iter().map(|(number, _)| number).collect::<Vec<_>>();
             assert_eq!(lent(&host).len(), 2, "it is no result");
             let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
             tell(&mut host, EntryState::Done(finished));
             let is_ended = state == LoanState::Given(StealId(0));
             assert_eq!(!lent(&host).contains(&loan), is_ended, "{state:?}");
             assert_eq!(lent(&host).len(), 2 - usize::from(is_ended), "{state:?}");
-            let indexed = host.runs[&RUN].loans_by_tag.len();
+            let indexed = host.runs[&RUN].loans.tags_len();
             assert_eq!(indexed, lent(&host).len(), "{state:?}");
         }
     }
@@ -173,7 +175,7 @@ mod tests {
             let part = &host.runs[&RUN];
             assert_eq!(part.table.get(&job(1).key).is_some(), is_renewed);
             // It is asked again, or the job is run again here.
-            assert_eq!(part.loans_of(&job(1).key).count(), usize::from(is_renewed));
+            assert_eq!(part.loans.of_job(&job(1).key).count(), usize::from(is_renewed));
         }
     }
 }

@@ -15,7 +15,8 @@ impl Host {
     // ---- comparing ----
 
     pub(super) fn tell_versions(&mut self, run: RunId, object: ObjectId, to: HostId, is_question: bool) {
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        else {
             return;
         };
         let here = sharing
@@ -45,7 +46,8 @@ impl Host {
             .filter(|host| Some(*host) != me)
             .filter(|host| self.meet(run, object, *host))
             .collect();
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        else {
             return;
         };
         let mut some = sharing.some_sharers(&mut self.random, SHARED_COMPARED_MAX);
@@ -175,7 +177,7 @@ impl Host {
     /// said may have been lost with the link.
     pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.iter_mut())
+        let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.objects.iter_mut())
             .map(|(object, sharing)| {
                 sharing.asks_newcomers |= is_reborn;
                 let strangers = std::mem::take(&mut sharing.strangers);
@@ -195,7 +197,8 @@ impl Host {
     /// Updates may be lost that were on their way between this host and a peer.
     pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        for sharing in part.shared.values_mut().filter(|sharing| sharing.sharers.contains_key(&peer)) {
+        for sharing in part.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains_key(&peer))
+        {
             sharing.compare_soon(now);
         }
     }
@@ -203,7 +206,9 @@ impl Host {
     /// A host has become known, or is back: it may have replicas.
     pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
         let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
-            .flat_map(|(run, part)| part.shared.iter().map(|(object, sharing)| (*run, *object, sharing)))
+            .flat_map(|(run, part)| {
+                part.shared.objects.iter().map(|(object, sharing)| (*run, *object, sharing))
+            })
             .filter(|(.., sharing)| sharing.may_be_sharer(peer))
             .take(OBJECTS_GREETED_MAX)
             .map(|(run, object, _)| (run, object))
@@ -215,14 +220,14 @@ impl Host {
 
     /// That host is no acquaintance any more: nobody will say when it goes.
     pub(in crate::host) fn forget_sharer(&mut self, peer: HostId) {
-        for sharing in self.runs.values_mut().flat_map(|part| part.shared.values_mut()) {
+        for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
             sharing.drop_sharer(peer);
         }
     }
 
     /// That host left: it has no replica when it comes back.
     pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
-        for sharing in self.runs.values_mut().flat_map(|part| part.shared.values_mut()) {
+        for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
             sharing.former.remove(&peer);
         }
     }
@@ -230,7 +235,7 @@ impl Host {
     pub(in crate::host) fn lose_sharer(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let mut waiting = Vec::new();
-        for (object, sharing) in &mut part.shared {
+        for (object, sharing) in &mut part.shared.objects {
             sharing.hints.retain(|hint| *hint != peer);
             if sharing.give_up_sharer(now, peer) {
                 // It may have told some of us what it did last, and not others.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Fetch, Sharing};
-use crate::host::jobs::Owner;
-use crate::host::run::Stage;
+use crate::host::held::Owner;
+use crate::host::stage::Stage;
 use crate::host::{Command, Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
@@ -43,7 +43,7 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let replica = place.clone().unwrap_or_default();
-        let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica));
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica));
         if let Some(victim) = hint {
             sharing.hint(victim);
         }
@@ -84,16 +84,18 @@ impl Host {
     /// that host is gone, nothing is lost with a job that waits, and whoever redoes the one above spawns it
     /// again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: JobNumber) {
-        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(&held)) else { return };
-        if job.lender.is_some_and(|lender| !self.peers.contains_key(&lender)) {
+        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
+        if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
             return self.give_back(run, held);
         }
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+            return;
+        };
         if !sharing.has_replica() {
             return;
         }
-        let hints = job.lender.iter().chain(&sharing.hints);
-        let hinted = hints.copied().find(|host| self.peers.contains_key(host));
+        let mut hints = job.lender().into_iter().chain(sharing.hints.iter().copied());
+        let hinted = hints.find(|host| self.peers.contains_key(host));
         let other = sharing.some_sharers(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
             self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
@@ -103,7 +105,9 @@ impl Host {
     /// Asks the next host for a replica: those that lent jobs with it, those that are known to have one,
     /// then all others in turn.
     pub(super) fn fetch(&mut self, now: Time, run: RunId, object: ObjectId) {
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else { return };
+        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+            return;
+        };
         let candidates = (sharing.hints.iter().filter(|host| self.peers.contains_key(host)))
             .chain(sharing.sharers.keys())
             .chain(&self.near)
@@ -151,7 +155,8 @@ impl Host {
     /// Sends all that there is of an object; false if there is nothing.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
         let is_there = self.peers.contains_key(&to);
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.get_mut(&object)) else {
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        else {
             return false;
         };
         let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
@@ -180,21 +185,21 @@ impl Host {
         if matches!(part.stage, Stage::Loading | Stage::Unable) {
             return;
         }
-        if !part.shared.contains_key(&object) {
+        if !part.shared.contains(object) {
             // From one that leaves, so that it is not lost.
-            if !part.unmentioned.has_room_for(snapshot.bytes() as u64) {
+            if !part.shared.has_room_for(snapshot.bytes() as u64) {
                 return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
             let replica = Arc::<SharedReplica>::default();
             let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
-            part.unmentioned.count += 1;
-            part.shared.insert(object, sharing);
+            part.shared.unmentioned.count += 1;
+            part.shared.objects.insert(object, sharing);
             self.commands.push_back(Command::Opened { run, object, replica });
         }
         let incarnation = self.incarnations + 1;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let log = Log { incarnation, before: part.logs_before.get(&object).copied() };
-        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        let log = Log { incarnation, before: part.shared.log_before(object) };
+        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         let heals = sharing.healing.take_if(|(whom, _)| *whom == from).is_some();
         let (installed, is_begun, is_other_log) = sharing.replica.with(|place| {
             let Some(replica) = place else {
@@ -262,8 +267,8 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         let lost: Vec<JobNumber> = (part.held.iter())
             .filter(|(_, held)| held.finished.is_none())
-            .filter(|(_, held)| held.spec.objects.iter().any(|mention| mention.creation == object))
-            .map(|(token, _)| *token)
+            .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
+            .map(|(token, _)| token)
             .collect();
         for token in lost {
             self.give_back(run, token);
@@ -272,8 +277,8 @@ impl Host {
 
     /// A held job cannot go on here, and will elsewhere.
     pub(super) fn give_back(&mut self, run: RunId, token: JobNumber) {
-        let held = self.runs.get(&run).and_then(|part| part.held.get(&token));
-        let owners = held.map_or_else(Vec::new, |held| held.owners.clone());
+        let held = self.runs.get(&run).and_then(|part| part.held.get(token));
+        let owners = held.map_or_else(Vec::new, |held| held.owners().to_vec());
         self.abort_held(run, token);
         for (owner, number) in owners {
             match owner {

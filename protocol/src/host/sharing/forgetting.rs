@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::host::lent::Loan;
 use crate::host::{Event, Host};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_HEIRS, SHARED_UNSTABLE_BYTES_MAX,
-    SHARED_UNUSED,
+    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_HEIRS, SHARED_UNSTABLE_BYTES_MAX, SHARED_UNUSED,
 };
 use crate::message::PeerMessage;
 use crate::shared::{Missing, ObjectId, Versions};
@@ -17,11 +17,11 @@ impl Host {
     /// replica was given up stay for that one; all up to a limit.
     pub(super) fn sweep(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.next_sweep = now + SHARED_UNUSED;
+        part.shared.next_sweep = now + SHARED_UNUSED;
         let mut unused = Vec::new();
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
-        for (object, sharing) in &mut part.shared {
+        for (object, sharing) in &mut part.shared.objects {
             sharing.expire_former(now);
             let is_unused = Arc::strong_count(&sharing.replica) == 1;
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
@@ -98,16 +98,14 @@ impl Host {
 
     pub(super) fn forget(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.remove(&object) else { return };
-        part.own_counts.shared_bytes -= sharing.counted;
+        let Some(sharing) = part.shared.objects.remove(&object) else { return };
+        part.reporting.own_mut().shared_bytes -= sharing.counted;
         if !sharing.is_mentioned {
-            part.unmentioned.count -= 1;
-            part.unmentioned.bytes -= sharing.counted;
+            part.shared.unmentioned.count -= 1;
+            part.shared.unmentioned.bytes -= sharing.counted;
         }
-        if let Some(own) = sharing.own_log()
-            && (part.logs_before.len() < OBJECTS_PER_RUN_MAX || part.logs_before.contains_key(&object))
-        {
-            part.logs_before.insert(object, own);
+        if let Some(own) = sharing.own_log() {
+            part.shared.keep_log(object, own);
         }
         for sharer in sharing.sharers.into_keys() {
             self.tell_peer(sharer, PeerMessage::NotShared { run, object });
@@ -117,8 +115,12 @@ impl Host {
     /// What others may not have, they get before this host goes; what only this host has, somebody gets.
     pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<(ObjectId, bool)> =
-            part.shared.iter().map(|(object, sharing)| (*object, sharing.sharers.is_empty())).collect();
+        let objects: Vec<(ObjectId, bool)> = part
+            .shared
+            .objects
+            .iter()
+            .map(|(object, sharing)| (*object, sharing.sharers.is_empty()))
+            .collect();
         for (object, is_alone) in objects {
             if is_alone {
                 for heir in self.heirs(run, object) {
@@ -134,8 +136,8 @@ impl Host {
     fn heirs(&mut self, run: RunId, object: ObjectId) -> Vec<HostId> {
         let Some(part) = self.runs.get(&run) else { return Vec::new() };
         let mut heirs: Vec<HostId> = (part.loans.values())
-            .filter(|loan| loan.spec.objects.iter().any(|mention| mention.creation == object))
-            .map(|loan| loan.thief)
+            .filter(|loan| loan.spec().objects.iter().any(|mention| mention.creation == object))
+            .map(Loan::thief)
             .filter(|thief| self.peers.contains_key(thief))
             .collect();
         let others = if self.near.is_empty() { &self.far } else { &self.near };

@@ -15,12 +15,14 @@
 //!
 //! Who has a replica is learned from whom it is fetched from, and from comparing: each names others.
 //!
-//! `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals, `forgetting` is what becomes
+//! `bounds` ends runs whose objects take too much, `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals, `forgetting` is what becomes
 //! of objects that are not used here any more, or when this host leaves.
 
+mod bounds;
 mod comparing;
 mod fetching;
 mod forgetting;
+mod objects;
 mod shipping;
 #[cfg(test)]
 mod tests;
@@ -29,15 +31,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::run::{HostRun, Stage};
+pub use objects::SharedObjects;
+
+use super::stage::Stage;
 use super::{Command, Host};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_ASK, SHARED_BYTES_MAX, SHARED_COMPARE_MAX,
-    SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH, SHARED_FORMER_MAX,
-    SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARED_WRITERS_MAX, SHARERS_PER_MESSAGE_MAX,
-    UNMENTIONED_BYTES_MAX,
+    SHARED_ASK, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH,
+    SHARED_FORMER_MAX, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
 };
-use crate::message::ToCoordinator;
 use crate::parcel::Contents;
 use crate::shared::{ObjectId, Replica, SharedReplica, Writer};
 use crate::{Bytes, HostId, Random, RunId, Time};
@@ -108,21 +109,6 @@ pub struct Sharing {
     is_mentioned: bool,
 }
 
-/// A run's objects that no job here has mentioned.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Unmentioned {
-    count: usize,
-    /// Counted for their replicas.
-    bytes: u64,
-}
-
-impl Unmentioned {
-    /// Whether one more may come, and its replica is not too long.
-    pub fn has_room_for(self, bytes: u64) -> bool {
-        self.count < OBJECTS_UNMENTIONED_MAX && self.bytes.saturating_add(bytes) <= UNMENTIONED_BYTES_MAX
-    }
-}
-
 impl Sharing {
     fn new(now: Time, replica: Arc<SharedReplica>) -> Self {
         Self {
@@ -144,11 +130,6 @@ impl Sharing {
             is_unused: false,
             is_mentioned: true,
         }
-    }
-
-    /// Hosts that had a replica and were given up.
-    pub fn former_len(&self) -> usize {
-        self.former.len()
     }
 
     pub fn replica(&self) -> &Arc<SharedReplica> {
@@ -278,7 +259,7 @@ impl Host {
     // ---- what the runtime tells ----
 
     fn sharing(&mut self, run: RunId, object: ObjectId) -> Option<&mut Sharing> {
-        self.runs.get_mut(&run)?.shared.get_mut(&object)
+        self.runs.get_mut(&run)?.shared.objects.get_mut(&object)
     }
 
     pub(in crate::host) fn on_shared(
@@ -292,83 +273,11 @@ impl Host {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let sharing = part.shared.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
         sharing.replica = replica;
         sharing.fetch = None;
         self.note_mention(run, object);
         self.check_bytes(now, run, object);
-    }
-
-    // ---- limits ----
-
-    /// The object has changed: ends the run if its replicas take too much.
-    fn check_bytes(&mut self, now: Time, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.get_mut(&object) else { return };
-        let bytes = sharing.bytes();
-        let before = std::mem::replace(&mut sharing.counted, bytes);
-        part.own_counts.shared_bytes = part.own_counts.shared_bytes - before + sharing.counted;
-        if !sharing.is_mentioned {
-            part.unmentioned.bytes = part.unmentioned.bytes - before + sharing.counted;
-            if part.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
-                self.forget(run, object);
-            }
-            return;
-        }
-        let bytes = part.own_counts.shared_bytes - part.unmentioned.bytes;
-        let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
-        if bytes > most {
-            self.end_for_sharing(now, run, || {
-                format!(
-                    "the replicas of the run's shared objects take {bytes} bytes on one host, which is more than the {most} that the run allows"
-                )
-            });
-        }
-    }
-
-    /// A job here mentions the object: it is one of the run's from now on.
-    fn note_mention(&mut self, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.get_mut(&object).filter(|sharing| !sharing.is_mentioned) else {
-            return;
-        };
-        sharing.is_mentioned = true;
-        part.unmentioned.count -= 1;
-        part.unmentioned.bytes -= sharing.counted;
-    }
-
-    /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run, if one of its jobs
-    /// here mentions it.
-    fn end_for_writers(&mut self, now: Time, run: RunId, object: ObjectId) {
-        if self.sharing(run, object).is_some_and(|sharing| !sharing.is_mentioned) {
-            return self.forget(run, object);
-        }
-        self.end_for_sharing(now, run, || {
-            format!(
-                "hosts have begun more than {SHARED_WRITERS_MAX} logs of updates of the shared object {object}; let fewer hosts update it"
-            )
-        });
-    }
-
-    /// Whether the object may be known here; ends the run if there are too many.
-    fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        let mentioned = part.shared.len() - part.unmentioned.count;
-        let has_room = mentioned < OBJECTS_PER_RUN_MAX || part.shared.contains_key(&object);
-        if !has_room {
-            self.end_for_sharing(now, run, || {
-                format!(
-                    "the run uses more than {OBJECTS_PER_RUN_MAX} shared objects on one host; share fewer and larger ones"
-                )
-            });
-        }
-        has_room
-    }
-
-    fn end_for_sharing(&mut self, now: Time, run: RunId, reason: impl FnOnce() -> String) {
-        if self.runs.get(&run).is_some_and(|part| part.verdict.is_none()) {
-            self.judge(now, run, ToCoordinator::Limit { run, reason: reason() });
-        }
     }
 
     // ---- time ----
@@ -379,10 +288,14 @@ impl Host {
         from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
     }
 
-    pub(in crate::host) fn next_sharing(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
-        let sweep =
-            (!part.shared.is_empty()).then_some((part.next_sweep, "unused shared objects are forgotten"));
-        (part.shared.iter())
+    pub(in crate::host) fn next_sharing(
+        &self,
+        run: RunId,
+        shared: &SharedObjects,
+    ) -> Option<(Time, &'static str)> {
+        let sweep = (!shared.objects.is_empty())
+            .then_some((shared.next_sweep, "unused shared objects are forgotten"));
+        (shared.objects.iter())
             .flat_map(|(object, sharing)| {
                 let flush = sharing.unsent.as_ref().map(|_| sharing.sent + SHARED_FLUSH);
                 let fetch = sharing.fetch.as_ref().map(|fetch| fetch.until);
@@ -401,13 +314,13 @@ impl Host {
 
     pub(in crate::host) fn time_out_sharing(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        if now >= part.next_sweep {
+        if now >= part.shared.next_sweep {
             self.sweep(now, run);
         }
         let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<ObjectId> = part.shared.keys().copied().collect();
+        let objects: Vec<ObjectId> = part.shared.objects.keys().copied().collect();
         for object in objects {
-            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.get(&object)) else {
+            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
                 continue;
             };
             let is_arriving = self.is_replica_arriving(run, object, sharing);

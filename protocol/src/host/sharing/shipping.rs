@@ -20,10 +20,10 @@ impl Host {
         bytes: Bytes,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.own_counts.updates += 1;
+        part.reporting.own_mut().updates += 1;
         self.check_bytes(now, run, object);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.get_mut(&object) else { return };
+        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         if sharing.sharers.is_empty() {
             // Whoever comes later gets the replica as it is.
             sharing.note_stable();
@@ -164,7 +164,7 @@ impl Host {
 
     /// Whether the object is known here; whoever thinks so wrongly is told.
     pub(super) fn knows(&mut self, from: HostId, run: RunId, object: ObjectId) -> bool {
-        let is_known = self.runs.get(&run).is_some_and(|part| part.shared.contains_key(&object));
+        let is_known = self.runs.get(&run).is_some_and(|part| part.shared.contains(object));
         if !is_known {
             self.tell_peer(from, PeerMessage::NotShared { run, object });
         }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::host::run::HostRun;
 use crate::host::surface::{HostConfig, Notice, Transmit};
 use crate::limits::{
-    SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED, SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX,
+    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED,
+    SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
 };
-use crate::message::{HostReport, PeerMessage};
+use crate::message::{HostReport, PeerMessage, ToCoordinator};
 use crate::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
 
 const RUN: RunId = RunId(1);
@@ -47,7 +49,7 @@ fn create(host: &mut Host, object: ObjectId) {
 }
 
 fn verdict(host: &Host) -> Option<&str> {
-    match host.runs[&RUN].verdict.as_ref()? {
+    match host.runs[&RUN].reporting.verdict()? {
         ToCoordinator::Limit { reason, .. } => Some(reason),
         _ => None,
     }
@@ -77,7 +79,7 @@ fn objects_that_no_job_mentions_are_few_and_end_no_run() {
     for time in 1..=3 {
         host.handle_timeout(NOW + SHARED_UNUSED * time);
     }
-    assert_eq!((host.shared(RUN), host.runs[&RUN].unmentioned.count), ((0, 0), 0));
+    assert_eq!((host.shared(RUN), host.runs[&RUN].shared.unmentioned.count), ((0, 0), 0));
     for number in 0..20 {
         entrusted(&mut host, ObjectId([number; 16]), 10 << 20);
     }
@@ -87,7 +89,7 @@ fn objects_that_no_job_mentions_are_few_and_end_no_run() {
     // A job that comes mentions one: it is the run's.
     let replica = Arc::default();
     host.handle_notice(NOW, RUN, Notice::Opened { object: ObjectId([3; 16]), replica });
-    assert_eq!(host.runs[&RUN].unmentioned.count, 11);
+    assert_eq!(host.runs[&RUN].shared.unmentioned.count, 11);
 }
 
 #[test]
@@ -144,7 +146,8 @@ fn too_many_writers_end_the_run_with_a_reason() {
 fn an_update_is_stable_when_all_others_have_it() {
     let mut host = host();
     create(&mut host, OBJECT);
-    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("created");
+    let sharing =
+        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
     let is_unstable = |sharing: &Sharing| {
         sharing.note_stable();
@@ -162,7 +165,8 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     let mut host = host();
     create(&mut host, OBJECT);
     let back = HostId(2);
-    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("created");
+    let sharing =
+        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
     sharing.sharers.insert(HostId(1), 1);
     sharing.note_stable();
@@ -176,7 +180,8 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
         _ => false,
     });
     assert!(asked);
-    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("it stays");
+    let sharing =
+        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("it stays");
     sharing.sharers.insert(back, 1);
     host.sweep(NOW + SHARED_UNUSED * 5, RUN);
     assert_eq!(host.shared(RUN).0, 0, "all have it");
@@ -187,7 +192,8 @@ fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
     let mut host = host();
     create(&mut host, OBJECT);
     let (one, other) = (HostId(1), HostId(2));
-    let sharing = host.runs.get_mut(&RUN).and_then(|part| part.shared.get_mut(&OBJECT)).expect("created");
+    let sharing =
+        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.sharers.extend([(one, 0), (other, 0)]);
     assert!(sharing.needs(one), "one of the few that it compares its replica with");
     sharing.replica.with(|place| {
@@ -197,7 +203,7 @@ fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
     });
     host.forget_sharer(one);
     host.forget_sharer(other);
-    let sharing = &host.runs[&RUN].shared[&OBJECT];
+    let sharing = host.runs[&RUN].shared.get(OBJECT).expect("known");
     assert!(sharing.sharers.is_empty());
     assert!(sharing.replica.with(|place| !place.as_ref().expect("created").is_unstable()));
     host.sweep(NOW, RUN);
@@ -299,12 +305,14 @@ fn the_logs_of_forgotten_objects_are_bounded() {
         host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
         let part = host.runs.get_mut(&RUN).expect("the run");
         let log = (Writer { host: HostId(1), incarnation: 0 }, 1);
-        part.logs_before.extend((0..before as u128).map(|number| (ObjectId(number.to_le_bytes()), log)));
+        for number in 0..before as u128 {
+            part.shared.keep_log(ObjectId(number.to_le_bytes()), log);
+        }
         for time in 1..3 {
             host.handle_timeout(NOW + SHARED_UNUSED * time);
         }
         assert_eq!(host.shared(RUN), (0, 0));
-        assert_eq!(host.runs[&RUN].logs_before.contains_key(&OBJECT), is_kept, "{before} before it");
+        assert_eq!(host.runs[&RUN].shared.log_before(OBJECT).is_some(), is_kept, "{before} before it");
     }
 }
 

@@ -1,0 +1,270 @@
+//! Jobs of this host's runtime that other hosts run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::{HostId, JobKey, JobNumber, JobSpec, JobTag, StealId, Time};
+
+/// How sure it is that the thief has a loan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoanState {
+    /// Given in answer to this request.
+    Given(StealId),
+    /// The host that runs the orphan was asked to adopt this owner.
+    Asked,
+    /// It has agreed.
+    Agreed,
+}
+
+/// A job of this host's runtime that another host runs.
+#[derive(Debug)]
+pub struct Loan {
+    number: JobNumber,
+    spec: JobSpec,
+    thief: HostId,
+    pub state: LoanState,
+    /// Holdings with a greater number were made after the thief knew of the loan.
+    pub holding: u64,
+    /// When the thief was last heard to have it, and whether it ever was.
+    pub heard: Time,
+    pub is_heard: bool,
+    /// When its job was last sent, unless that is known to be lost.
+    pub sent: Option<Time>,
+    /// Since it was asked to adopt, the host has said again that it has the job.
+    pub is_renewed: bool,
+}
+
+impl Loan {
+    /// A job that a thief gets now, which the runtime knows by this number; `holding` is what it said last.
+    pub fn new(
+        now: Time,
+        number: JobNumber,
+        spec: JobSpec,
+        thief: HostId,
+        state: LoanState,
+        holding: u64,
+    ) -> Self {
+        let sent = Some(now);
+        Self { number, spec, thief, state, holding, heard: now, is_heard: false, sent, is_renewed: false }
+    }
+
+    /// The runtime's number.
+    pub fn number(&self) -> JobNumber {
+        self.number
+    }
+
+    /// What was lent.
+    pub fn spec(&self) -> &JobSpec {
+        &self.spec
+    }
+
+    /// What was lent, of a loan that is over.
+    pub fn into_spec(self) -> JobSpec {
+        self.spec
+    }
+
+    /// Who has it.
+    pub fn thief(&self) -> HostId {
+        self.thief
+    }
+
+    /// Whether its job may be on its way to the thief, if that takes no longer than `wait`.
+    pub fn is_on_its_way(&self, now: Time, wait: Duration) -> bool {
+        self.sent.is_some_and(|sent| now < sent + wait)
+    }
+}
+
+/// The jobs of one run that other hosts have of this one, by the number under which they have them.
+#[derive(Debug, Default)]
+pub struct Loans {
+    loans: BTreeMap<JobNumber, Loan>,
+    /// By the runtime's number.
+    by_number: BTreeMap<JobNumber, JobNumber>,
+    by_thief: BTreeSet<(HostId, JobNumber)>,
+    by_tag: BTreeSet<(JobTag, JobNumber)>,
+}
+
+impl Loans {
+    /// How many jobs are lent.
+    pub fn len(&self) -> usize {
+        self.loans.len()
+    }
+
+    /// Whether none is lent.
+    pub fn is_empty(&self) -> bool {
+        self.loans.is_empty()
+    }
+
+    /// How many of the runtime's numbers are known.
+    pub fn numbers_len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    /// How many are found by what was lent.
+    #[cfg(test)]
+    pub fn tags_len(&self) -> usize {
+        self.by_tag.len()
+    }
+
+    /// A loan.
+    pub fn get(&self, loan: JobNumber) -> Option<&Loan> {
+        self.loans.get(&loan)
+    }
+
+    /// A loan, to note what is known of it.
+    pub fn get_mut(&mut self, loan: JobNumber) -> Option<&mut Loan> {
+        self.loans.get_mut(&loan)
+    }
+
+    /// Whether there is a loan of this number.
+    pub fn contains(&self, loan: JobNumber) -> bool {
+        self.loans.contains_key(&loan)
+    }
+
+    /// All loans.
+    pub fn iter(&self) -> impl Iterator<Item = (JobNumber, &Loan)> {
+        self.loans.iter().map(|(number, loan)| (*number, loan))
+    }
+
+    /// All loans without their numbers.
+    pub fn values(&self) -> impl Iterator<Item = &Loan> {
+        self.loans.values()
+    }
+
+    /// The loan of what the runtime knows by this number.
+    pub fn of_number(&self, number: JobNumber) -> Option<JobNumber> {
+        self.by_number.get(&number).copied()
+    }
+
+    /// A job is lent.
+    pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
+        self.by_number.insert(entry.number, loan);
+        self.by_thief.insert((entry.thief, loan));
+        self.by_tag.insert((entry.spec.key.tag(), loan));
+        self.loans.insert(loan, entry);
+    }
+
+    /// A job is not lent any more.
+    pub fn end(&mut self, loan: JobNumber) -> Option<Loan> {
+        let entry = self.loans.remove(&loan)?;
+        self.by_number.remove(&entry.number);
+        self.by_thief.remove(&(entry.thief, loan));
+        self.by_tag.remove(&(entry.spec.key.tag(), loan));
+        Some(entry)
+    }
+
+    /// Whether a job was lent to a host in answer to this request.
+    pub fn is_lent(&self, thief: HostId, steal: StealId) -> bool {
+        let mut loans = self.to(thief).filter_map(|number| self.loans.get(&number));
+        loans.any(|loan| loan.state == LoanState::Given(steal))
+    }
+
+    /// The requests of a host in answer to which jobs were lent that it has not said it has.
+    pub fn lent_for(&self, thief: HostId) -> BTreeSet<StealId> {
+        let loans = self.to(thief).filter_map(|number| self.loans.get(&number));
+        let lent = loans.filter_map(|loan| match loan.state {
+            LoanState::Given(steal) => Some(steal),
+            LoanState::Asked | LoanState::Agreed => None,
+        });
+        lent.collect()
+    }
+
+    /// What was on its way to a host may be lost.
+    pub fn doubt(&mut self, thief: HostId) {
+        for number in self.to(thief).collect::<Vec<_>>() {
+            if let Some(loan) = self.loans.get_mut(&number) {
+                loan.sent = None;
+            }
+        }
+    }
+
+    /// The numbers of the loans of a job, and of those that are equal to it.
+    pub fn of_job(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
+        let (tag, key) = (key.tag(), *key);
+        let numbers = self.by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
+        let is_of_job =
+            move |number: &JobNumber| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
+        numbers.map(|(_, number)| *number).filter(is_of_job)
+    }
+
+    /// The numbers of what was lent to a host.
+    pub fn to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
+        let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
+        self.by_thief.range(range).map(|(_, number)| *number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bonds::{job, loan};
+    use super::*;
+
+    const THIEF: HostId = HostId(20);
+    const OTHER: HostId = HostId(21);
+
+    /// The indexes name what is lent, and nothing else.
+    fn check(loans: &Loans) {
+        for (here, loan) in loans.iter() {
+            assert_eq!(loans.of_number(loan.number()), Some(here));
+            assert!(loans.to(loan.thief()).any(|number| number == here));
+            assert!(loans.of_job(&loan.spec().key).any(|number| number == here));
+        }
+        let lengths = [loans.by_number.len(), loans.by_thief.len(), loans.by_tag.len(), loans.numbers_len()];
+        assert_eq!(lengths, [loans.len(); 4]);
+    }
+
+    #[test]
+    fn what_is_lent_is_found_by_number_thief_and_job_until_it_ends() {
+        let mut loans = Loans::default();
+        for (here, number, thief) in [(101, 1, THIEF), (102, 2, OTHER), (103, 3, THIEF)] {
+            loans.lend(JobNumber(here), loan(number, thief, LoanState::Asked));
+            check(&loans);
+        }
+        assert_eq!(loans.to(THIEF).collect::<Vec<_>>(), [101, 103].map(JobNumber));
+        assert_eq!(loans.of_job(&job(2).key).collect::<Vec<_>>(), [JobNumber(102)]);
+        let ended = loans.end(JobNumber(101)).expect("it is lent");
+        check(&loans);
+        assert_eq!((ended.number(), ended.thief(), ended.into_spec()), (JobNumber(1), THIEF, job(1)));
+        assert!(loans.end(JobNumber(101)).is_none() && !loans.contains(JobNumber(101)));
+        assert_eq!((loans.of_number(JobNumber(1)), loans.of_job(&job(1).key).count()), (None, 0));
+        for here in [102, 103] {
+            loans.end(JobNumber(here));
+        }
+        check(&loans);
+        assert!(loans.is_empty());
+    }
+
+    #[test]
+    fn equal_jobs_may_be_lent_at_once() {
+        let mut loans = Loans::default();
+        for (here, thief) in [(101, THIEF), (102, OTHER)] {
+            let lent = Loan::new(Time(0), JobNumber(here), job(1), thief, LoanState::Asked, 0);
+            loans.lend(JobNumber(here), lent);
+        }
+        check(&loans);
+        assert_eq!(loans.of_job(&job(1).key).count(), 2);
+        loans.end(JobNumber(101));
+        check(&loans);
+        assert_eq!(loans.of_job(&job(1).key).collect::<Vec<_>>(), [JobNumber(102)]);
+    }
+
+    #[test]
+    fn what_was_given_in_answer_to_a_request_is_known_until_it_is_lost() {
+        let mut loans = Loans::default();
+        let given = LoanState::Given(StealId(4));
+        loans.lend(JobNumber(101), Loan::new(Time(5), JobNumber(1), job(1), THIEF, given, 0));
+        loans.lend(JobNumber(102), loan(2, THIEF, LoanState::Agreed));
+        assert!(loans.is_lent(THIEF, StealId(4)) && !loans.is_lent(OTHER, StealId(4)));
+        assert_eq!(loans.lent_for(THIEF), BTreeSet::from([StealId(4)]));
+        let wait = Duration::from_nanos(10);
+        let is_on_its_way = |loans: &Loans, now: u64| {
+            loans.get(JobNumber(101)).expect("it is lent").is_on_its_way(Time(now), wait)
+        };
+        assert!(is_on_its_way(&loans, 14) && !is_on_its_way(&loans, 15));
+        loans.doubt(OTHER);
+        assert!(is_on_its_way(&loans, 14));
+        loans.doubt(THIEF);
+        assert!(!is_on_its_way(&loans, 14));
+        check(&loans);
+    }
+}

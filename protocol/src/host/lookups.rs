@@ -1,0 +1,195 @@
+//! What jobs that are run again here may find below them.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use crate::limits::{EXPECTED_AT_ONCE_MAX, REDOING_MAX};
+use crate::{JobKey, JobSpec, JobTag, Table};
+
+use super::again::RunAgain;
+
+/// What jobs of one run that are run again here may find in the table.
+#[derive(Debug, Default)]
+pub struct Lookups {
+    /// Lost jobs that are run again here.
+    redoing: BTreeSet<JobTag>,
+    /// The same, the first lost first.
+    order: VecDeque<JobTag>,
+    /// Of these, those below which there are more entries to be looked at, after the last one.
+    expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
+    /// How often each job was run again here.
+    run_again: RunAgain,
+    /// Entries that one of their descendants may still find.
+    sought: BTreeSet<JobKey>,
+    /// Those up to this one have been looked at lately, whether they are in the table still.
+    checked: Option<JobKey>,
+    /// What of it the runtime was not told, and whether it was told that there is any.
+    untold: BTreeSet<JobTag>,
+    is_told: bool,
+}
+
+impl Lookups {
+    /// Whether a job was lost and is run again here.
+    pub fn redoes(&self, job: &JobTag) -> bool {
+        self.redoing.contains(job)
+    }
+
+    /// A job is run again here.
+    pub fn note_again(&mut self, job: JobTag) {
+        self.run_again.note(job);
+    }
+
+    /// A job is run again: notes what may be found below it, and gives how deep.
+    pub fn expect_below(&mut self, table: &Table, spec: &JobSpec) -> u32 {
+        let tag = spec.key.tag();
+        if self.redoing.insert(tag) {
+            self.order.push_back(tag);
+        }
+        if self.order.len() > REDOING_MAX
+            && let Some(first) = self.order.pop_front()
+        {
+            self.redoing.remove(&first);
+        }
+        self.expecting.retain(|(expected, _)| *expected != tag);
+        self.expecting.push_back((tag, None));
+        self.expect_more(table);
+        table.depth_below(tag)
+    }
+
+    /// Looks at some more of what may be found below jobs that are run again, the nearest entries first.
+    pub fn expect_more(&mut self, table: &Table) {
+        let mut room = EXPECTED_AT_ONCE_MAX;
+        while room > 0
+            && let Some((tag, after)) = self.expecting.pop_front()
+        {
+            let below: Vec<_> = table.below_after(tag, after).take(room).map(|(place, _)| place).collect();
+            room -= below.len();
+            below.iter().for_each(|(_, key)| self.seek(table, *key));
+            if room == 0 {
+                self.expecting.push_front((tag, below.last().copied()));
+            }
+        }
+    }
+
+    /// Whether there is more to be looked at.
+    pub fn expects_more(&self) -> bool {
+        !self.expecting.is_empty()
+    }
+
+    /// A job has found this entry, which is not to be looked up any more unless an equal job may find it as well.
+    pub fn found(&mut self, table: &Table, key: &JobKey) {
+        if !table.get(key).is_some_and(|entry| self.run_again.finds_again(entry)) {
+            self.forget(key);
+        }
+    }
+
+    /// This entry is not to be looked up any more.
+    pub fn forget(&mut self, key: &JobKey) {
+        self.sought.remove(key);
+    }
+
+    /// A descendant of a job that is run again here may find this entry.
+    pub fn seek(&mut self, table: &Table, key: JobKey) {
+        if self.sought.insert(key)
+            && let Some(entry) = table.get(&key)
+        {
+            self.untold.insert(key.tag());
+            self.untold.extend(&entry.lineage.0);
+        }
+    }
+
+    /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time
+    /// of others.
+    pub fn check(&mut self, table: &Table, most: usize) {
+        let range = (self.checked.map_or(Unbounded, Excluded), Unbounded);
+        let keys: Vec<JobKey> = self.sought.range(range).take(most).copied().collect();
+        self.checked = keys.last().filter(|_| keys.len() == most).copied();
+        for key in keys.iter().filter(|key| table.get(key).is_none()) {
+            self.sought.remove(key);
+        }
+    }
+
+    /// What is to be found that the runtime was not told; empty if it was told of some and there is none any more.
+    pub fn take_news(&mut self) -> Option<Vec<JobTag>> {
+        let jobs = std::mem::take(&mut self.untold);
+        let is_any = !self.sought.is_empty() || self.expects_more();
+        let was_any = std::mem::replace(&mut self.is_told, is_any);
+        if is_any { (!jobs.is_empty()).then(|| jobs.into_iter().collect()) } else { was_any.then(Vec::new) }
+    }
+
+    /// How many entries may be found.
+    pub fn sought_len(&self) -> usize {
+        self.sought.len()
+    }
+
+    /// How many jobs are run again.
+    pub fn redoing_len(&self) -> usize {
+        self.order.len().max(self.redoing.len()).max(self.run_again.len()) + self.expecting.len()
+    }
+
+    /// So much is sought, was lost, and is to be looked at.
+    #[cfg(test)]
+    pub fn of(sought: &[JobKey], lost: &[JobTag], expecting: &[JobTag]) -> Self {
+        Self {
+            redoing: lost.iter().take(1).copied().collect(),
+            order: lost.iter().copied().collect(),
+            expecting: expecting.iter().map(|job| (*job, None)).collect(),
+            sought: sought.iter().copied().collect(),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bonds::{entry, job};
+    use super::*;
+    use crate::{EntryState, HostId};
+
+    /// A table with entries of these numbers below job 99.
+    fn table(numbers: &[u8]) -> Table {
+        let mut table = Table::new(1 << 20);
+        for number in numbers {
+            assert!(table.insert(entry(*number, 1, EntryState::Running(HostId(20)))));
+        }
+        table
+    }
+
+    #[test]
+    fn the_runtime_is_told_what_may_be_found_until_there_is_nothing() {
+        let (mut lookups, table) = (Lookups::default(), table(&[1, 2]));
+        assert_eq!(lookups.take_news(), None);
+        assert_eq!(lookups.expect_below(&table, &job(99)), 1);
+        assert!(lookups.redoes(&job(99).key.tag()) && !lookups.expects_more());
+        let mut all = [1, 2, 99].map(|number| job(number).key.tag());
+        all.sort_unstable();
+        assert_eq!(lookups.take_news(), Some(all.to_vec()));
+        lookups.found(&table, &job(1).key);
+        assert_eq!((lookups.take_news(), lookups.sought_len()), (None, 1));
+        lookups.found(&table, &job(2).key);
+        assert_eq!((lookups.take_news(), lookups.take_news()), (Some(Vec::new()), None));
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_any_more_is_forgotten_bit_by_bit() {
+        let mut lookups = Lookups::of(&[1, 2, 3].map(|number| job(number).key), &[], &[]);
+        let table = table(&[2]);
+        lookups.check(&table, 2);
+        assert_eq!(lookups.sought_len(), 2);
+        lookups.check(&table, 2);
+        assert_eq!(lookups.sought_len(), 1);
+    }
+
+    #[test]
+    fn jobs_that_were_run_again_are_forgotten_in_the_end() {
+        let (mut lookups, table) = (Lookups::default(), table(&[]));
+        for number in 0..2 * REDOING_MAX as u64 {
+            let mut spec = job(1);
+            spec.key.0[..8].copy_from_slice(&number.to_le_bytes());
+            lookups.expect_below(&table, &spec);
+        }
+        assert_eq!((lookups.redoing.len(), lookups.order.len()), (REDOING_MAX, REDOING_MAX));
+        assert!(lookups.expecting.is_empty(), "there is nothing below them");
+        assert!(lookups.redoing_len() <= REDOING_MAX);
+    }
+}

@@ -1,0 +1,164 @@
+//! Lost jobs whose fate is not clear yet, and what else is to be done after hosts are gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{HostId, JobKey, JobNumber, JobSpec, Time};
+
+use super::lookups::Lookups;
+
+/// A lost or looked-up job of the runtime's whose fate is not clear yet.
+#[derive(Debug)]
+pub struct Unresolved {
+    pub spec: JobSpec,
+    pub since: Time,
+    /// Who was asked for its result; `None` while the coordinator looks for entries.
+    pub wanted_from: Option<HostId>,
+}
+
+/// How far a host is with announcing again what it has.
+#[derive(Debug, Clone, Copy)]
+pub struct Announced {
+    /// The last entry, and what it took.
+    pub place: Option<(u64, JobKey)>,
+    pub count: usize,
+}
+
+/// What is to be done in one run after hosts are gone.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// By the runtime's numbers.
+    unresolved: BTreeMap<JobNumber, Unresolved>,
+    /// Hosts that are gone, and of whose entries there may be more.
+    forgetting: BTreeSet<HostId>,
+    /// Announcing its entries again, the host has come to this one.
+    announced: Option<Announced>,
+    /// What jobs that are run again may find.
+    pub lookups: Lookups,
+}
+
+impl Recovery {
+    // ---- jobs whose fate is not clear ----
+
+    /// A job is lost or looked up, and somebody was asked what became of it: a host, or the coordinator.
+    pub fn begin(&mut self, now: Time, number: JobNumber, spec: JobSpec, wanted_from: Option<HostId>) {
+        self.unresolved.insert(number, Unresolved { spec, since: now, wanted_from });
+    }
+
+    /// What became of a job is known, or nobody wants to know.
+    pub fn end(&mut self, number: JobNumber) -> Option<Unresolved> {
+        self.unresolved.remove(&number)
+    }
+
+    /// Nobody wants to know what became of any.
+    pub fn end_all(&mut self) {
+        self.unresolved.clear();
+    }
+
+    /// How many jobs are unresolved.
+    pub fn unresolved_len(&self) -> usize {
+        self.unresolved.len()
+    }
+
+    /// All unresolved jobs.
+    pub fn unresolved(&self) -> impl Iterator<Item = (JobNumber, &Unresolved)> {
+        self.unresolved.iter().map(|(number, unresolved)| (*number, unresolved))
+    }
+
+    /// Those of which a host was asked, or the coordinator.
+    pub fn wanted_from(&self, host: Option<HostId>) -> impl Iterator<Item = (JobNumber, &Unresolved)> {
+        self.unresolved().filter(move |(_, unresolved)| unresolved.wanted_from == host)
+    }
+
+    /// The numbers of those equal to a job of which a host was asked, or the coordinator.
+    pub fn wanted_of(&self, host: Option<HostId>, key: JobKey) -> impl Iterator<Item = JobNumber> {
+        let equal = self.wanted_from(host).filter(move |(_, unresolved)| unresolved.spec.key == key);
+        equal.map(|(number, _)| number)
+    }
+
+    // ---- entries of hosts that are gone ----
+
+    /// A host is gone, and the table may have more entries that name it.
+    pub fn forget_later(&mut self, host: HostId) {
+        self.forgetting.insert(host);
+    }
+
+    /// The next host of which that is so.
+    pub fn next_to_forget(&self) -> Option<HostId> {
+        self.forgetting.first().copied()
+    }
+
+    /// There is no more of that host's, or it is back.
+    pub fn stop_forgetting(&mut self, host: HostId) {
+        self.forgetting.remove(&host);
+    }
+
+    // ---- entries to announce again ----
+
+    /// How far the host is with announcing its entries again.
+    pub fn announced(&self) -> Option<Announced> {
+        self.announced
+    }
+
+    /// It has come so far, or is done.
+    pub fn note_announced(&mut self, announced: Option<Announced>) {
+        self.announced = announced;
+    }
+
+    /// All entries are to be announced again.
+    pub fn announce_all(&mut self) {
+        self.announced = Some(Announced { place: None, count: 0 });
+    }
+
+    /// Whether one event could not do all.
+    pub fn has_more_to_do(&self) -> bool {
+        self.announced.is_some() || !self.forgetting.is_empty() || self.lookups.expects_more()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bonds::job;
+    use super::*;
+
+    const NOW: Time = Time(3);
+    const PEER: HostId = HostId(20);
+
+    #[test]
+    fn unresolved_jobs_are_found_by_who_was_asked() {
+        let mut recovery = Recovery::default();
+        for (number, of, wanted_from) in [(1, 7, None), (2, 7, Some(PEER)), (3, 8, Some(PEER)), (4, 8, None)]
+        {
+            recovery.begin(NOW, JobNumber(number), job(of), wanted_from);
+        }
+        let numbers =
+            |found: &mut dyn Iterator<Item = JobNumber>| found.map(|number| number.0).collect::<Vec<_>>();
+        let of_peer = numbers(&mut recovery.wanted_from(Some(PEER)).map(|(number, _)| number));
+        assert_eq!(of_peer, [2, 3]);
+        assert_eq!(numbers(&mut recovery.wanted_of(Some(PEER), job(7).key)), [2]);
+        assert_eq!(numbers(&mut recovery.wanted_of(None, job(8).key)), [4]);
+        assert_eq!(recovery.wanted_of(Some(HostId(21)), job(8).key).count(), 0);
+        assert_eq!(recovery.end(JobNumber(2)).map(|unresolved| unresolved.spec), Some(job(7)));
+        assert!(recovery.end(JobNumber(2)).is_none());
+        assert_eq!((recovery.unresolved_len(), recovery.unresolved().count()), (3, 3));
+        recovery.end_all();
+        assert_eq!(recovery.unresolved_len(), 0);
+    }
+
+    #[test]
+    fn there_is_more_to_do_until_all_is_done() {
+        let mut recovery = Recovery::default();
+        assert!(!recovery.has_more_to_do());
+        recovery.forget_later(PEER);
+        assert!(recovery.has_more_to_do() && recovery.next_to_forget() == Some(PEER));
+        recovery.stop_forgetting(PEER);
+        assert!(!recovery.has_more_to_do() && recovery.next_to_forget().is_none());
+        recovery.announce_all();
+        assert!(
+            recovery.has_more_to_do() && recovery.announced().is_some_and(|announced| announced.count == 0)
+        );
+        recovery.note_announced(None);
+        assert!(!recovery.has_more_to_do());
+        recovery.lookups = Lookups::of(&[], &[], &[job(1).key.tag()]);
+        assert!(recovery.has_more_to_do());
+    }
+}

@@ -1,0 +1,82 @@
+//! What happened to jobs, for the tree that people look at.
+
+use crate::limits::{NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX};
+use crate::message::{JobNote, NoteKind};
+use crate::{JobSpec, ROOT_KIND, RunId, Time};
+
+use super::Host;
+
+/// What happened to jobs, to be sent with the next report.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Each with when it happened.
+    waiting: Vec<(Time, JobNote)>,
+    pub dropped: u64,
+    /// The length of all their parameters.
+    bytes: usize,
+}
+
+impl Notes {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether a note may carry these parameters.
+    pub fn has_room_for(&self, parameters: &[u8]) -> bool {
+        parameters.len() <= NOTED_PARAMETERS_BYTES_MAX
+            && self.bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
+    }
+
+    /// Takes a note of what happened then.
+    pub fn add(&mut self, when: Time, mut note: JobNote) {
+        if self.waiting.len() >= NOTES_WAITING_MAX {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        note.parameters = note.parameters.filter(|parameters| self.has_room_for(parameters));
+        self.bytes += note.parameters.as_ref().map_or(0, Vec::len);
+        self.waiting.push((when, note));
+    }
+
+    /// The notes that wait, with how long they have.
+    pub fn take(&mut self, now: Time) -> Vec<JobNote> {
+        self.bytes = 0;
+        let notes = std::mem::take(&mut self.waiting).into_iter().map(|(when, mut note)| {
+            note.ago_ms = u32::try_from(now.since(when).as_millis()).unwrap_or(u32::MAX);
+            note
+        });
+        notes.collect()
+    }
+}
+
+impl Host {
+    /// Something happened to a job: it is counted, and noted.
+    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
+        let latest = self.latest;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let held = &mut part.reporting.own_mut().held[usize::from(spec.was_begun())];
+        match what {
+            // Counted when they came.
+            NoteKind::Begun { .. } => {}
+            NoteKind::Done { .. } => held.done += 1,
+            NoteKind::Failed => held.failed += 1,
+            NoteKind::Aborted => held.aborted += 1,
+            NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
+        }
+        // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
+        let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
+        let has_parameters = is_first && spec.kind != ROOT_KIND;
+        let note = JobNote {
+            job: spec.key.tag(),
+            parent: spec.lineage.0.last().copied(),
+            kind: spec.kind,
+            depth: spec.depth,
+            what,
+            ago_ms: 0,
+            parameters: has_parameters.then(|| part.reporting.noted(&spec.parameters)).flatten(),
+            shares: !spec.objects.is_empty(),
+        };
+        part.reporting.note(latest, note);
+    }
+}

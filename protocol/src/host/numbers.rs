@@ -1,0 +1,121 @@
+//! The numbers that a host gives out in one run, none of them twice.
+
+use crate::{JobNumber, StealId};
+
+/// The numbers that a host gives out in one run: of steal requests, of jobs that it lends or holds, and of what it says
+/// that it holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    steal: u64,
+    job: u64,
+    /// Counts the holdings sent, to anybody.
+    holding: u64,
+}
+
+impl Numbers {
+    /// Goes on after all that were used when the run was here before.
+    pub fn after(used: u64) -> Self {
+        Self { steal: used, job: used, holding: used }
+    }
+
+    /// The greatest that was used.
+    pub fn used(self) -> u64 {
+        self.steal.max(self.job).max(self.holding)
+    }
+
+    /// A request's number, never used before.
+    pub fn new_steal(&mut self) -> StealId {
+        let steal = StealId(self.steal);
+        self.steal += 1;
+        steal
+    }
+
+    /// The number that the next request will have.
+    pub fn next_steal(self) -> StealId {
+        StealId(self.steal)
+    }
+
+    /// Whether there was a request of this number.
+    pub fn has_asked(self, steal: StealId) -> bool {
+        steal.0 < self.steal
+    }
+
+    /// A job's number, never used before.
+    pub fn new_job(&mut self) -> JobNumber {
+        self.job += 1;
+        JobNumber(self.job)
+    }
+
+    /// Whether there may have been a job of this number.
+    pub fn has_given(self, number: JobNumber) -> bool {
+        number.0 <= self.job
+    }
+
+    /// The number of the next holding.
+    pub fn new_holding(&mut self) -> u64 {
+        self.holding += 1;
+        self.holding
+    }
+
+    /// The number of the last holding.
+    pub fn holding(self) -> u64 {
+        self.holding
+    }
+
+    /// After these.
+    #[cfg(test)]
+    pub fn of(steal: u64, job: u64, holding: u64) -> Self {
+        Self { steal, job, holding }
+    }
+
+    /// Whether each is at least as great as of the others.
+    #[cfg(test)]
+    pub fn is_past(self, other: Self) -> bool {
+        self.steal >= other.steal && self.job >= other.job && self.holding >= other.holding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{RUN, host, spec};
+    use super::*;
+    use crate::Time;
+    use crate::message::ToHost;
+
+    #[test]
+    fn each_number_is_given_out_once_and_only_such_are_known() {
+        let mut numbers = Numbers::after(7);
+        assert_eq!((numbers.used(), numbers.next_steal(), numbers.holding()), (7, StealId(7), 7));
+        assert!(!numbers.has_asked(StealId(7)) && !numbers.has_given(JobNumber(8)));
+        assert_eq!((numbers.new_steal(), numbers.new_steal()), (StealId(7), StealId(8)));
+        assert_eq!((numbers.new_job(), numbers.new_job()), (JobNumber(8), JobNumber(9)));
+        assert_eq!((numbers.new_holding(), numbers.holding()), (8, 8));
+        assert!(numbers.has_asked(StealId(8)) && !numbers.has_asked(StealId(9)));
+        assert!(numbers.has_given(JobNumber(9)) && !numbers.has_given(JobNumber(10)));
+    }
+
+    #[test]
+    fn a_run_that_is_here_again_goes_on_after_the_greatest() {
+        for (steal, job, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
+            let before = Numbers::of(steal, job, holding);
+            assert_eq!(before.used(), 9);
+            assert!(Numbers::after(before.used()).is_past(before));
+            assert!(!before.is_past(Numbers::after(9)));
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_given_again_uses_no_number_a_second_time() {
+        let now = Time::default();
+        // Whichever kind of number is ahead.
+        for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
+            let mut host = host();
+            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            let before = Numbers::of(steal, number, holding);
+            part.numbers = before;
+            host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+            host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+            assert!(host.runs[&RUN].numbers.is_past(before));
+        }
+    }
+}

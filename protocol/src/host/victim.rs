@@ -1,0 +1,141 @@
+//! Thieves that wait for a job of this host's.
+
+use std::collections::VecDeque;
+
+use crate::limits::PARKED_STEALS_PER_THIEF_MAX;
+use crate::{HostId, StealId, Time};
+
+/// A thief that waits here.
+#[derive(Debug)]
+pub struct Parked {
+    pub thief: HostId,
+    pub steal: StealId,
+    pub holding: u64,
+    pub until: Time,
+}
+
+/// The thieves that wait for a job of one run, the first one first.
+#[derive(Debug, Default)]
+pub struct Victim {
+    parked: VecDeque<Parked>,
+    /// How many the runtime was last told of.
+    told: usize,
+}
+
+impl Victim {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.parked.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.parked.is_empty()
+    }
+
+    /// Whether a thief waits for the answer to this request.
+    pub fn has(&self, thief: HostId, steal: StealId) -> bool {
+        self.of(thief).any(|parked| parked == steal)
+    }
+
+    /// The requests of a thief that wait.
+    pub fn of(&self, thief: HostId) -> impl Iterator<Item = StealId> {
+        self.parked.iter().filter(move |parked| parked.thief == thief).map(|parked| parked.steal)
+    }
+
+    /// A thief waits from now on. If it has asked too often, as one finds that was stopped for long, it has given the
+    /// oldest up: its request.
+    pub fn park(&mut self, parked: Parked) -> Option<StealId> {
+        let thief = parked.thief;
+        self.parked.push_back(parked);
+        if self.of(thief).count() <= PARKED_STEALS_PER_THIEF_MAX {
+            return None;
+        }
+        let oldest = self.parked.iter().position(|parked| parked.thief == thief)?;
+        self.parked.remove(oldest).map(|parked| parked.steal)
+    }
+
+    /// The one that gets a job.
+    pub fn next(&mut self) -> Option<Parked> {
+        self.parked.pop_front()
+    }
+
+    /// Those that have waited long enough wait no longer, or `all`.
+    pub fn refuse(&mut self, all: bool, now: Time) -> Vec<(HostId, StealId)> {
+        let mut refused = Vec::new();
+        self.parked.retain(|parked| {
+            let stays = !all && parked.until > now;
+            if !stays {
+                refused.push((parked.thief, parked.steal));
+            }
+            stays
+        });
+        refused
+    }
+
+    /// A host is gone, and waits no longer.
+    pub fn drop_thief(&mut self, thief: HostId) {
+        self.parked.retain(|parked| parked.thief != thief);
+    }
+
+    /// When the first of them has waited long enough.
+    pub fn next_refusal(&self) -> Option<Time> {
+        self.parked.iter().map(|parked| parked.until).min()
+    }
+
+    /// How many wait, if the runtime has been told of another number.
+    pub fn take_news(&mut self) -> Option<usize> {
+        let before = std::mem::replace(&mut self.told, self.parked.len());
+        (self.told != before).then_some(self.told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THIEF: HostId = HostId(20);
+    const OTHER: HostId = HostId(21);
+
+    fn parked(thief: HostId, steal: u64, until: u64) -> Parked {
+        Parked { thief, steal: StealId(steal), holding: 0, until: Time(until) }
+    }
+
+    #[test]
+    fn thieves_are_served_in_turn_or_refused_in_time() {
+        let mut victim = Victim::default();
+        for (thief, steal, until) in [(THIEF, 1, 30), (OTHER, 2, 10), (THIEF, 3, 20), (OTHER, 4, 40)] {
+            assert_eq!(victim.park(parked(thief, steal, until)), None);
+        }
+        assert!(victim.has(THIEF, StealId(3)) && !victim.has(OTHER, StealId(3)));
+        assert_eq!(victim.next_refusal(), Some(Time(10)));
+        assert_eq!(victim.refuse(false, Time(20)), [(OTHER, StealId(2)), (THIEF, StealId(3))]);
+        assert_eq!(victim.next().map(|parked| parked.steal), Some(StealId(1)));
+        assert_eq!(victim.refuse(true, Time(20)), [(OTHER, StealId(4))]);
+        assert!(victim.is_empty() && victim.next_refusal().is_none());
+    }
+
+    #[test]
+    fn of_a_thief_that_asks_too_often_the_oldest_request_is_given_up() {
+        let mut victim = Victim::default();
+        victim.park(parked(OTHER, 0, 1));
+        for steal in 1..=PARKED_STEALS_PER_THIEF_MAX as u64 {
+            assert_eq!(victim.park(parked(THIEF, steal, 1)), None);
+        }
+        assert_eq!(victim.park(parked(THIEF, 99, 1)), Some(StealId(1)));
+        assert_eq!(victim.len(), PARKED_STEALS_PER_THIEF_MAX + 1);
+        victim.drop_thief(THIEF);
+        assert_eq!(victim.of(OTHER).collect::<Vec<_>>(), [StealId(0)]);
+        assert_eq!(victim.len(), 1);
+    }
+
+    #[test]
+    fn the_runtime_is_told_of_another_number_once() {
+        let mut victim = Victim::default();
+        assert_eq!(victim.take_news(), None);
+        victim.park(parked(THIEF, 1, 1));
+        assert_eq!((victim.take_news(), victim.take_news()), (Some(1), None));
+        victim.drop_thief(THIEF);
+        assert_eq!((victim.take_news(), victim.take_news()), (Some(0), None));
+    }
+}
