@@ -213,7 +213,7 @@ pub enum LimitExceeded {
     CpuTime(Duration),
     /// Stacks for attempted jobs that are nested in one another.
     #[error(
-        "more than {limit} jobs that are synced with try_sync are within one another; raise it with --attempts"
+        "more than {limit} jobs synced with try_sync are nested in one another; raise it with --attempts"
     )]
     Attempts {
         /// The limit.

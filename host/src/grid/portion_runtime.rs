@@ -101,7 +101,7 @@ impl Runtime for Workers {
                     (None, Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
                 };
                 let cache = cache
-                    .map_err(|error| format!("compiled apps can be put nowhere: {}", explained(&error)))?;
+                    .map_err(|error| format!("compiled apps have no folder: {}", explained(&error)))?;
                 compiler.load(&engine, &loading.module, &cache, &|| loading.cancel.is_cancelled())
             }
             None => App::load(&engine, &loading.module, cache.as_ref()),

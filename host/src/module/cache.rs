@@ -179,7 +179,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "others may write to {}; take that right away, or name another folder with SATEEN_CACHE_DIR",
+                "others may write to {}; remove that permission, or name another folder with SATEEN_CACHE_DIR",
                 folder.display()
             ),
         ));

@@ -46,7 +46,7 @@ impl Driver {
                             }
                         });
                     }
-                    Err(error) => warn!(%error, "signals end this host without a goodbye"),
+                    Err(error) => warn!(%error, "signals end this host without notifying the coordinator"),
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Driver {
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
-        answers.send(Answer::Progress(format!("no work is taken, and what there is is given back: {told}")));
+        answers.send(Answer::Progress(format!("no work is taken, and current work is given back: {told}")));
         self.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
@@ -196,7 +196,7 @@ impl Driver {
             answers.send(match stopped {
                 Stopped::Left => Answer::Done("it has left".to_owned()),
                 Stopped::Abandoned(why) | Stopped::Failed(why) => {
-                    Answer::Refused(format!("it ended without a goodbye: {why}"))
+                    Answer::Refused(format!("it exited without notifying the coordinator: {why}"))
                 }
                 Stopped::Interrupted => Answer::Refused("it was told to end at once".to_owned()),
             });

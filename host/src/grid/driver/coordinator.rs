@@ -159,7 +159,7 @@ impl Driver {
             warn!(
                 coordinator = %self.options.coordinator,
                 why,
-                "cannot reach the coordinator; trying on until it answers (another is named with --coordinator)"
+                "cannot reach the coordinator; trying again until it answers (--coordinator names another)"
             );
         }
         self.coordinator.unreachable = Some(why);

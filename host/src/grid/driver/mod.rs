@@ -307,7 +307,7 @@ impl Driver {
         let mut alarm = match Alarm::new(self.clock) {
             Ok(alarm) => alarm,
             Err(error) => {
-                return Stopped::Failed(format!("this system gives no timer: {}", explained(&error)));
+                return Stopped::Failed(format!("a timer cannot be created: {}", explained(&error)));
             }
         };
         let Some(mut net_events) = self.net_events.take() else {
@@ -415,7 +415,7 @@ impl Driver {
     async fn end(mut self, stopped: Stopped) -> Stopped {
         match &stopped {
             Stopped::Left => info!("left the grid"),
-            Stopped::Abandoned(why) => warn!(why, "ends without a goodbye"),
+            Stopped::Abandoned(why) => warn!(why, "exiting without notifying the coordinator"),
             Stopped::Interrupted => warn!("ends at once"),
             Stopped::Failed(why) => error!(why, "the host ends"),
         }

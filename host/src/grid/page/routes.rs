@@ -109,7 +109,7 @@ async fn act(
     if !is_same(token, &here.token) {
         return refuse(
             StatusCode::FORBIDDEN,
-            "the form is not of this host's page as it is now; load the page again",
+            "the form is from an earlier page of this host; load the page again",
         );
     }
     let wanted = match read(&form) {

@@ -61,7 +61,7 @@ async fn attempt(address: &CoordinatorAddress) -> Result<Socket, Error> {
 fn why(error: &Error) -> String {
     match error {
         Error::Http(response) => {
-            format!("it answered {} and no websocket; is this a coordinator's address?", response.status())
+            format!("it answered {} instead of opening a websocket; is this a coordinator's address?", response.status())
         }
         Error::Io(error) => explained(error),
         error => error.to_string(),

@@ -30,10 +30,10 @@ pub enum DirectListen {
     Off,
 }
 
-/// An address that this host cannot listen at.
+/// An address on which this host cannot listen.
 #[derive(Debug, Error)]
 #[error(
-    "this host cannot listen at {address} ({}); name another address with --direct ADDRESS:PORT, or --direct off", explained(.why)
+    "this host cannot listen on {address} ({}); name another address with --direct ADDRESS:PORT, or --direct off", explained(.why)
 )]
 pub struct ListenError {
     address: SocketAddr,

@@ -312,7 +312,7 @@ fn received(finished: Finished) -> Outcome {
         Sent::Done(result) => Ok(result),
         Sent::Failed(bytes) => Err(postcard::from_bytes(&bytes).unwrap_or_else(|error| JobFailure {
             job: "unknown".to_owned(),
-            message: format!("how it failed on another host cannot be read: {error}"),
+            message: format!("its error on another host cannot be decoded: {error}"),
             backtrace: Vec::new(),
         })),
     };
