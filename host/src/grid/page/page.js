@@ -115,7 +115,7 @@ async function look() {
   } catch {
     byId('notice').dataset.lost = 'yes';
     setText('state', 'unknown', 'bad');
-    say('The host does not answer: it has exited, or is about to. Trying again.');
+    say('The host does not answer: it has ended, or is about to. Trying again.');
   }
   setTimeout(look, PERIOD_MS);
 }
